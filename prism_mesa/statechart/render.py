@@ -167,7 +167,8 @@ def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
 
 def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
     """Give each arrow in turn the curve, and its label the place, that fit best beside all the others."""
-    for arrow in arrows * 3:
+    curves: list[dict[float, Array]] = [{} for _ in arrows]
+    for arrow, known in [*zip(arrows, curves, strict=True)] * 3:
         others = [a for a in arrows if a is not arrow]
         lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in others)]), ((0, 0), (0, 2)))
         labels = _stack(np.append(a.label_at, a.size) for a in others if a.label)
@@ -175,8 +176,12 @@ def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
         foreign = _stack(box for name, box in nodes.items() if name not in (arrow.source, arrow.target))
         best, stiff = np.inf, 5 / (1 + np.hypot(*(ends[0] - ends[1])[:2]))
         for bend in _BENDS:
-            points = _curve(nodes, arrow, bend)
-            if len(points) < 4 or stiff * abs(bend) > best:
+            if stiff * abs(bend) > best:
+                continue
+            if bend not in known:
+                known[bend] = _curve(nodes, arrow, bend)
+            points = known[bend]
+            if len(points) < 4:
                 continue
             free = points[::_STEP][~_hits(points[::_STEP], ends, 0.3).any(1)]
             cost = stiff * abs(bend) + 6 * _hits(free, lines, 0.14).any(1).sum()

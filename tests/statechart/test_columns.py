@@ -271,7 +271,7 @@ def test_the_rule_and_fire_and_fire_many_agree_on_every_row(scene, types):
     assert counted(chart) == counted(many) == errors
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(scenes(guards=st.none() | EXPRESSIONS))
 def test_a_mapping_is_as_good_a_context_as_an_object(scene):
     chart, _, rows = scene
@@ -282,7 +282,7 @@ def test_a_mapping_is_as_good_a_context_as_an_object(scene):
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(scenes(), st.randoms())
 def test_the_order_of_the_rows_does_not_matter(scene, random):
     chart, _, rows = scene

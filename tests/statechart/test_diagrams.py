@@ -20,7 +20,7 @@ LIKE, REPLY, RESHARE, RESTING = list(AgentState)[4:]
 ARROW = re.compile(r"    (\S+) --> (\w+)(?:: (.+))?")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def social():
     """The eight states: an open choice in `decides`, guards that exclude each other in `compose_done`."""
     transitions = [
@@ -40,6 +40,12 @@ def social():
         transitions += [Transition("action_done", state, RESTING), Transition("timeout", state, RESTING)]
     transitions += [Transition("round_ends", state, IDLE) for state in AgentState if state is not IDLE]
     return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2})
+
+
+@pytest.fixture(scope="module")
+def figure(social):
+    """Return the figure of the eight states, to be read only: where its arrows go is searched for."""
+    return draw_chart(social)
 
 
 def a_chart(*transitions, **settings):
@@ -145,16 +151,14 @@ def test_without_an_oracle_the_open_choice_leads_to_its_first_option_only():
 
 
 @pytest.mark.slow
-def test_the_figure_names_every_state_trigger_and_guard(social):
-    figure = draw_chart(social)
+def test_the_figure_names_every_state_trigger_and_guard(social, figure):
     written = texts_of(figure)
     assert {state.value for state in AgentState} <= set(written)
     for transition in social.transitions:
         assert any(transition.trigger in text and transition.guard_label in text for text in written), transition
 
 
-def test_the_figure_shows_the_oracle_the_ticks_and_the_end_of_the_round(social):
-    figure = draw_chart(social)
+def test_the_figure_shows_the_oracle_the_ticks_and_the_end_of_the_round(figure):
     written = texts_of(figure)
     assert diamonds_of(figure) == 1
     assert {"oracle (LLM) is asked", "initial state", "decides [else]", "timeout after 2 ticks"} <= set(written)
@@ -178,8 +182,7 @@ def test_a_chart_of_three_states_is_drawn_with_these_three_only():
 
 
 @pytest.mark.slow
-def test_no_two_texts_overlap(social):
-    figure = draw_chart(social)
+def test_no_two_texts_overlap(figure):
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
@@ -193,11 +196,11 @@ def test_a_long_guard_is_broken_before_and_and_or():
     assert label == ("decides\n[post.relevance > agent.high_threshold\nand post.velocity > agent.timeout_threshold]")
 
 
-@pytest.mark.slow
-def test_a_given_figure_is_emptied_and_drawn_into(social):
+def test_a_given_figure_is_emptied_and_drawn_into():
     figure = Figure(figsize=(6, 4))
     figure.suptitle("what was here")
-    assert draw_chart(social, figure) is figure
+    assert draw_chart(a_chart((COMPOSING,), (RESTING,)), figure) is figure
+    assert {"evaluating", "composing", "resting"} <= set(texts_of(figure))
     assert "what was here" not in texts_of(figure)
     assert tuple(figure.get_size_inches()) == (6, 4)
 

@@ -109,8 +109,8 @@ def test_that_an_equality_fails_is_a_test_corrected_with_the_others():
 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 9])
 def test_of_few_seeds_an_equality_fails_where_its_interval_lies_beyond_the_margin(seeds):
-    names = [f"m{k}" for k in range(60)]
-    cells = cells_of(study({name: noise(k, 2, seeds) / 3 + by(1) for k, name in enumerate(names)}, ARMS))
+    names = [f"m{k}" for k in range(25)]
+    cells = cells_of(study({name: noise(k, 2, seeds) / 3 + by(0.7) for k, name in enumerate(names)}, ARMS))
     found = []
     for name in names:
         text = f"{name}: ranked = plain within 0.2"
@@ -173,17 +173,17 @@ def test_an_expectation_about_what_is_not_there_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_equal_arms_with_200_measures_find_no_more_than_chance_allows(paired):
-    """Of 20 studies one in which anything at all is found is expected (5 %); five have p = .003."""
+    """Of 10 studies half a one in which anything at all is found is expected (5 %); three have p = .01."""
     names = [f"m{k}" for k in range(200)]
     texts = [f"{name}: {left} > {right}" for name in names for left, right in [ARMS]]
     asked = [parse_expectation(text, measures=names, arms=ARMS, factors={}) for text in texts]
     wrong = several = 0
-    for seed in range(20):
+    for seed in range(10):
         values = noise(seed, 200, 2, 20)
         table = study(dict(zip(names, values, strict=True)), ARMS, paired=paired)
         found = sum(verdict.verdict != "open" for verdict in verdicts(cells_of(table), asked)[0])
         wrong, several = wrong + (found > 0), several + (found > 2)
-    assert wrong <= 4
+    assert wrong <= 2
     assert several == 0
 
 
@@ -217,18 +217,18 @@ def whole_numbers(seed, *shape):
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_few_seeds_of_equal_arms_find_nothing_in_200_measures(n, paired):
-    found = [false_finds(seed, n, paired, noise) for seed in range(3)]
+    found = [false_finds(seed, n, paired, noise) for seed in range(2)]
     assert sum(verdicts > 0 for verdicts, _ in found) <= 1
     assert sum(rows > 0 for _, rows in found) <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize(("n", "studies", "most"), [(2, 3, 0), (3, 3, 0), (4, 3, 0), (20, 8, 3)])
+@pytest.mark.parametrize(("n", "studies", "most"), [(2, 1, 0), (3, 1, 0), (4, 1, 0), (20, 4, 2)])
 def test_equal_arms_of_whole_numbers_find_little_more_than_chance_allows(n, studies, most, paired):
     """Of numbers with three values, t-tests find something in up to one study of ten (docs/statistics.md), not twenty.
 
-    More than three of eight have p = .005 then. Of two to four seeds nothing can be found.
+    More than two of four have p = .004 then. Of two to four seeds nothing can be found.
     """
     found = [false_finds(100 + seed, n, paired, whole_numbers) for seed in range(studies)]
     assert sum(verdicts > 0 for verdicts, _ in found) <= most

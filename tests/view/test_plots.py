@@ -15,8 +15,7 @@ from worlds import plain, small
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
-from prism_mesa.social.behavior import social_chart
-from prism_mesa.statechart import draw_chart
+from prism_mesa.statechart import AgentState, Statechart, Transition, draw_chart
 from prism_mesa.view import plots
 from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
 from prism_mesa.view.plots.cascades import cascades_figure
@@ -52,7 +51,8 @@ def two_seeds(tmp_path):
 
 
 def test_a_figure_is_a_picture_in_a_notebook_that_never_imported_pyplot(tmp_path):
-    figures = [states_figure(kept_run(tmp_path / "run", rounds=rounds_table(4))), draw_chart(social_chart)]
+    chart = Statechart(list(AgentState)[:2], [Transition("wakes", *list(AgentState)[:2])], AgentState.IDLE)
+    figures = [states_figure(kept_run(tmp_path / "run", rounds=rounds_table(4))), draw_chart(chart)]
     for figure in figures:
         drawn = PlainTextFormatter(), PNGFormatter()
         assert [type(formatter(figure)) for formatter in drawn] == [str, bytes]

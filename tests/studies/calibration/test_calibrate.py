@@ -1,4 +1,6 @@
 import json
+from itertools import count
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import yaml
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.runs.config import load_config
 from prism_mesa.studies import driver
+from prism_mesa.studies.calibration import calibrate
 from prism_mesa.studies.calibration.calibrate import budget_of
 from prism_mesa.studies.calibration.folder import open_calibration_folder
 from prism_mesa.studies.engines.job import Outcome
@@ -113,12 +116,10 @@ def test_a_larger_budget_goes_on_where_a_smaller_one_ended_within_a_batch(fitted
 
 @pytest.mark.slow
 def test_runs_that_end_in_another_order_change_nothing(fitted, whole, ran, monkeypatch, tmp_path):
-    from prism_mesa.studies.calibration import calibrate as module
-
     def backwards(design, folder, engine, **how):
         return driver.run_missing(design, folder, engine, runs=reversed(list(design.runs())), **how)
 
-    monkeypatch.setattr(module, "run_missing", backwards)
+    monkeypatch.setattr(calibrate, "run_missing", backwards)
     other = fitted(out=tmp_path / "other")
     pd.testing.assert_frame_equal(whole.trials, other.trials)
 
@@ -207,12 +208,15 @@ def test_a_folder_of_something_else_is_left_alone_and_trials_that_are_none_are_s
 
 
 @pytest.mark.slow
-def test_minutes_end_a_calibration_between_batches_and_the_next_call_goes_on(fitted, ran):
+def test_minutes_end_a_calibration_between_batches_and_the_next_call_goes_on(fitted, ran, monkeypatch):
+    seconds = count()
+    clock = SimpleNamespace(monotonic=lambda: next(seconds))  # a second passes whenever it is looked at
+    monkeypatch.setattr(calibrate, "time", clock)
     first = fitted(runs=None, minutes=1e-9)
     second = fitted(runs=None, minutes=1e-9)
     assert (len(first.trials), len(second.trials)) == (4, 4)
-    third = fitted(runs=None, minutes=0.01)
-    assert len(third.trials) > 4
+    third = fitted(runs=None, minutes=0.06)
+    assert len(third.trials) == 12
 
 
 def test_what_is_said_in_the_call_counts_before_what_the_file_says(planned):

@@ -124,7 +124,7 @@ def small_studies(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(table=small_studies())
 def test_whatever_the_runs_are_they_are_all_counted_and_no_number_is_wrong_in_kind(table):
     sides = [("a", "b"), ("k=1", "k=2")]

@@ -173,17 +173,17 @@ def test_an_expectation_about_what_is_not_there_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_equal_arms_with_200_measures_find_no_more_than_chance_allows(paired):
-    """Of 10 studies half a one in which anything at all is found is expected (5 %); three have p = .01."""
+    """Of 20 studies one in which anything at all is found is expected (5 %); five have p = .003."""
     names = [f"m{k}" for k in range(200)]
     texts = [f"{name}: {left} > {right}" for name in names for left, right in [ARMS]]
     asked = [parse_expectation(text, measures=names, arms=ARMS, factors={}) for text in texts]
     wrong = several = 0
-    for seed in range(10):
+    for seed in range(20):
         values = noise(seed, 200, 2, 20)
         table = study(dict(zip(names, values, strict=True)), ARMS, paired=paired)
         found = sum(verdict.verdict != "open" for verdict in verdicts(cells_of(table), asked)[0])
         wrong, several = wrong + (found > 0), several + (found > 2)
-    assert wrong <= 2
+    assert wrong <= 4
     assert several == 0
 
 
@@ -224,11 +224,11 @@ def test_few_seeds_of_equal_arms_find_nothing_in_200_measures(n, paired):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize(("n", "studies", "most"), [(2, 1, 0), (3, 1, 0), (4, 1, 0), (20, 4, 2)])
+@pytest.mark.parametrize(("n", "studies", "most"), [(2, 1, 0), (3, 1, 0), (4, 1, 0), (20, 8, 3)])
 def test_equal_arms_of_whole_numbers_find_little_more_than_chance_allows(n, studies, most, paired):
     """Of numbers with three values, t-tests find something in up to one study of ten (docs/statistics.md), not twenty.
 
-    More than two of four have p = .004 then. Of two to four seeds nothing can be found.
+    More than three of eight have p = .005 then. Of two to four seeds nothing can be found.
     """
     found = [false_finds(100 + seed, n, paired, whole_numbers) for seed in range(studies)]
     assert sum(verdicts > 0 for verdicts, _ in found) <= most

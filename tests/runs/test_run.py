@@ -5,13 +5,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from forked import PYTHON
 from small_runs import TABLES, small, table_bytes
 from worlds import plain
 
@@ -281,7 +281,7 @@ def test_a_script_may_record_a_table_of_its_own(tmp_path):
 def test_ctrl_c_ends_the_command_with_130_and_the_run_as_interrupted_with_pictures_and_summary(tmp_path):
     # a child of a shell's background job would ignore the signal: it is set back first
     command = [
-        *PYTHON,
+        sys.executable,
         "-m",
         "prism_mesa.cli.app",
         "run",

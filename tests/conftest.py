@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
-from forked import start_forking
+from forked import FORKS, start_forking
 from matplotlib.figure import Figure
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
@@ -56,7 +56,7 @@ atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 def pytest_configure(config):
     """Start the process from which all processes of this session fork children; it imports when it is first asked."""
-    if not hasattr(config, "workerinput"):
+    if FORKS and not hasattr(config, "workerinput"):
         start_forking(os.environ["XDG_DATA_HOME"])
 
 

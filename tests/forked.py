@@ -16,7 +16,8 @@ import signal
 import socket
 import sys
 
-PYTHON = [sys.executable, "-I", "-S", os.path.abspath(__file__)]
+FORKS = sys.platform == "linux"  # elsewhere libraries of the system do not bear it
+PYTHON = [sys.executable, "-I", "-S", os.path.abspath(__file__)] if FORKS else [sys.executable]
 _SOCKET = "PRISM_TESTS_FORKED"
 
 

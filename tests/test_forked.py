@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from forked import PYTHON
+from forked import FORKS, PYTHON
 
 LOOKS_AROUND = """
 import gc, json, os, signal, sys, threading
@@ -20,7 +20,7 @@ print("to stderr", file=sys.stderr)
 sys.exit(3)
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FORKS, reason="processes are forked on Linux only")]
 
 
 @pytest.mark.parametrize("how", ["-c", "-m", "script"])

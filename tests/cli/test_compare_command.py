@@ -11,7 +11,6 @@ from prism_mesa.cli.comparison import sides_of
 from prism_mesa.errors import BadInputError
 from prism_mesa.params import nested
 from prism_mesa.runs.social import run
-from prism_mesa.view.comparison import figure
 from prism_mesa.view.plots import files
 
 
@@ -26,8 +25,7 @@ def two(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("coarse_pictures")
-def test_two_runs_are_compared_in_words_and_kept(prism, two, monkeypatch):
-    monkeypatch.setattr(figure, "_PANELS", {"impressions": "impressions", "likes": "likes"})  # of twelve
+def test_two_runs_are_compared_in_words_and_kept(prism, two):
     code, out, _ = prism("compare", *two, "--measure", "impressions", "--out", "kept")
     assert code == 0
     lines = out.splitlines()

@@ -1,5 +1,8 @@
 """Where compiled kernels are kept."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from prism_mesa.kernels import compiling
@@ -43,3 +46,29 @@ def test_who_has_no_home_keeps_nothing(monkeypatch):
 
     monkeypatch.setattr(compiling.Path, "home", nobody)
     assert compiling._cache_folder() == ""
+
+
+SOURCE = """
+from prism_mesa.kernels.compiling import kernel
+
+@kernel
+def twice(x):
+    return 2 * x
+"""
+
+
+def test_equal_kernels_in_another_place_are_not_compiled_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiling, "_FOLDER", str(tmp_path / "cache"))
+
+    def counts(place, kernels):
+        file = tmp_path / place / "kernels" / "walking" / "own.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(SOURCE)
+        monkeypatch.setattr(compiling, "__file__", str(tmp_path / kernels / "kernels" / "compiling.py"))
+        twice = runpy.run_path(str(file))["twice"]
+        assert twice(4) == 8
+        return sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values())
+
+    assert [counts("here", "here"), counts("there", "there")] == [(0, 1), (1, 0)]
+    assert counts("somebody else's", "here") == (0, 1)
+    assert len(list(Path(tmp_path, "cache").rglob("*.nbc"))) == 2

@@ -1,7 +1,8 @@
 """How kernels are compiled: once, then kept on disk for the next process.
 
 Numba's own cache does not notice when a function in another file changes, so the folder of the cache is named by
-a digest of all kernels: an edit leaves the old folder behind and starts a new one.
+a digest of all kernels and of Numba's version: an edit leaves the old folder behind and starts a new one. Where the
+kernels lie does not matter: equal ones in another environment or clone are not compiled again.
 """
 
 import os
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import numba
+from numba.core.caching import UserProvidedCacheLocator
 
 
 def _digest() -> str:
-    found = blake2b(digest_size=8)
+    found = blake2b(numba.__version__.encode(), digest_size=8)
     for file in sorted(Path(__file__).parent.rglob("*.py")):
         found.update(file.read_bytes())
     return found.hexdigest()
@@ -37,13 +39,34 @@ def _cache_folder() -> str:
 _FOLDER = _cache_folder()
 
 
+class Locator(UserProvidedCacheLocator):
+    """Keep kernels by where they are in this package; Numba goes by where they are on the machine, and by their age."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return what says where a function is kept; one of another package is kept as Numba does."""
+        ours = Path(py_file).is_relative_to(Path(__file__).parent)
+        place: Any = super() if ours else UserProvidedCacheLocator
+        return place.from_function(py_func, py_file)
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """Return the folder of a file within the cache."""
+        return "-".join(["kernels", *Path(py_file).parent.relative_to(Path(__file__).parent).parts])
+
+    def get_source_stamp(self) -> str:
+        """Return what changes with the source: nothing, since the folder of the cache does."""
+        return ""
+
+
 def _njit(function: Any, **options: Any) -> Any:
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
+    before = config.CACHE_DIR, getattr(config, "CACHE_LOCATOR_CLASSES", "")
+    config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = _FOLDER, f"{__name__}.{Locator.__name__}"
     try:
         return numba.njit(function, nogil=True, error_model="numpy", **options)
     finally:
-        config.CACHE_DIR = before
+        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before
 
 
 def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:

@@ -3,12 +3,14 @@
 import atexit
 import fcntl
 import gc
+import importlib
+import inspect
 import os
 import shutil
 import signal
 import sys
 import tempfile
-from functools import partialmethod
+from functools import partial, partialmethod
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +26,11 @@ from prism_mesa.analysis.distill import fit
 from prism_mesa.cli import app as cli
 from prism_mesa.llm import HostPool
 from prism_mesa.llm.clients import llamacpp
+
+# Mesa asks who imports it, each time with the source of all the frames of pytest, which takes each process a second
+with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(inspect, "stack", partial(inspect.stack, 0))
+    importlib.import_module("mesa.visualization")
 
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=20)
@@ -60,6 +67,21 @@ def pytest_configure(config):
         start_forking(os.environ["XDG_DATA_HOME"])
 
 
+def _is_compiled():
+    """Return whether tests have been imported here before."""
+    return any(Path(__file__).parent.glob(f"__pycache__/test_*{sys.implementation.cache_tag}-pytest-*.pyc"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Let one process look for tests first where none is compiled; the others would compile all of them too."""
+    with Path(__file__).open() as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if _is_compiled():
+            turn.close()
+        return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
     """Look for doctests in the package and the docs, not in all files of tests, which takes each process seconds."""
@@ -84,7 +106,6 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     """Leave all that is loaded by now to itself: the collector would look through a million objects again and again."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
     gc.enable()

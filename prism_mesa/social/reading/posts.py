@@ -38,9 +38,9 @@ class Reading:
 
     def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
         """Return what each post is worth to the reader before it; `matches` are their similarities."""
-        tastes, tables = self.tastes
-        if not tastes.sensitivity:
+        if not self.odds.params.sensitivity:
             return np.asarray(relevance_of(matches))
+        tastes, tables = self.tastes
         found = np.empty(len(posts), np.float64)
         who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
         utilities(who, what, near, UNIT_LENGTH, self.posts.table, tastes, tables, found)

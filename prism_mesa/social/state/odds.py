@@ -1,5 +1,6 @@
 """The parts of utility that are log-odds: what of them is drawn once, and tables of the rest."""
 
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -66,8 +67,7 @@ class Odds:
     ) -> None:
         self.params, self.homophily = params, homophily or Homophily()
         self._streams = streams
-        ages = params.theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
-        self._aged = ages.astype(np.float32).astype(np.float64)
+        self._aged = _log_odds_lost(params.theta, round_hours)
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
     def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
@@ -127,6 +127,14 @@ class Odds:
         return parts
 
 
+@lru_cache(maxsize=16)
+def _log_odds_lost(theta: float, round_hours: float) -> Floats:
+    """Return what posts have lost after 0, 1, 2, ... rounds."""
+    ages = theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
+    return ages.astype(np.float32).astype(np.float64)
+
+
+@cache
 def _logistic_quantiles() -> npt.NDArray[np.float64]:
     """Return the standard logistic distribution in steps of equal probability, at the middle of each."""
     u = (np.arange(1 << MOOD_BITS) + 0.5) / (1 << MOOD_BITS)

@@ -115,6 +115,8 @@ class Texts(Restorable):
         return self._vectors[: len(self.texts)]
 
     def _have_media(self, first: int) -> npt.NDArray[np.bool_]:
+        if not self.corpus.media_types:
+            return np.zeros(len(self.texts) - first, np.bool_)
         return np.array([bool(self.media(i)[0]) for i in range(first, len(self.texts))], np.bool_)
 
     def _origin(self, text_id: int) -> int:

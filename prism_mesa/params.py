@@ -236,8 +236,7 @@ def model_params[P: Params](
     of_scenario = dict(scenario.to_dict()) if scenario is not None else {}
     named = {name: v for name, v in of_scenario.items() if name not in ("model", "rng", "_scenario_id")} | dict(given)
     seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else fresh_seed() if rng is None else rng
-    if not isinstance(config, Params):
-        config = validated(kind, nested(config or {}), where)
+    before = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
     paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}
     flat = {}
     for name, value in named.items():
@@ -247,19 +246,22 @@ def model_params[P: Params](
         flat[path] = value
     if seed is not None:
         flat["seed"] = _seed(seed, where)
+    if before is None:
+        return validated(kind, nested(flat), where)
     if not flat:
-        return config
-    made = validated(type(config), merged(config.model_dump(exclude_unset=True), nested(flat)), where)
-    _carry_overruled(config, made, flat)
+        return before
+    made = validated(type(before), merged(before.model_dump(exclude_unset=True), nested(flat)), where)
+    _carry_overruled(before, made, flat)
     return made
 
 
 def _carry_overruled(before: Params, after: Params, given: Mapping[str, Any], prefix: str = "") -> None:
     """Keep what was said of overruled keys, where values were taken over and nothing else was said since."""
+    overruled = before._overruled
     for name in type(before).model_fields:
         old, new = getattr(before, name), getattr(after, name)
-        if name in before._overruled and f"{prefix}{name}" not in given:
-            after._overruled.setdefault(name, before._overruled[name])
+        if name in overruled and f"{prefix}{name}" not in given:
+            after._overruled.setdefault(name, overruled[name])
         if isinstance(old, Params) and isinstance(new, Params):
             _carry_overruled(old, new, given, f"{prefix}{name}.")
 

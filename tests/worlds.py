@@ -74,14 +74,26 @@ POST_COLUMNS = (
 
 
 class Memory:
-    """A recorder that keeps rows: table -> list of tuples, in the order written."""
+    """A recorder that keeps rows: table -> list of dicts, in the order written; they are made when first asked for."""
 
     def __init__(self):
-        self.tables = {}
+        self._rows, self._written = {}, []
 
     def write(self, table, columns):
-        rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
-        self.tables.setdefault(table, []).extend(dict(zip(columns, row, strict=True)) for row in rows)
+        kept = {name: column.copy() if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+        self._written.append((table, kept))
+
+    @property
+    def tables(self):
+        for table, columns in self._written:
+            rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+            self._rows.setdefault(table, []).extend(dict(zip(columns, row, strict=True)) for row in rows)
+        self._written.clear()
+        return self._rows
+
+    @tables.setter
+    def tables(self, tables):
+        self._rows, self._written = tables, []
 
 
 def small(kind=SocialModel, **params):

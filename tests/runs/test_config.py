@@ -352,3 +352,9 @@ def test_overrides_that_are_no_list_of_texts_are_refused_in_one_line(given, show
         ConfigError, match=rf"^overrides: give a list of texts, such as \['agents.n=200'\], not {shown}$"
     ):
         load_config(None, given)
+
+
+@pytest.mark.parametrize("given", [{"agents.n": 5}, 5])
+def test_what_is_no_path_is_refused_in_one_line(given):
+    with pytest.raises(ConfigError, match=rf"^path: give that of a YAML file, or None for the defaults, not {given}$"):
+        load_config(given)

@@ -16,10 +16,10 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now, h
     """Return the feed of one reader, best first.
 
     Args:
+        posts: As `listed`.
         seen: The roots that it has read; `hidden`: authors that it mutes.
         groups: The group of each agent, and how often each has read, and engaged with, each root.
     """
-    posts = _listed(posts)
     follows = set(network.followees(reader).tolist())
     visible = [i for i in range(posts.n) if now - params.window < posts.round[i] <= now]
     inside = [i for i in visible if int(posts.author[i]) in follows - hidden]
@@ -58,7 +58,7 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now, h
     return _with_slots(best[: params.size], beside, posts, params)
 
 
-def _listed(posts):
+def listed(posts):
     """Return posts with the columns that are read as lists: one cell of an array takes long to read."""
     columns = ("author", "root", "round", "kind", "velocity", "likes", "replies", "reshares", "impressions", "key")
     lists = {name: getattr(posts, name).tolist() for name in columns}
@@ -67,9 +67,10 @@ def _listed(posts):
 
 def _with_slots(best, beside, posts, params):
     """Return a feed with other posts at every so many-th place, and behind its last one."""
-    feed, best, beside = [], list(best), list(beside)
+    if not beside:
+        return best[: params.size]
+    feed, in_feed, best, beside = [], set(), list(best), list(beside)
     while len(feed) < params.size and (best or beside):
-        in_feed = {_root(posts, i) for i in feed}
         beside = [i for i in beside if i not in in_feed]
         is_slot = (len(feed) + 1) % params.slots.every == 0
         if beside and (is_slot or not best):
@@ -77,6 +78,7 @@ def _with_slots(best, beside, posts, params):
             best = [i for i in best if _root(posts, i) != feed[-1]]
         elif best:
             feed.append(best.pop(0))
+        in_feed |= {_root(posts, i) for i in feed[-1:]}
     return feed
 
 
@@ -105,7 +107,7 @@ def _consensus(candidates, visible, posts, groups):
         [(of(engaged, _root(posts, i), g) + 20 * mean) / (of(read, _root(posts, i), g) + 20) for g in range(n)]
         for i in candidates
     ]
-    return [float(np.prod(of_groups)) for of_groups in shares]
+    return [math.prod(of_groups) for of_groups in shares]
 
 
 def _root(posts, post):
@@ -175,7 +177,8 @@ def _place(draw, reader, step, n, streams, now):
 
 def _scores(reader, candidates, inside, population, posts, params, streams, now):
     if params.mode == "random":
-        return [streams.uniform("feed order", reader, round_=now, index=np.uint64(posts.key[i]))[0] for i in candidates]
+        keys = np.array([posts.key[i] for i in candidates], np.uint64)
+        return streams.uniform("feed order", reader, round_=now, index=keys).tolist() if candidates else []
     if params.mode == "chronological":
         return [0.0] * len(candidates)
     ids = np.array(candidates, np.int64)

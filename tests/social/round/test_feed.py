@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plain_feed import plain_feed
+from plain_feed import listed, plain_feed
 from worlds import ran, small
 
 from prism_mesa.social.agent import SocialAgent
@@ -29,7 +29,7 @@ def reference_feed(model, agent, now):
         if row["trigger"] == "sees_post" and row["agent"] == agent
     }
     world = model.network, model.params.feed, model.streams, now
-    return plain_feed(agent, model.population, model.posts, seen, *world)
+    return plain_feed(agent, model.population, listed(model.posts), seen, *world)
 
 
 worlds = st.fixed_dictionaries(

@@ -2,17 +2,17 @@
 
 import csv
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from worlds import named, plain
 
 from prism_mesa import Config, Reasoner
-from prism_mesa.errors import PrismWarning
+from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm import factory
 from prism_mesa.params import leaves, nested, said_of
-from prism_mesa.runs.run_files import read_manifest
-from prism_mesa.runs.social import run
+from prism_mesa.runs.records.in_memory import RowsInMemory
+from prism_mesa.runs.social import start_run
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.known import known_of
 from prism_mesa.social.model import SocialModel
@@ -142,12 +142,22 @@ def given_in(world):
     return {name: value() if name == "reasoner" else value for name, value in own.items()}
 
 
-def outcome(values, world, out):
-    """Return the bytes of all tables of a run, and its notes."""
-    result = run(values, out=out, **given_in(world))
-    assert result.status == "done"
-    found = {str(file.relative_to(result.run_dir)): file.read_bytes() for file in result.run_dir.rglob("*.parquet")}
-    return found, read_manifest(result.run_dir)["notes"]
+def outcome(values, world):
+    """Return all tables of a run, by name, and its notes."""
+    work = start_run(values, **given_in(world))
+    records = RowsInMemory(work.tables)
+    assert work.leave_nothing(records, "run")["status"] == "done"
+    found = {}
+    for name in work.tables:
+        with suppress(DataError):  # nothing of it was recorded
+            found[name] = records.table(name)
+    assert len(found["agents"]) == len(work.model.population)
+    return found, work.model.notes
+
+
+def differing_tables(one, other):
+    """Return the names of the tables in which two runs differ."""
+    return {name for name in one | other if name not in one or not one[name].equals(other.get(name))}
 
 
 def in_plain_world(values, world):

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from key_worlds import NOBODY, another, idle_in, in_plain_world, outcome, table, without_embedded
+from key_worlds import NOBODY, another, differing_tables, idle_in, in_plain_world, outcome, table, without_embedded
 from worlds import named, plain_keywords
 
 from prism_mesa import Config
@@ -132,13 +132,13 @@ def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
         changed = {key: value for key, value in changed.items() if value is not None} | more
         if base.get("content") == "llm":
             del changed["deliberation.max_seconds"]  # which is refused
-        plain, notes = outcome(base, world, made["tmp"] / "plain")
+        plain, notes = outcome(base, world)
         assert not any("no effect" in note for note in notes), "the world itself sets nothing in vain"
         with pytest.warns(PrismWarning, match=r"^SocialModel: .*: no effect: "):
-            other, notes = outcome(base | changed, world, made["tmp"] / "changed")
+            other, notes = outcome(base | changed, world)
     said = {key for note in notes if ": no effect: " in note for key in note.partition(": no effect: ")[0].split(", ")}
     assert said == set(changed)
-    assert {name for name in plain if plain[name] != other.get(name)} == set()
+    assert differing_tables(plain, other) == set()
 
 
 @pytest.mark.slow

@@ -27,6 +27,13 @@ def is_text(body):
     return prompt_text(body).endswith((SPEAKS, THINKS))
 
 
+@pytest.fixture(scope="module")
+def asked_once(tmp_path_factory):
+    """Return a server and a run that asked it."""
+    with StandIn(slots=8) as server:
+        yield server, run(asking(server), out=tmp_path_factory.mktemp("asked"))
+
+
 RUNS = {
     "as it is": {},
     "two iterations": {"deliberation": {"iterations": 2}},
@@ -41,14 +48,15 @@ RUNS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_is_repeated_from_its_folder_with_thoughts_and_notes(name, tmp_path):
+def test_a_run_is_repeated_from_its_folder_with_thoughts_and_notes(name, asked_once, tmp_path):
     given = dict(RUNS[name])
     world = WORLD | {"deliberation": given.pop("deliberation", {})}
-    with StandIn(slots=8) as server:
+    server, result = asked_once
+    if RUNS[name]:
         result = run(asking(server, world, **given), out=tmp_path)
-        n = server.n_requests
-        found = replay(result.run_dir, out=tmp_path / "again")
-        assert server.n_requests == n
+    n = server.n_requests
+    found = replay(result.run_dir, out=tmp_path / "again")
+    assert server.n_requests == n
     assert (found.differences, found.calls) == ({}, 0)
     asked = Ledger(result.run_dir / "decisions.sqlite").asked()
     assert found.answered + found.texts == len(asked)
@@ -144,21 +152,19 @@ def test_the_latency_of_a_server_leaves_no_trace(tmp_path):
     ],
     ids=["seed", "deliberation", "network"],
 )
-def test_a_changed_configuration_is_told_from_the_run_that_its_ledger_is_of(change, message, tmp_path):
-    with StandIn(slots=8) as server:
-        result = run(asking(server), out=tmp_path)
-        own = {"ledger": "replay", "ledger_path": str(result.run_dir / "decisions.sqlite")}
-        with pytest.raises(RunError, match=message):
-            run(asking(server, WORLD | change, **own), out=tmp_path)
+def test_a_changed_configuration_is_told_from_the_run_that_its_ledger_is_of(change, message, asked_once, tmp_path):
+    server, result = asked_once
+    own = {"ledger": "replay", "ledger_path": str(result.run_dir / "decisions.sqlite")}
+    with pytest.raises(RunError, match=message):
+        run(asking(server, WORLD | change, **own), out=tmp_path)
 
 
 @pytest.mark.slow
-def test_another_temperature_is_one_error_before_the_run(tmp_path):
-    with StandIn(slots=8) as server:
-        result = run(asking(server), out=tmp_path / "a")
-        own = {"ledger": "replay", "ledger_path": str(result.run_dir / "decisions.sqlite")}
-        with pytest.raises(ConfigError, match="holds no answers of the LLM and options that are configured"):
-            run(asking(server, WORLD | {"deliberation": {"temperature": 0.1}}, **own), out=tmp_path / "b")
+def test_another_temperature_is_one_error_before_the_run(asked_once, tmp_path):
+    server, result = asked_once
+    own = {"ledger": "replay", "ledger_path": str(result.run_dir / "decisions.sqlite")}
+    with pytest.raises(ConfigError, match="holds no answers of the LLM and options that are configured"):
+        run(asking(server, WORLD | {"deliberation": {"temperature": 0.1}}, **own), out=tmp_path / "b")
     assert not (tmp_path / "b").exists()
 
 

@@ -128,10 +128,14 @@ def test_all_that_is_written_works(prism, jobs, monkeypatch, tmp_path):
     taken = pd.read_parquet(Path(json.loads(out)["run_dir"]) / "transitions.parquet")
     assert ((taken["trigger"] == "ignores") & (taken["to_state"] == "composing")).any()
 
+    config = (folder / "config.yaml").read_text("utf-8")
+    (folder / "config.yaml").write_text(config.replace("rounds: 24 ", "rounds: 3 ").replace("n: 300\n", "n: 60\n"))
     code, out, _ = prism("study", "run", "study.yaml", "--seeds", "2", "--json")
     assert (code, json.loads(out)["runs"]["done"], len(jobs)) == (0, 4, 4)
+    assert {(job.config["rounds"], job.config["agents"]["n"]) for job in jobs} == {(3, 60)}
     assert (folder / "results" / "follow_the_crowd" / "report.html").is_file()
 
+    (folder / "config.yaml").write_text(config)
     notebook = nbformat.read(folder / "first.ipynb", as_version=4)
     outputs = executed(notebook, folder)
     assert sum("image/png" in output.get("data", {}) for output in outputs) == 2

@@ -15,11 +15,11 @@ from command_lines import SMALL
 from forked import PYTHON
 from worlds import plain
 
-from prism_mesa import run
+from prism_mesa import open_run, run
 from prism_mesa.api.runs import resume
 from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.names import last_round
-from prism_mesa.runs.run_files import read_manifest
+from prism_mesa.runs.run_files import read_manifest, read_table
 
 QUIET = {"pictures": False}
 CONFIG = plain({"agents.n": 20, "network.mean_degree": 4, "ticks_per_round": 5, "rounds": 4})
@@ -101,43 +101,49 @@ step = SocialModel.step
 
 
 def slow(model):
-    time.sleep(0.5 if model.round > 6 else 0)
+    time.sleep(0.5 if model.round > 106 else 0)
     step(model)
 
 
 SocialModel.step = slow
 main()
 """
-"""`prism`, whose rounds take half a second each from the seventh on."""
+"""`prism`, whose rounds take half a second each from the hundred and seventh on."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
-    keys = ["rounds=20", "checkpoint_every=4", "--json", "--out", str(tmp_path)]
+def test_prism_run_that_is_ended_by_a_signal_keeps_what_was_written_and_goes_on(number, tmp_path):
+    keys = ["rounds=110", "checkpoint_every=53", "--json", "--out", str(tmp_path)]
     python = PYTHON if number == signal.SIGINT else [sys.executable]
     command = [*python, "-c", WITH_TIME_TO_STOP_IT, "run", *SMALL[:-2], "reasoner.kind=rule", *keys]
     with subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         until = time.monotonic() + 60
-        while not list(tmp_path.glob("*/checkpoints/round-*")) and time.monotonic() < until:
+        while not list(tmp_path.glob("*/checkpoints/round-*106.npz")) and time.monotonic() < until:
             time.sleep(0.01)
+        [folder] = tmp_path.iterdir()
+        assert open_run(folder).status == "running"
         os.kill(process.pid, number)
         _, err = process.communicate(timeout=60)
-    [folder] = tmp_path.iterdir()
     if number == signal.SIGKILL:
         assert process.returncode == -signal.SIGKILL
+        assert not os.path.exists(f"/proc/{process.pid}")
+        assert re.fullmatch(r"died in round \d+ of 110", open_run(folder).state)
+        rounds = read_table(folder, "rounds")["round"].tolist()
+        assert rounds == list(range(len(rounds)))
+        assert len(rounds) >= 100
         assert read_manifest(folder)["status"] == "running"
     else:
         assert process.returncode == 130
         assert re.search(r"'prism resume .*' continues it from round \d+\)$", err.splitlines()[-1])
         assert re.search(r"^prism: the run is stopped after this round, and can go on later", err, re.M)
     before = last_round(folder)
-    assert before >= 4
+    assert before >= 106
     shown = []
     resume(folder, on_round=shown.append, **QUIET)
-    assert (shown[0], shown[-1]) == (before + 1, 20)
+    assert (shown[0], shown[-1]) == (before + 1, 110)
     config = read_manifest(folder)["config"]
     whole = run(config | {"checkpoint_every": 0}, out=tmp_path / "whole", **QUIET).run_dir
     names = sorted(str(file.relative_to(whole)) for file in whole.rglob("*.parquet") if file.is_file())

@@ -1,13 +1,8 @@
 """A run that died says so, and everything that reads it says what can be done."""
 
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +13,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.runs.process import state
 from prism_mesa.runs.process.lock import LOCK
 from prism_mesa.runs.process.state import RunState, state_of
-from prism_mesa.runs.run_files import MANIFEST, read_manifest, read_table
+from prism_mesa.runs.run_files import MANIFEST, read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.studies.measures.finished import finished_run
 
@@ -162,25 +157,3 @@ def test_prism_why_of_a_run_that_died_ends_with_what_can_be_done(died, prism):
     assert (code, out.splitlines()[0][:10]) == (0, "Dana Kovac")
     assert err.splitlines()[-1] == f"prism: {died}: died in round 2 of 3; 'prism resume {died}' {AGAIN}"
     assert prism("replay", died)[0] == 2
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_says_how_far_it_came_and_keeps_what_was_written(tmp_path):
-    command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=100000", "agents.n=30", "network.mean_degree=5"]
-    process = subprocess.Popen([*command, "reasoner.kind=rule", "--out", str(tmp_path)], stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while not list(tmp_path.glob("*/rounds.parquet/part-00001.parquet")) and time.monotonic() < until:
-            time.sleep(0.02)
-        [folder] = tmp_path.iterdir()
-        assert open_run(folder).status == "running"
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    opened = open_run(folder)
-    said = re.fullmatch(r"died in round (\d+) of 100000", opened.state)
-    assert said
-    rounds = read_table(folder, "rounds")["round"].tolist()
-    assert rounds == list(range(len(rounds)))
-    assert len(rounds) >= 100
-    assert not os.path.exists(f"/proc/{process.pid}")

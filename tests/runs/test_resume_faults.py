@@ -28,7 +28,7 @@ from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 QUIET = {"pictures": False}
-CONFIG = small(rounds=8, checkpoint_every=2, **{"agents.band": 0.3})
+CONFIG = small(rounds=8, checkpoint_every=2, ticks_per_round=4, **{"agents.n": 15, "agents.band": 0.3})
 
 
 def llm(prompt):

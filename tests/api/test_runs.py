@@ -20,6 +20,7 @@ from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.params import nested
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.social.params import SocialParams
+from prism_mesa.view.plots import files
 from prism_mesa.view.summaries import run_lines
 
 SMALL = plain({"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6})
@@ -28,7 +29,10 @@ TWO = {"economy": LLM["economy"] | {"nations": ["Canada", "Sweden"]}}
 NATIONS = {"indicators.png", "policies.png", "responses.png"}
 
 
-pytestmark = pytest.mark.usefixtures("coarse_pictures")
+@pytest.fixture(autouse=True)
+def _blank_pictures(monkeypatch):
+    """Write nothing into pictures, which are made all the same; what is on them is looked at in tests/view."""
+    monkeypatch.setattr(files, "png_of", lambda figure: b"\x89PNG")
 
 
 def drawn(folder):

@@ -36,7 +36,6 @@ def folder():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("coarse_pictures")
 def test_a_validation_prints_its_table_leaves_its_report_and_ends_with_1_where_a_target_is_missed(prism, jobs):
     code, out, err = prism("validate", *DAY, "--seeds", 2)
     assert code == 1

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -42,13 +43,21 @@ def changed_copy(run_dir, tmp_path):
     return Path(shutil.copytree(run_dir, tmp_path / "copy"))
 
 
-def activities_of_tables(run_dir, row):
-    """Return what the tables say that an agent did, as (round, action, post, author, text, words), in any order."""
+@cache
+def tables_of(run_dir):
+    """Return posts, names of agents, and engagements; each run's are read once."""
     posts = pd.read_parquet(run_dir / "posts.parquet").astype({"text": object, "comment": object}).set_index("post")
     names = pd.read_parquet(run_dir / "agents.parquet")["name"]
-    done = pd.read_parquet(run_dir / "engagements.parquet").query("agent == @row")
+    return posts, names, pd.read_parquet(run_dir / "engagements.parquet")
+
+
+def activities_of_tables(run_dir, row):
+    """Return what the tables say that an agent did, as (round, action, post, author, text, words), in any order."""
+    posts, names, done = tables_of(run_dir)
+    done = done[done["agent"] == row]
     rows = [
-        (p["round"], "post", i, "", p.text, "") for i, p in posts.query("author == @row and kind == 'post'").iterrows()
+        (post.round, "post", post.Index, "", post.text, "")
+        for post in posts[(posts["author"] == row) & (posts["kind"] == "post")].itertuples()
     ]
     for engaged in done.itertuples():
         about = posts.loc[engaged.post]
@@ -163,14 +172,12 @@ def test_an_older_run_without_the_columns_comment_written_and_recorded_engagemen
 
 
 @pytest.mark.slow
-def test_what_is_not_recorded_is_said_and_what_was_written_is_known_all_the_same(run_dir, tmp_path):
+def test_what_is_not_recorded_is_said_and_what_was_written_is_known_all_the_same(records, tmp_path):
     part = RunRecords(a_run(tmp_path, records={"engagements": 0.0}))
     for row in range(part.n_agents):
         own = part.snapshot(row)
         assert own.memory().endswith("What you liked is not recorded.")
-        whole = [
-            told(activity) for activity in RunRecords(run_dir).snapshot(row).activities if activity.action != "like"
-        ]
+        whole = [told(activity) for activity in records.snapshot(row).activities if activity.action != "like"]
         assert sorted(map(told, own.activities)) == sorted(whole)
         assert {activity.tick for activity in own.activities} <= {-1}
 

@@ -281,6 +281,7 @@ def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
     figures = [states_figure(kept_run(tmp_path / name, rounds=rounds_table(2)), width=NARROW) for name in "ab"]
     for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):

@@ -79,7 +79,7 @@ def known_rule(ask):
     return 1 / (1 + np.exp(-(-0.5 + 2 * ask.question.match + 1.5 * (ask.question.persona.traits[0] - 3.1) / 0.78)))
 
 
-def examples(n=900, chance=known_rule):
+def examples(n=400, chance=known_rule):
     found = [
         TrainingExample(ask, (chance(ask), 1 - chance(ask)), str(i), ask.question.persona.name, ask.question.post.text)
         for i, ask in enumerate(asks(n))
@@ -121,8 +121,8 @@ def test_what_follows_a_rule_beats_the_rule_and_the_majority_on_what_was_held_ou
 
 @pytest.mark.slow
 def test_an_llm_that_is_pure_chance_is_said_not_to_be_beaten_and_why():
-    noise = Streams(3).uniform("noise", np.arange(400))
-    found = model_of(examples(400, lambda ask: noise[ask.agent] ** 4), "logistic").report["verdict"]
+    noise = Streams(3).uniform("noise", np.arange(240))
+    found = model_of(examples(240, lambda ask: noise[ask.agent] ** 4), "logistic").report["verdict"]
     assert found.startswith("does not beat both")
     assert "does not carry over" in found
 

@@ -18,7 +18,7 @@ from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 
-WORLD = plain({"agents": {"n": 50, "activity": 0.9, "band": 0.4}, "network.mean_degree": 8, "rounds": 3, "seed": 7})
+WORLD = plain({"agents": {"n": 40, "activity": 0.9, "band": 0.4}, "network.mean_degree": 8, "rounds": 3, "seed": 7})
 
 
 def asking(server, **reasoner):

@@ -94,7 +94,7 @@ def test_the_command_tells_nothing_by_letter_where_there_were_none(prism, run_di
 @pytest.mark.slow
 @pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
 def test_the_embedded_llm_finds_the_interests_of_agents_among_topics(run_dir, tmp_path):
-    result = survey(run_dir, of(TOPICS), ("reasoner.kind=embedded",), agents=8, at=0, out=tmp_path)
+    result = survey(run_dir, of(TOPICS), ("reasoner.kind=embedded",), agents=4, at=0, out=tmp_path)
     answers = pd.read_parquet(result.folder / "answers.parquet")
     table = answers[answers["wave"] == "before"].pivot_table(index="agent", columns="option", values="probability")
     agents = pd.read_parquet(run_dir / "agents.parquet")["interests"].str.split(";")

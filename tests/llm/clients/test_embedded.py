@@ -68,13 +68,13 @@ def score(oracle, asked):
 def test_a_matching_post_scores_higher_than_another(oracle):
     with PAIRS.open(newline="", encoding="utf-8") as file:
         rows = [(row["interests"].split(";"), row["post"], row["matches"]) for row in csv.DictReader(file)]
-    posts = list(dict.fromkeys(text for _, text, side in rows if side == "1"))[:6]
+    posts = list(dict.fromkeys(text for _, text, side in rows if side == "1"))[:4]
     found = [
         (score(oracle, question(*liked, post=Post(text=text))), side) for liked, text, side in rows if text in posts
     ]
     matching, other = ([value for value, side in found if side == wanted] for wanted in "10")
-    assert (len(matching), len(other)) == (6, 6)
-    assert sum(m > o for m in matching for o in other) >= 33
+    assert (len(matching), len(other)) == (4, 4)
+    assert sum(m > o for m in matching for o in other) >= 15
 
 
 def test_of_several_interests_the_best_counts(oracle):
@@ -166,12 +166,12 @@ def test_another_process_says_the_same_prints_nothing_else_and_ends_well(oracle)
 
 
 def test_questions_asked_at_the_same_time_get_what_they_get_one_by_one(client):
-    asked = [question("tea", "music", post=Post(text=text)) for text in ("A cup of oolong.", "Encore!", "Rain.") * 2]
+    asked = [question("tea", "music", post=Post(text=text)) for text in ("A cup of oolong.", "Encore!") * 2]
 
     async def together(oracle):
         return await asyncio.gather(*(oracle.ask(oracle.write(one), one) for one in asked))
 
-    one_by_one = [raw(PmiOracle(client), one) for one in asked[:3]] * 2
+    one_by_one = [raw(PmiOracle(client), one) for one in asked[:2]] * 2
     assert [said.text for said in asyncio.run(together(PmiOracle(client)))] == one_by_one
 
 
@@ -267,12 +267,12 @@ def test_texts_that_begin_alike_are_told_apart_and_a_text_makes_some_likelier(cl
 
 
 def test_weights_repeat_to_the_bit_whatever_was_read_in_between_and_in_whichever_order(client):
-    first = weighed(EmbeddedChatClient())
+    first = weighed(EmbeddedChatClient(), texts=TEXTS[:2])
     weighed(client, "Something else altogether.", (" tea",))
-    asyncio.run(client.chat("Hi"))
-    again = weighed(EmbeddedChatClient())
+    asyncio.run(EmbeddedChatClient(max_tokens=2).chat("Hi"))
+    again = weighed(EmbeddedChatClient(), texts=TEXTS[:2])
     assert again == first
-    turned = weighed(EmbeddedChatClient(), texts=TEXTS[::-1])
+    turned = weighed(EmbeddedChatClient(), texts=TEXTS[1::-1])
     assert turned == (first[0][::-1], first[1])
 
 
@@ -303,7 +303,7 @@ def test_in_words_the_answer_is_held_to_the_schema(client):
 
 
 def test_the_seed_decides_where_a_temperature_leaves_a_choice():
-    client = EmbeddedChatClient(temperature=1.5, seed=7, max_tokens=6)
+    client = EmbeddedChatClient(temperature=1.5, seed=7, max_tokens=3)
     first, again, next_seed = (asyncio.run(client.chat("Say a word.", None, offset)).text for offset in (0, 0, 1))
     assert first == again != next_seed
 

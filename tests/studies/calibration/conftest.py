@@ -63,7 +63,7 @@ def planned():
 def fitted(planned, tmp_path):
     """Return what runs a calibration."""
 
-    def fit(runs=48, out=tmp_path, minutes=None, **values):
+    def fit(runs=32, out=tmp_path, minutes=None, **values):
         plan = planned(**values)
         folder = open_calibration_folder(plan, out)
         return calibrate(plan, folder, Engine(workers=1), Budget(runs, minutes))

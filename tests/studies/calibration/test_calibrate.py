@@ -22,7 +22,7 @@ def kept():
 
 @pytest.fixture
 def whole(kept, fitted, ran, tmp_path_factory):
-    """Return a calibration of 48 runs that nothing disturbed; it is made once, and only read."""
+    """Return a calibration of 32 runs that nothing disturbed; it is made once, and only read."""
     if not kept:
         kept["whole"] = fitted(out=tmp_path_factory.mktemp("whole"))
         ran.clear()
@@ -86,7 +86,7 @@ def test_the_same_call_again_runs_nothing_and_says_the_same(fitted, ran):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [26])
+@pytest.mark.parametrize("after", [18])
 def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, whole, ran, monkeypatch, tmp_path, after):
     usual = driver.run_supervised
 
@@ -102,14 +102,14 @@ def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, whole, 
     monkeypatch.setattr(driver, "run_supervised", usual)
     assert len(ran) == after
     result = fitted(out=tmp_path / "two")
-    assert len(ran) == len({job.run for job in ran}) == 51
+    assert len(ran) == len({job.run for job in ran}) == 35
     for file in ("trials.json", "trials.parquet", "fitted.parquet", "profiles.parquet", "fitted.yaml"):
         assert (result.calibration_dir / file).read_bytes() == (whole.calibration_dir / file).read_bytes()
 
 
 @pytest.mark.slow
 def test_a_larger_budget_goes_on_where_a_smaller_one_ended_within_a_batch(fitted, whole, ran, tmp_path):
-    for runs in (10, 30, 48):
+    for runs in (10, 22, 32):
         grown = fitted(runs=runs, out=tmp_path / "grown")
     pd.testing.assert_frame_equal(whole.trials, grown.trials)
 
@@ -133,7 +133,7 @@ def test_a_trial_fails_with_one_of_its_runs_and_the_others_go_on(fitted, ran, mo
     assert set(failed["reason"]) == {"seed 2: killed: by a signal"}
     assert failed["objective"].isna().all()
     assert (
-        f" of 24 failed, and count for nothing; the first: trial {failed['trial'].iloc[0]}: seed 2" in result.notes[-1]
+        f" of 16 failed, and count for nothing; the first: trial {failed['trial'].iloc[0]}: seed 2" in result.notes[-1]
     )
     assert result.fitted["agents.activity"] == pytest.approx(0.4, abs=0.03)
     n = len(ran)

@@ -100,7 +100,7 @@ MADE_AGAIN = {
     "WalkRooms": {"_rooms", "_made_for"},  # memory
     "Reasoner": {"_background", "_making", "_dispatcher"},  # threads
     "LLMClient": {"_background", "_making", "_dispatcher"},
-    "Memory": {"tables"},
+    "Memory": {"_rows", "_written"},
 }
 """Attributes by class that hold nothing of a run, or nothing that is not worked out once more."""
 LEFT_OUT = {"_event_list", "_event_generators", "_default_schedule", "_all_agents", "_agents_by_type", "_adopted"}

@@ -112,8 +112,8 @@ def pytest_collection_finish():
 
 
 def pytest_xdist_auto_num_workers():
-    """One process more than there are cores: tests wait for processes of their own, and for each other's kernels."""
-    return min((os.cpu_count() or 1) + 1, 4)
+    """Two processes more than there are cores: tests wait for processes of their own, and for each other's kernels."""
+    return min((os.cpu_count() or 1) + 2, 4)
 
 
 _compiling = set()

@@ -5,6 +5,7 @@ worker may die; Dask then has others run again what it ran, and after a few such
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -43,11 +44,24 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
         here: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
         here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
         with (
+            _environment_left_alone(),
             main_left_alone(),  # whenever a worker is started: one that has died is started again
             distributed.LocalCluster(**here) as cluster,
             distributed.Client(cluster) as client,
         ):
             yield from _executor(client)
+
+
+@contextmanager
+def _environment_left_alone() -> Iterator[None]:
+    """Bring back the variables of this process's environment: dask sets some before it starts a worker."""
+    before = os.environ.copy()
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager

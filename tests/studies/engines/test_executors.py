@@ -110,6 +110,7 @@ def test_the_same_runs_break_on_dask_and_one_whose_worker_died_is_run_again(tmp_
         job_that("exits", tmp_path),
     ]
     jobs = [*broken, *(good_job(seed, tmp_path) for seed in range(4))]
+    environment = dict(os.environ)
     with open_engine("dask", workers=2) as engine:
         pids = [engine.submit(os.getpid) for _ in range(8)]
         workers = {future.result() for future in pids}
@@ -134,6 +135,7 @@ def test_the_same_runs_break_on_dask_and_one_whose_worker_died_is_run_again(tmp_
         assert set(first) < set(second)
         assert outcome_of(again, slow).ending == "timeout"
     assert are_gone([*second, *workers])
+    assert dict(os.environ) == environment
 
 
 def driven_by(pid):

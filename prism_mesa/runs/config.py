@@ -88,7 +88,7 @@ def load[C: Params](
         ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
     """
     _require_texts(overrides)
-    if not isinstance(path, str | Path | None):
+    if not isinstance(path, str | os.PathLike | None):
         raise ConfigError(f"path: give that of a YAML file, or None for the defaults, not {shown(path)}")
     given = {} if path is None else read_yaml(Path(path))
     where = str(path or "config")

@@ -57,7 +57,7 @@ _HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
 def relevance_of(match: npt.NDArray[np.integer[Any]] | int) -> Any:
     """Return the relevance, 0..1, of an integer similarity of two int8 vectors: (1 + cosine) / 2."""
-    return np.minimum(np.maximum((np.asarray(match, np.float64) / (UNIT * UNIT) + 1.0) / 2.0, 0.0), 1.0)
+    return np.clip((np.asarray(match, np.float64) / (UNIT * UNIT) + 1.0) / 2.0, 0.0, 1.0)
 
 
 def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:

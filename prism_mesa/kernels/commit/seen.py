@@ -59,13 +59,6 @@ def mark(root: Int32, shown: Bits) -> None:
 
 
 @lean_kernel
-def move_up(part: Part, lists: Lists) -> None:
-    """Move the lists of a part up; those of the parts behind it have been."""
-    for i in range(part.end - 1, part.begin - 1, -1):
-        lists.roots[i + part.up] = lists.roots[i]
-
-
-@lean_kernel
 def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
     """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
 
@@ -110,13 +103,3 @@ def _inserted(roots: Int32, first: Any, at: Any, root: Any, shown: Bits) -> Any:
         roots[place] = root
         at += 1
     return at
-
-
-@lean_kernel
-def close_gap(start: Int64, roots: Int32, part: Part, end: int, to: int) -> None:
-    """Move the new lists of a part, which end at `end`, down to `to`."""
-    gap = part.to - to
-    for i in range(to, end - gap):
-        roots[i] = roots[i + gap]
-    for agent in range(part.first, part.last):
-        start[agent] -= gap

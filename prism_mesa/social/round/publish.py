@@ -100,8 +100,8 @@ def commit(platform: Platform) -> None:
     """
     threads = platform.params.threads if len(platform.population) >= _MANY else 1
     # counters stay where they are while there come to be more posts
-    platform.posts.make_room(platform.events.n_engaged + len(platform.events.written), threads)
-    read, engagements = side_by_side([partial(_read, platform), partial(taken, platform)], threads)
+    room = platform.posts.make_room(platform.events.n_engaged + len(platform.events.written))
+    *_, read, engagements = side_by_side([*room, partial(_read, platform), partial(taken, platform)], threads)
     record_impressions(platform, platform.events.impressions)  # a recorder may belong to this thread
     exposures, moved = _of_reading(platform)
     if moved is None:

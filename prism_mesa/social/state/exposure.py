@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.commit.orders import order_by_agent
-from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, close_gap, move_up, remember
+from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, remember
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.chunks import results_of
 
@@ -70,12 +70,11 @@ class Exposure(Restorable):
         parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
         lists, to = Lists(self.start, self.roots), 0
         try:
-            for part in reversed(parts):
-                move_up(part, lists)
+            for part in reversed(parts):  # each is moved before those in front of it, which are moved less
+                self.roots[part.begin + part.up : part.end + part.up] = self.roots[part.begin : part.end]
             ends = results_of(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
             for part, end in zip(parts, ends, strict=True):
-                if part.to > to:
-                    close_gap(self.start, self.roots, part, end, to)
+                self._close_gap(part, end, to)
                 to += end - part.to
             self.start[-1] = to
         except BaseException:  # lists of which some are written and some are not would be read beyond their ends
@@ -94,6 +93,13 @@ class Exposure(Restorable):
             self.roots = np.empty(needed + needed // 4, np.int32)
             self.roots[: len(self)] = before[: len(self)]
         return parts
+
+    def _close_gap(self, part: Part, end: int, to: int) -> None:
+        """Move the new lists of a part, which end at `end`, down to `to`."""
+        gap = part.to - to
+        if gap:
+            self.roots[to : end - gap] = self.roots[part.to : end]
+            self.start[part.first : part.last] -= gap
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
+from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
@@ -15,7 +16,6 @@ from prism_mesa.kernels.commit.posts import add, shown_texts
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.kernels.walking.arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
-from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.spare import zeroed_columns
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
@@ -192,14 +192,15 @@ class Posts(Restorable):
             self._columns["attributes"][rows] = self.draw_attributes(ids)
         return ids
 
-    def make_room(self, more: int, threads: int = 1) -> None:
+    def make_room(self, more: int) -> list[Callable[[], None]]:
         """Make room for `more` posts; as long as there are no more than that, columns stay where they are.
 
-        The memory is used here for the first time, which is slow, and which threads share.
+        Returns:
+            Steps that use this memory for the first time, which is slow, and which threads may share.
         """
         self._columns_for(self.n + more, self.n)
         rows = slice(self.n, self.n + more)
-        in_threads(lambda column: column[rows].fill(0), list(self._columns.values()), threads)
+        return [partial(column[rows].fill, 0) for column in self._columns.values()]
 
     def _zeroed(self, n: int) -> dict[str, npt.NDArray[Any]]:
         return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})

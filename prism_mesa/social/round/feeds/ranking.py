@@ -124,7 +124,7 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads
     first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
     author, root = posts.author[first:], posts.root[first:]
     n, places = len(root), (np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32))
-    outbox = Outbox(first, n, *places, np.zeros(n + 1, np.uint64), np.sort(root[root < first]), root)
+    outbox = Outbox(first, n, *places, np.zeros(n + 1, np.uint64), root[:0], root)
     if not n:
         return outbox
     least, parts = int(root.min()), threads if n_agents > BLOCK else 1
@@ -133,7 +133,9 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads
     room = [np.empty((2, n), np.int32) for _ in range(parts)]
     ranges = zip(pairwise(cuts), room, strict=True)
     noted = [partial(note_writers, author, *authors, outbox.wrote, rows[0]) for authors, rows in ranges]
-    _, *counts = side_by_side([partial(count_copies, root, least, copies), *noted], parts)
+    steps = [partial(count_copies, root, least, copies), *noted, lambda: np.sort(root[root < first])]
+    _, *counts, old_roots = side_by_side(steps, parts)
+    outbox = outbox._replace(old_roots=old_roots)
     number_writers(outbox.wrote, outbox.writers)
     of_all = author, root, least, copies
     own = [(own_posts[:k], writers[:k]) for (own_posts, writers), k in zip(room, counts, strict=True)]

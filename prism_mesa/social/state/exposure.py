@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.commit.orders import order_by_agent
 from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, remember
 from prism_mesa.snapshot import Plain, Restorable
-from prism_mesa.social.state.chunks import results_of
+from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
 
@@ -72,7 +72,7 @@ class Exposure(Restorable):
         try:
             for part in reversed(parts):  # each is moved before those in front of it, which are moved less
                 self.roots[part.begin + part.up : part.end + part.up] = self.roots[part.begin : part.end]
-            ends = results_of(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
+            ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
             for part, end in zip(parts, ends, strict=True):
                 self._close_gap(part, end, to)
                 to += end - part.to

@@ -200,7 +200,8 @@ class Posts(Restorable):
         """
         self._columns_for(self.n + more, self.n)
         rows = slice(self.n, self.n + more)
-        return [partial(column[rows].fill, 0) for column in self._columns.values()]
+        parts = (part for column in self._columns.values() for part in np.array_split(column[rows], 4))
+        return [partial(part.fill, 0) for part in parts]
 
     def _zeroed(self, n: int) -> dict[str, npt.NDArray[Any]]:
         return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})

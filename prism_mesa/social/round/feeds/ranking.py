@@ -133,8 +133,8 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads
     room = [np.empty((2, n), np.int32) for _ in range(parts)]
     ranges = zip(pairwise(cuts), room, strict=True)
     noted = [partial(note_writers, author, *authors, outbox.wrote, rows[0]) for authors, rows in ranges]
-    steps = [partial(count_copies, root, least, copies), *noted, lambda: np.sort(root[root < first])]
-    _, *counts, old_roots = side_by_side(steps, parts)
+    copied, old = partial(count_copies, root, least, copies), lambda: np.sort(root[root < first])
+    _, *counts, old_roots = side_by_side([copied, *noted, old], parts)
     outbox = outbox._replace(old_roots=old_roots)
     number_writers(outbox.wrote, outbox.writers)
     of_all = author, root, least, copies

@@ -49,10 +49,12 @@ class Feeds:
 
     def of(self, rows: Rows, agents: Columns) -> Iterator[tuple[Rows, FeedParams, OwnFeed | None]]:
         """Yield agents of `rows` who have the same feed, with it; `agents` are their columns."""
+        naming = [place for place in self._named if place in self._holding]
+        if not naming:
+            yield rows, *self._feed(())
+            return
         groups: list[tuple[Rows, tuple[int, ...]]] = [(np.arange(len(rows)), ())]
-        for place in self._named:
-            if place not in self._holding:
-                continue
+        for place in naming:
             held = self.named(place, agents, len(rows))
             split = [part for of, which in groups for part in ((of[held[of]], (*which, place)), (of[~held[of]], which))]
             groups = [part for part in split if len(part[0])]

@@ -1,0 +1,50 @@
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event, get_ident
+
+import pytest
+
+from prism_mesa.social.state import chunks
+from prism_mesa.social.state.chunks import in_threads, side_by_side
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 9])
+@pytest.mark.parametrize("n", [0, 1, 2, 50])
+def test_results_come_in_the_order_of_the_parts_whoever_makes_them(threads, n):
+    assert in_threads(lambda part: part * part, range(n), threads) == [part * part for part in range(n)]
+
+
+def test_threads_share_the_steps_and_the_calling_one_begins_with_the_last():
+    met = [Event(), Event()]
+
+    def meet(own):
+        met[own].set()
+        assert met[1 - own].wait(60), "one thread does all steps"
+        return get_ident()
+
+    first, last = side_by_side([partial(meet, 0), partial(meet, 1)], 2)
+    assert last == get_ident() != first
+
+
+def test_when_a_step_fails_what_others_have_begun_is_waited_for_and_no_other_one_is_begun(monkeypatch):
+    begun, failed = [], Event()
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, *args, **kwargs):
+            failed.set()
+            super().shutdown(*args, **kwargs)
+
+    def wait():
+        begun.append("first")
+        assert failed.wait(60)
+        begun.append("first ended")
+
+    def fail():
+        begun.append("last")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chunks, "ThreadPoolExecutor", Pool)
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side([wait, *[partial(begun.append, "another one")] * 20, fail], 2)
+    assert begun[-1] == "first ended" or begun == ["last"]
+    assert "another one" not in begun

@@ -111,11 +111,12 @@ class Own:
 
 def test_a_recorder_is_called_in_the_thread_that_runs_the_round(monkeypatch):
     monkeypatch.setattr(publish, "_MANY", 1)
-    platform = started(threads=2)
+    platform = started(threads=2, network={"dynamics": "live", "mean_degree": 8})
     platform.recorder = Own()
-    run_round(platform)
+    for _ in range(6):
+        run_round(platform)
     tables = {table for table, _ in platform.recorder.threads}
-    assert {"impressions", "engagements"} <= tables
+    assert {"impressions", "engagements", "follows"} <= tables
     assert platform.recorder.threads == {(table, threading.get_ident()) for table in tables}
 
 

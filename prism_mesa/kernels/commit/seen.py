@@ -62,9 +62,7 @@ def mark(root: Int32, shown: Bits) -> None:
 def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
     """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
 
-    They have been moved up: no list is written over before it is read.
-
-    What an agent has `read` is put in from the last on: feeds are mostly read from the newest post on, so few move.
+    They have been moved up: no list is written over before it is read. Roots that are new are put in order on the way.
     """
     start, roots = lists.start, lists.roots
     at, begin, i, j = part.to, part.begin, 0, 0
@@ -75,14 +73,13 @@ def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) 
             root = roots[np.uint64(known)]
             roots[np.uint64(at)] = root
             at += _is_shown(shown, root)
-        begin, own = end, i
+        begin, own_i, own_j = end, i, j
         while i < len(read.agents) and read.agents[i] == agent:
             i += 1
-        for back in range(i - 1, own - 1, -1):
-            at = _inserted(roots, first, at, read.roots[back], shown)
+        at = _merged(roots, first, at, read.roots, own_i, i, shown)
         while j < len(beside.agents) and beside.agents[j] == agent:
-            at = _inserted(roots, first, at, beside.roots[j], shown)
             j += 1
+        at = _merged(roots, first, at, beside.roots, own_j, j, shown)
     return at
 
 
@@ -93,13 +90,40 @@ def _is_shown(shown: Bits, root: Any) -> Any:
 
 
 @part_of_kernels
-def _inserted(roots: Int32, first: Any, at: Any, root: Any, shown: Bits) -> Any:
-    """Put a root, if it can be shown, into the ascending ``roots[first:at]``, and return where that ends then."""
-    if _is_shown(shown, root):
-        place = at
-        while place > first and roots[place - 1] > root:
-            roots[place] = roots[place - 1]
-            place -= 1
-        roots[place] = root
-        at += 1
-    return at
+def _merged(roots: Int32, first: Any, end: Any, new: Int32, begin: Any, behind: Any, shown: Bits) -> Any:
+    """Put ``new[begin:behind]``, as far as it can be shown, into the ascending ``roots[first:end]``; return its end."""
+    n = _ordered(new, begin, behind, shown)
+    last, one = end - 1, begin + n - 1
+    for to in range(end + n - 1, first - 1, -1):
+        if one < begin:
+            break
+        if last >= first and roots[last] > new[one]:
+            roots[to] = roots[last]
+            last -= 1
+        else:
+            roots[to] = new[one]
+            one -= 1
+    return end + n
+
+
+@part_of_kernels
+def _ordered(new: Int32, begin: Any, behind: Any, shown: Bits) -> Any:
+    """Let those of ``new[begin:behind]`` that can be shown stand first, ascending, and return how many they are.
+
+    What is read from the newest post on is turned round before; so few are left to be moved.
+    """
+    low, high = begin, behind - 1
+    if low < high and new[low] > new[high]:
+        while low < high:
+            new[low], new[high] = new[high], new[low]
+            low, high = low + 1, high - 1
+    n = 0
+    for k in range(begin, behind):
+        root, place = new[k], begin + n
+        if _is_shown(shown, root):
+            while place > begin and new[place - 1] > root:
+                new[place] = new[place - 1]
+                place -= 1
+            new[place] = root
+            n += 1
+    return n

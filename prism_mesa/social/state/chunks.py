@@ -40,19 +40,20 @@ def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -
 def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     """Return what steps return of which none needs another one.
 
-    The calling thread begins with the last step, the others with the first: let the last ones be those that make
-    arrays. Its memory is used again, while the C library asks for that of other threads anew each time (80 ms of a
-    commit of a million agents). When a step fails no other one is begun.
+    The calling thread does the last step and then those before it, the others begin with the first: let the last ones
+    be those that make arrays. Its memory is used again, while the C library asks for that of other threads anew each
+    time (80 ms of a commit of a million agents). When a step fails no other one is begun.
     """
     if threads == 1 or len(steps) < 2:
         return [step() for step in steps]
     waiting, found = deque(enumerate(steps)), dict[int, Any]()
+    own, n_others = [waiting.pop()], min(threads, len(steps)) - 1  # its own before there is anybody else to take it
 
     def work(take: Callable[[], tuple[int, Callable[[], Any]]]) -> None:
-        while waiting:
+        while True:
             try:
                 place, step = take()
-            except IndexError:  # another thread was faster
+            except IndexError:  # there is none left
                 return
             try:
                 found[place] = step()
@@ -60,9 +61,9 @@ def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
                 waiting.clear()
                 raise
 
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(work, waiting.popleft) for _ in range(threads - 1)]
-        work(waiting.pop)
+    with ThreadPoolExecutor(n_others) as pool:
+        others = [pool.submit(work, waiting.popleft) for _ in range(n_others)]
+        work(lambda: own.pop() if own else waiting.pop())
         for other in others:
             other.result()
     return [found[place] for place in range(len(steps))]

@@ -58,8 +58,9 @@ class Exposure(Restorable):
         Nobody can meet these again, unless a script or a slow chart passes on a post that is in no feed any more.
 
         Args:
-            read: Agents, and what they have read, in parts: each begins behind the last agent of the one before.
-            beside: What is noted too. Repetitions do not matter.
+            read: Agents, and what they have read, in parts: each begins behind the last agent of the one before. The
+                roots of each agent are put in order here.
+            beside: What is noted too, likewise. Repetitions do not matter.
             shown: A bit for each post: whether it is a root that can still be shown.
             threads: How many may share the parts.
         """

@@ -29,7 +29,7 @@ def _cache_folder() -> str:
     """
     given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
-        folder = Path(given or Path.home() / ".cache") / "prism-mesa" / f"kernels-{_digest()}"
+        folder = Path(given or Path.home() / ".cache").absolute() / "prism-mesa" / f"kernels-{_digest()}"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # no place, or nobody's home
         return ""

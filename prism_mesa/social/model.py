@@ -10,7 +10,7 @@ from typing import Any
 import mesa
 from mesa import DataCollector
 
-from prism_mesa.errors import BadInputError, DataError, one_line
+from prism_mesa.errors import BadInputError, DataError, RunError, one_line
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.snapshot import Plain, plain, restored_like
@@ -63,6 +63,8 @@ class SocialModel(CardedModel, PopulationModel):
     Raises:
         ConfigError: If a parameter is unknown or out of range.
         LLMFailureException: By `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
+        RunError: By whatever goes on with the model after a round that was broken off, by an interrupt or an error: of
+            that round some has happened, and some has not.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class SocialModel(CardedModel, PopulationModel):
         self.platform = start_platform(own, chart=chart, reasoner=reasoner, recorder=recorder, world=world)
         self.guard_warnings = GuardWarnings()
         self._warned_of_shortfall = False
+        self._broken_off = ""
         self.round_row: dict[str, float] = {}
         self.datacollector = _make_datacollector()
         self._own_fields = frozenset(vars(self)) | {"_own_fields"}
@@ -124,13 +127,31 @@ class SocialModel(CardedModel, PopulationModel):
         Raises:
             ChartError: As the first round opens, if a guard reads a field that no agent can have.
         """
-        if self.round < 0:
-            self.require_agent_fields()
-        run_round(self.platform, self._collect)
+        try:
+            self._require_whole()
+            if self.round < 0:
+                self.require_agent_fields()
+            run_round(self.platform, self._collect)
+        except BaseException as error:
+            self._break_off(error)
+            raise
         self.running = self.round + 1 < self.params.rounds
         self.guard_warnings.say(self.chart)
         if not self.running:
             self._warn_of_shortfall()
+
+    def _break_off(self, error: BaseException) -> None:
+        """Let nobody go on with a round that is not whole. Mesa, which has forgotten the next step, has it again."""
+        if self.round >= 0:
+            self.running = False
+            self._broken_off = self._broken_off or type(error).__name__
+        self._default_schedule.pause()
+        self._default_schedule.resume()
+
+    def _require_whole(self) -> None:
+        if self._broken_off:
+            why = f"round {self.round} was broken off ({self._broken_off})"
+            raise RunError(f"{type(self).__name__}: {why}, and some of it has happened: make another model")
 
     def _collect(self, row: dict[str, float]) -> None:
         """Let the DataCollector have a round's row, and the states of its ticks."""
@@ -159,6 +180,7 @@ class SocialModel(CardedModel, PopulationModel):
 
     def run_model(self) -> None:
         """Run all rounds that are left. Guards that raise are warned of at the end, with their counts."""
+        self._require_whole()
         with self.guard_warnings.hold(self.chart):
             super().run_model()
 
@@ -175,6 +197,7 @@ class SocialModel(CardedModel, PopulationModel):
             NotRestorableError: If agents, the reasoner, what users gave the model, or what Mesa is to do later have
                 state that no snapshot holds.
         """
+        self._require_whole()
         warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.said_of(self.chart)}
         return {
             "platform": self.platform.snapshot(),

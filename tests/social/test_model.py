@@ -8,11 +8,12 @@ from lively_worlds import IDLE, RESTING, SCROLLING, rounds_of
 from mesa.experimental.scenarios import Scenario
 from worlds import Memory, differing, facts, plain_keywords, ran, small
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
+from prism_mesa.social.round import run_round
 from prism_mesa.statechart import AgentState, agents_in_state, state_distribution
 
 
@@ -256,3 +257,24 @@ def test_a_generator_as_rng_draws_a_seed():
 def test_a_parameter_that_is_unknown_or_out_of_range_is_a_config_error(params, message):
     with pytest.raises(ConfigError, match=message):
         small(**params)
+
+
+# a round that is broken off
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("go_on", ["step", "run_model", "run_for", "run_until", "snapshot"])
+def test_nobody_goes_on_with_a_model_whose_round_was_broken_off(monkeypatch, error, go_on):
+    def broken(platform):
+        raise error
+
+    model = ran(small(), 2)
+    monkeypatch.setattr(run_round, "commit", broken)
+    with pytest.raises(error):
+        model.run_model()
+    monkeypatch.undo()
+    assert (model.round, model.running) == (2, False)
+    for _ in range(2):
+        with pytest.raises(RunError, match=rf"round 2 was broken off \({error.__name__}\)"):
+            getattr(model, go_on)(*{"run_for": [1], "run_until": [9]}.get(go_on, []))
+    assert model.round == 2

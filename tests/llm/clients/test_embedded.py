@@ -333,7 +333,7 @@ def test_a_broken_file_is_refused_when_it_is_loaded(tmp_path):
 
 def test_without_xllamacpp_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("prism_mesa.llm.clients.llamacpp.find_spec", lambda name: None)
-    commands = r"uv sync --extra embedded in a clone of PRISM, else pip install xllamacpp==[\d.]+"
+    commands = r"uv sync --inexact --extra embedded in a clone of PRISM, else pip install xllamacpp==[\d.]+"
     way_out = rf"needs xllamacpp: {commands} \(or set reasoner\.kind=rule\)"
     with pytest.raises(ConfigError, match=f"reasoner.kind: embedded {way_out}"):
         EmbeddedChatClient()

@@ -44,12 +44,12 @@ def test_auto_takes_the_embedded_llm_where_ollama_is_not_and_notes_why(nobody):
 
 
 def test_auto_takes_the_rule_where_neither_ollama_nor_the_embedded_llm_is_and_notes_why(nobody, monkeypatch, tmp_path):
-    monkeypatch.setattr(factory, "embedded_fault", lambda *model: "needs xllamacpp: uv sync --extra embedded")
+    monkeypatch.setattr(factory, "embedded_fault", lambda *model: "needs xllamacpp: uv sync --inexact --extra embedded")
     reasoner = make_reasoner(ReasonerParams(kind="auto", host=nobody, ledger_path=str(tmp_path / "shared.sqlite")))
     assert isinstance(reasoner, RuleReasoner)
     assert reasoner.label == "rule-based reasoner"
     assert "does not answer (connection refused)" in reasoner.note
-    assert reasoner.note.endswith("; the embedded LLM needs xllamacpp: uv sync --extra embedded")
+    assert reasoner.note.endswith("; the embedded LLM needs xllamacpp: uv sync --inexact --extra embedded")
 
 
 @pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")

@@ -72,7 +72,9 @@ def test_without_the_extra_dask_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(dask_engine, "find_spec", lambda name: None)
     for kind in ("dask", "slurm"):
         with (
-            pytest.raises(ConfigError, match="--engine: distributed is not installed: uv sync --extra dask in a clone"),
+            pytest.raises(
+                ConfigError, match="--engine: distributed is not installed: uv sync --inexact --extra dask in a clone"
+            ),
             open_engine(kind, workers=1),
         ):
             pass

@@ -1,10 +1,12 @@
 """Where compiled kernels are kept."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
+from prism_mesa.cli.console import say_compiling
 from prism_mesa.kernels import compiling
 
 
@@ -72,3 +74,18 @@ def test_equal_kernels_in_another_place_are_not_compiled_again(monkeypatch, tmp_
     assert [counts("here", "here"), counts("there", "there")] == [(0, 1), (1, 0)]
     assert counts("somebody else's", "here") == (0, 1)
     assert len(list(Path(tmp_path, "cache").rglob("*.nbc"))) == 2
+
+
+@pytest.mark.parametrize(("is_terminal", "kept", "says"), [(True, 0, True), (True, 9, False), (False, 0, False)])
+def test_whoever_waits_for_the_first_round_is_told_why(monkeypatch, capsys, is_terminal, kept, says):
+    monkeypatch.setattr(compiling, "n_kept", lambda: kept)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    say_compiling()
+    assert ("compiling what a round needs" in capsys.readouterr().err) == says
+
+
+def test_kept_kernels_are_counted(tmp_path):
+    assert compiling.n_kept(str(tmp_path)) == compiling.n_kept("") == 0
+    for name in ("one.nbc", "one.nbi", "two.nbc"):
+        (tmp_path / name).touch()
+    assert compiling.n_kept(str(tmp_path)) == 2

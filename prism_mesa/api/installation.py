@@ -114,7 +114,7 @@ def _kernels() -> tuple[Finding, str]:
     if not folder:
         todo = "set XDG_CACHE_HOME to a folder that can be written to"
         return Finding("kernels", "missing", "cannot be kept: each process compiles them, for about a minute", todo), ""
-    n = sum(1 for _ in Path(folder).rglob("*.nbc"))
+    n = compiling.n_kept(folder)
     told = f"{n} compiled, kept in {folder}" if n else "not compiled yet: the first run takes a minute longer"
     return Finding("kernels", "ok", told), folder
 

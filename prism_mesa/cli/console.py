@@ -38,6 +38,14 @@ def say(text: str) -> None:
     show_line(shortened(said_openly(text)), to=sys.stderr)
 
 
+def say_compiling() -> None:
+    """Tell whoever waits at a terminal for a first round that kernels are compiled, if none is kept."""
+    from prism_mesa.kernels.compiling import n_kept
+
+    if sys.stderr.isatty() and not n_kept():
+        say("compiling what a round needs, once after an installation: up to two minutes ...")
+
+
 class FirstWarnings(logging.Handler):
     """Shows the first warning of each kind; how many there were stands in the summary and in the ledger."""
 

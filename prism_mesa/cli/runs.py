@@ -18,7 +18,7 @@ from prism_mesa.cli.arguments import (
     configured,
     file_and_overrides,
 )
-from prism_mesa.cli.console import failure_of, progress_bar, say, summary_on_interrupt, tell_run
+from prism_mesa.cli.console import failure_of, progress_bar, say, say_compiling, summary_on_interrupt, tell_run
 from prism_mesa.errors import BadInputError, PrismError
 from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import economy_lines, run_lines
@@ -43,6 +43,7 @@ def run(arguments: Configured = None, out: OutOption = Path("results"), as_json:
 
     config = configured(arguments)
     say_building(config)
+    say_compiling()
     tell = partial(tell_run, lines=run_lines, as_json=as_json)
     with summary_on_interrupt(tell), progress_bar(config.rounds, "rounds", then="tables and pictures") as advance:
         result = run_config(config, out=out, on_round=lambda done: advance())

@@ -39,6 +39,11 @@ def _cache_folder() -> str:
 _FOLDER = _cache_folder()
 
 
+def n_kept(folder: str = _FOLDER) -> int:
+    """Return how many compiled kernels a folder keeps; if there are none, the first round compiles all it needs."""
+    return sum(1 for _ in Path(folder).rglob("*.nbc")) if folder else 0
+
+
 class Locator(UserProvidedCacheLocator):
     """Keep kernels by where they are in this package; Numba goes by where they are on the machine, and by their age."""
 

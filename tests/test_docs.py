@@ -1,6 +1,9 @@
 """The pages say all that the code offers, at a length that can be read."""
 
+import ast
+import json
 import re
+from doctest import DocTestParser
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +13,7 @@ from from_code.commands import every_command
 from from_code.pages import MADE, MARKER, with_made_parts
 from from_code.repository import page_of, uri_of, with_links_of_the_site
 from hooks import nav_of, on_page_content
+from statements import statements_of
 
 import prism_mesa
 from prism_mesa.economy.tables import ECONOMY_TABLES
@@ -21,6 +25,12 @@ from prism_mesa.studies.measures.catalogue import MEASURES
 DOCS = Path(__file__).parents[1] / "docs"
 LONGEST = 200
 NAMED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
+FILE = re.compile(r"^```(?:python|py)\n(?!>>> )(.*?)^```$", re.DOTALL | re.MULTILINE)
+FOR_USERS = [
+    *(DOCS.parent / "README.md", *DOCS.glob("*.md"), *(DOCS / "examples").glob("*.py")),
+    *(*(DOCS.parent / "notebooks").glob("*.ipynb"), *(DOCS.parent / "prism_mesa/cli/new_project").glob("*.*")),
+]
+"""Pages, examples and notebooks, and what `prism new` writes."""
 
 
 @cache
@@ -51,12 +61,48 @@ def test_every_command_with_all_its_options_is_in_the_reference():
         assert [flag for flag in options if flag not in section] == []
 
 
-def test_every_public_name_is_in_the_reference():
+def code_in(path):
+    """Return the pieces of Python in a page, a script or a notebook."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return [*FILE.findall(text), *(example.source for example in DocTestParser().get_examples(text))]
+    if path.suffix == ".ipynb":
+        return ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    return [text] if path.suffix == ".py" else []
+
+
+def imported_in(paths):
+    """Return the names that code for users imports from `prism_mesa`, but for modules."""
+    froms = {
+        f"{one.module}.{name.name}"
+        for path in paths
+        for code in code_in(path)
+        for one in statements_of(ast.parse(code))
+        if isinstance(one, ast.ImportFrom) and re.match(r"prism_mesa\b", one.module or "")
+        for name in one.names
+    }
+    places = {name: DOCS.parent.joinpath(*name.split(".")) for name in froms}
+    return {name for name, place in places.items() if not (place.is_dir() or place.with_suffix(".py").is_file())}
+
+
+def test_every_public_name_and_every_name_that_users_are_told_to_import_is_in_the_reference():
     packages = ("statechart", "reasoner", "llm", "deliberation", "view.plots")
     offered = [f"prism_mesa.{name}" for name in prism_mesa.__all__]
     for package in (f"prism_mesa.{name}" for name in packages):
         offered += [f"{package}.{n}" for n in import_module(package).__all__ if n not in prism_mesa.__all__]
-    assert sorted(NAMED.findall(text_of("python"))) == sorted(offered)
+    assert sorted(NAMED.findall(text_of("python"))) == sorted({*offered, *imported_in(FOR_USERS)})
+
+
+def test_names_are_told_by_prompts_files_scripts_and_notebooks(tmp_path):
+    cells = [{"cell_type": kind, "source": [f"from prism_mesa.{kind} import y"]} for kind in ("code", "markdown")]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    (tmp_path / "b.py").write_text("def f():\n    from prism_mesa.b import (\n        y as z,\n    )\n")
+    prompt, file = ">>> if True:\n...     from prism_mesa import p, view\n", "import os\nfrom prism_mesa.f import y\n"
+    (tmp_path / "c.md").write_text(
+        f"from prism_mesa import not_code\n\n```python\n{prompt}\n```\n\n```python\n{file}```\n"
+    )
+    found = {"prism_mesa.code.y", "prism_mesa.b.y", "prism_mesa.p", "prism_mesa.f.y"}
+    assert imported_in(tmp_path.iterdir()) == found
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def compare(
     Args:
         run: A result, or the folder of a run, or a folder that holds runs, or several of these: one side.
         other: The other side. Runs are paired by seed; two runs alone are compared whatever their seeds are.
-        measures: Names of the catalogue (docs/measures.md), or ``module:function`` for your own; None: all of it.
+        measures: Names of the catalogue (``prism study measures``), or ``module:function`` for your own; None: the
+            whole catalogue.
         why: Whether to tell why the first thing diverged, for which both runs are repeated up to there.
         trust: As for `replay`.
 

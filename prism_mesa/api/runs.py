@@ -303,7 +303,7 @@ def measure(
 
     Args:
         run: A result, or the run's folder, which is only read.
-        names: Names of the catalogue (docs/measures.md), or ``module:function`` for your own: a function of a
+        names: Names of the catalogue (``prism study measures``), or ``module:function`` for your own: a function of a
             `studies.measures.catalogue.FinishedRun` that returns a number. None: the whole catalogue.
         trust: As for `replay`; measures of who follows whom make the network again from the run's configuration.
 

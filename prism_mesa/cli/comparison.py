@@ -26,7 +26,7 @@ def compare(
     arguments: Sides,
     measure: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="a measure to compare; several: the option again; by default all"),
+        typer.Option(metavar="NAME", help="one of prism study measures; several: the option again; by default all"),
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="show every measure that differs")] = False,
     why: Annotated[

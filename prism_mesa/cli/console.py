@@ -138,12 +138,16 @@ def failure_of(summary: dict[str, Any], what: str = "run") -> PrismError:
     return RunError(f"{summary['run_dir']}: the {what} failed: {summary.get('error', '')}")
 
 
-def print_lines(lines: Iterable[tuple[str, str]]) -> None:
-    """Print (what, text) as two columns, wrapped in a terminal only."""
+def print_lines(lines: Iterable[tuple[str, str]], indent: int = 12) -> None:
+    """Print (what, text) as two columns, the second `indent` from the left, wrapped in a terminal only."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for name, text in lines:
         show(
             textwrap.fill(
-                f"{name:<12}{text}", width, subsequent_indent=" " * 12, break_long_words=False, break_on_hyphens=False
+                f"{name:<{indent}}{text}",
+                width,
+                subsequent_indent=" " * indent,
+                break_long_words=False,
+                break_on_hyphens=False,
             )
         )

@@ -12,7 +12,7 @@ import typer
 from prism_mesa.cli.arguments import DEFAULT_FILE, AsJson, Configured, OutOption, file_and_overrides
 from prism_mesa.cli.console import print_lines, progress_bar
 from prism_mesa.errors import BadInputError, RunError
-from prism_mesa.terminal import show_json
+from prism_mesa.terminal import show_json, show_line
 
 if TYPE_CHECKING:
     from prism_mesa.api.studies import Study
@@ -127,6 +127,32 @@ def report(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = 
     _tell(Study(file, out=out).report(), as_json=as_json, ran=False)
 
 
+@study.command()
+def measures(as_json: AsJson = False) -> None:
+    """List what can be measured of a finished run.
+
+    Each measure has its name, as study files and --measure take it, and what it is. By an attribute of agents, its name
+    stands in the place of NAME: follow_ei@leaning.
+    """
+    from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE
+    from prism_mesa.studies.measures.catalogue import SUBJECTS
+
+    subjects = {**SUBJECTS, "By an attribute": [made("NAME") for made in BY_ATTRIBUTE.values()]}
+    if as_json:
+        told = {
+            one.name: {"subject": subject, "meaning": one.meaning, "unit": one.unit}
+            | {"low": one.low, "high": one.high, "source": one.source}
+            for subject, found in subjects.items()
+            for one in found
+        }
+        show_json(finite(told))
+        return
+    widest = max(len(one.name) for found in subjects.values() for one in found)
+    for subject, found in subjects.items():
+        show_line(f"{subject}:")
+        print_lines(((f"  {one.name}", one.meaning) for one in found), widest + 4)
+
+
 def sweep(
     arguments: Configured = None,
     vary: Annotated[
@@ -140,7 +166,7 @@ def sweep(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="seeds of each point, from 1 on")] = 5,
     measure: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="a measure; several: the option again")
+        list[str] | None, typer.Option(metavar="NAME", help="one of prism study measures; several: the option again")
     ] = None,
     keep: Keep = "measures",
     name: Annotated[str | None, typer.Option(help="name of its folder; by default what varies")] = None,

@@ -126,6 +126,8 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
 
 
 social_chart: Final = build_chart()
+"""The default chart."""
+
 _CHARTS: Final = {False: social_chart, True: build_chart(asks_action=True)}
 viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 """As the default, but a viral post inside the band is engaged with unasked (`statechart.chart`)."""

@@ -1,11 +1,15 @@
 """`prism study` and `prism sweep`, as a user types them; runs are made in the process of the test."""
 
 import json
+import re
+import sys
 
 import pandas as pd
 import pytest
 import yaml
 from worlds import PLAIN_FILE, plain
+
+from prism_mesa.studies.measures.catalogue import MEASURES
 
 VALUES = {
     "question": "Does a ranked feed bring more reshares?",
@@ -104,6 +108,30 @@ def test_a_report_is_written_anew_of_what_is_there(prism, jobs, written, tmp_pat
     assert code == 0
     assert json.loads(out)["runs"] == {"done": 6, "failed": 0, "missing": 4}
     assert page.is_file()
+
+
+def test_every_measure_is_listed_with_what_it_is_under_what_it_is_about(prism):
+    code, out, err = prism("study", "measures")
+    lines = out.splitlines()
+    listed = dict(re.split(r" {2,}", line.strip(), maxsplit=1) for line in lines if line.startswith("  "))
+    assert (code, err) == (0, "")
+    assert {name for name in listed if "@" not in name} == set(MEASURES)
+    assert listed["cascade_mean"] == "mean size of a cascade, 1 + reshares"
+    assert listed["opinion_mean@NAME"].startswith("mean of `NAME` at the end")
+    assert lines[0] == "Engagement:"
+    assert len({line.index(listed[line.split()[0]], 3) for line in lines if line.startswith("  ")}) == 1
+
+
+def test_measures_as_json_have_their_range_and_are_wrapped_in_a_terminal_alone(prism, monkeypatch):
+    told = json.loads(prism("study", "measures", "--json")[1])
+    assert set(MEASURES) < set(told)
+    keys = {"subject": "Inequality", "unit": "", "low": 0.0, "high": 1.0}
+    assert {key: told["gini_impressions"][key] for key in keys} == keys
+    assert told["impressions"]["high"] is None
+    monkeypatch.setenv("COLUMNS", "70")
+    longest = max(map(len, prism("study", "measures")[1].splitlines()))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert max(map(len, prism("study", "measures")[1].splitlines())) <= 70 < longest
 
 
 def test_shards_together_are_the_study(prism, jobs, written):

@@ -61,7 +61,7 @@ def find_measure(name: str) -> Measure:
         return measure_by_attribute(name)
     key = f"measures: {printable(name)}"
     if ":" not in name:
-        near = did_you_mean(name, MEASURES) or " docs/measures.md lists all; your own is written module:function"
+        near = did_you_mean(name, MEASURES) or " prism study measures lists all; your own is written module:function"
         raise ConfigError(f"{key}: no such measure.{near}")
     found = _own(name, key)
     if isinstance(found, Measure):

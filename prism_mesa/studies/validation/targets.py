@@ -73,6 +73,7 @@ SOURCES: Final[Mapping[str, Source]] = {
         "follow graphs",
     ),
 }
+"""The data sets that real values come from, by the names that targets have for them."""
 """Where real values come from, by name."""
 
 

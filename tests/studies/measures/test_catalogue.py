@@ -173,7 +173,10 @@ def test_what_is_no_finished_run_of_a_platform_is_refused(tmp_path):
     ("name", "said"),
     [
         ("gini_impresions", r"^measures: gini_impresions: no such measure. Did you mean 'gini_impressions'\?$"),
-        ("xyz", r"^measures: xyz: no such measure. docs/measures.md lists all; your own is written module:function$"),
+        (
+            "xyz",
+            r"^measures: xyz: no such measure. prism study measures lists all; your own is written module:function$",
+        ),
         (":f", r"^measures: :f: write your own as module:function, for example my_measures:toxicity$"),
         ("nowhere_at_all:f", r"^measures: nowhere_at_all:f: cannot import 'nowhere_at_all': No module named"),
         ("measures_of_a_test:mime", r"'measures_of_a_test' has no 'mime'. Did you mean 'mine'\?$"),

@@ -9,6 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from prism_mesa.errors import DataError, PrismError
 from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
@@ -204,13 +206,15 @@ def _readme(contents: Contents) -> str:
     elif contents.kind == "run":
         command = _replay(".", contents.actions[0])
         what.append(f"The run is repeated, and its tables compared, with `{command}` in this folder.")
-    elif any(name.startswith("runs/") for name in contents.files):
-        what.append(_repeated_runs(contents.actions[1:]))
     else:
         what.append(
-            "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
+            _repeated_runs(contents.actions[1:])
+            if any(name.startswith("runs/") for name in contents.files)
+            else "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
             "`again` of `facts.parquet`."
         )
+        if not _FITTED & set(contents.files):
+            what.append(_made_anew(contents))
     if contents.left_out:
         what.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
     return "\n\n".join(what) + "\n"
@@ -229,13 +233,28 @@ def _repeated_runs(runs: Sequence[Action]) -> str:
     return f"Each run in `runs/` {told} its command in this folder:\n\n" + "\n".join(lines)
 
 
+def _made_anew(contents: Contents) -> str:
+    """Return how a study is made anew, beside the folder that its archive is unpacked into, which stays as it is."""
+    study = contents.files["study.yaml"]
+    values = yaml.safe_load(study.read_bytes() if isinstance(study, Path) else study)
+    named = isinstance(values.get("base"), str)
+    own = any(name.startswith(f"{MODULES}/") for name in contents.files)
+    command = f"{_BESIDE if own else ''}prism study run {'../again.yaml' if named else 'study.yaml'} --out ../again"
+    told = f"The whole study is made anew, in a folder beside this one, with `{command}` in this folder"
+    return told + (", where `../again.yaml` is `study.yaml` with `base: base.yaml`." if named else ".")
+
+
 def _replay(where: str, run: Action, *, trust: bool = False) -> str:
     """Return the command that repeats a run: only one with code of the user's own needs to be told where that is."""
     own = any(name.startswith(f"{MODULES}/") for name in run.read)
-    path, how = f"PYTHONPATH={MODULES} " if own else "", " --trust" if own or trust else ""
-    return f"{path}prism replay{how} {where}"
+    how = " --trust" if own or trust else ""
+    return f"{_BESIDE if own else ''}prism replay{how} {where}"
 
 
+_BESIDE: Final = f"PYTHONPATH={MODULES} "
+"""What a command begins with that needs code of the user's own."""
+_FITTED: Final = {"calibration.json", "validation.json"}
+"""What studies hold that `prism study run` does not make."""
 _HOLDS: Final = {
     "study.yaml": "question, arms, factors, seeds, measures, expectations",
     "base.yaml": "the configuration that all runs start from, with every key",

@@ -128,6 +128,8 @@ def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str,
     cleaner = Cleaner([str(folder.absolute()), *([working] if isinstance(working, str) else [])])
     contents = Contents("run", folder.absolute().name, cleaner)
     pack_run(folder, contents, data=data)
+    if status := contents.actions[0].unended:
+        contents.leave_out(f"the end of the run: its status is {status}, so there is nothing to repeat")
     _put_versions(contents, facts)
     if run.manifest.of_nations:
         contents.leave_out("odd.md: the ODD protocol is written of platforms, not of nations")
@@ -203,6 +205,8 @@ def _readme(contents: Contents) -> str:
     ]
     if any(line.startswith(GIVEN) for line in contents.left_out):
         what.append("What was given in Python is not in here, so `prism replay` repeats nothing of it.")
+    elif contents.kind == "run" and contents.actions[0].unended:
+        what.append("The run has not come to its end, so `prism replay` repeats nothing of it.")
     elif contents.kind == "run":
         command = _replay(".", contents.actions[0])
         what.append(f"The run is repeated, and its tables compared, with `{command}` in this folder.")
@@ -221,16 +225,26 @@ def _readme(contents: Contents) -> str:
 
 
 def _repeated_runs(runs: Sequence[Action]) -> str:
-    """Return how the runs of a study are repeated: those with code or data of the user's own otherwise than others."""
+    """Return how the runs of a study are repeated, and of which there is nothing to repeat."""
+    ended = [run for run in runs if not run.unended]
+    others = ", ".join(f"`{run.id.removeprefix('#run-')}` ({run.unended})" for run in runs if run.unended)
+    if not others:
+        return _commands(ended, "Each run")
+    told = f"Of runs that have not come to their end there is nothing to repeat: {others}."
+    return f"{told}\n\n{_commands(ended, 'Each other run')}" if ended else told
+
+
+def _commands(runs: Sequence[Action], each: str) -> str:
+    """Return how runs are repeated: those with code or data of the user's own otherwise than others."""
     names = defaultdict[str, list[str]](list)
     for run in runs:
         shares = any(name.startswith(f"{INPUTS}/") for name in run.read)
         names[_replay("runs/<run>", run, trust=shares)].append(run.id.removeprefix("#run-"))
-    told = "is repeated, and its tables compared, with"
+    told = f"{each} in `runs/` is repeated, and its tables compared, with"
     if len(names) == 1:
-        return f"Each run in `runs/` {told} `{next(iter(names))}` in this folder."
+        return f"{told} `{next(iter(names))}` in this folder."
     lines = [f"- `{command}`: {', '.join(f'`{name}`' for name in names[command])}" for command in sorted(names)]
-    return f"Each run in `runs/` {told} its command in this folder:\n\n" + "\n".join(lines)
+    return f"{told} its command in this folder:\n\n" + "\n".join(lines)
 
 
 def _made_anew(contents: Contents) -> str:

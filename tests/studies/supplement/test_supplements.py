@@ -229,29 +229,6 @@ def test_runs_of_a_study_with_a_feed_of_ones_own_are_repeated_elsewhere_as_its_r
 
 
 @pytest.mark.slow
-def test_a_study_whose_base_is_a_file_is_made_anew_from_the_base_in_its_archive(jobs, tmp_path, monkeypatch):
-    (tmp_path / "worlds").mkdir()
-    (tmp_path / "worlds" / "small.yaml").write_text(yaml.safe_dump(nested(SMALL)))
-    asked = {"question": "?", "base": "worlds/small.yaml", "seeds": 1, "measures": ["reshares"], "name": "small"}
-    asked["arms"] = {"a": {"feed.mode": "random"}, "b": {"feed.mode": "chronological"}}
-    Path("small.yaml").write_text(yaml.safe_dump(asked))
-    study = Study("small.yaml")
-    study.run(report=False)
-    there = tmp_path / "elsewhere" / "there"
-    check_archive(archive(study.study_dir).file, unpack_to=there)
-    readme = (there / "README.md").read_text()
-    assert "`prism study run ../again.yaml --out ../again` in this folder, where `../again.yaml` is" in readme
-    monkeypatch.chdir(there)
-    Path("../again.yaml").write_text(
-        yaml.safe_dump(yaml.safe_load(Path("study.yaml").read_text()) | {"base": "base.yaml"})
-    )
-    again = Study("../again.yaml", out="../again")
-    again.run(report=False)
-    assert pd.read_parquet(again.study_dir / "runs.parquet").equals(pd.read_parquet("runs.parquet"))
-    assert check_archive(there).faults == ()
-
-
-@pytest.mark.slow
 def test_only_runs_with_code_of_ones_own_are_repeated_with_it(jobs, tmp_path, monkeypatch):
     (tmp_path / "own_of_one_arm.py").write_text("from prism_mesa import F\n\nnewest = 0 - F.post.age\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -14,7 +14,7 @@ from prism_mesa import SocialModel, cascades
 from prism_mesa.studies.statistics.intervals import interval
 
 AGENTS, ROUNDS, SEEDS = 500, 16, range(1, 11)
-COLORS = {"chronological": "#4f8fc0", "x_algo": "#ec8f1c"}
+COLORS = {"chronological": "#4f8fc0", "x_2023": "#ec8f1c"}
 
 
 def cascades_of(mode: str, seed: int) -> pd.DataFrame:
@@ -47,7 +47,7 @@ def two_arms_figure(trees: pd.DataFrame) -> Figure:
     right.plot([0, 1], means.to_numpy().T, "o-", color="#b5b5b5", ms=4, lw=1)
     for place, (mode, color) in enumerate(COLORS.items()):
         right.plot(place, means[mode].mean(), "_", ms=34, mew=3, color=color)
-    difference = means["x_algo"] - means["chronological"]
+    difference = means["x_2023"] - means["chronological"]
     [low], [high] = interval((difference.to_numpy()[:, None],), means.to_numpy().max())  # as `prism study run` has it
     told = f"mean difference {difference.mean():.2f} posts, 95 % interval {low:.2f} to {high:.2f}"
     right.set_title(told, loc="left", fontsize=9.5)

@@ -8,6 +8,7 @@ from command_lines import folders
 from worlds import plain
 
 from prism_mesa import run
+from prism_mesa.errors import RunError
 from prism_mesa.params import nested
 
 SMALL = plain({"agents.n": 20, "network.mean_degree": 4, "rounds": 1, "ticks_per_round": 4})
@@ -30,6 +31,23 @@ def test_a_run_is_packed_checked_and_unpacked(prism, made):
     told = json.loads(out)
     assert (code, err, told["whole"], told["unpacked"], told["faults"]) == (0, "", True, "there", [])
     assert "manifest.json" in [path.name for path in folders("there")]
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, "interrupted"), (ValueError, "failed")])
+def test_of_a_run_without_an_end_its_status_is_told_and_that_nothing_is_to_be_repeated(prism, error, status):
+    def stop(done):
+        raise error
+
+    with pytest.raises((RunError, KeyboardInterrupt), match="what was recorded is kept there"):
+        run(nested(SMALL | {"rounds": 2}), pictures=False, on_round=stop)
+    [folder] = folders()
+    code, out, err = prism("archive", folder)
+    told = f"the end of the run: its status is {status}, so there is nothing to repeat"
+    assert (code, err, out.splitlines()[1]) == (0, "", f"left out: {told}")
+    with zipfile.ZipFile(folders()[-1]) as packed:
+        readme = packed.read("README.md").decode()
+    assert readme.endswith(f"so `prism replay` repeats nothing of it.\n\nNot in here:\n\n- {told}\n")
+    assert prism("archive", "--check", folders()[-1])[1].startswith(f"left out when packed: {told}\n")
 
 
 def test_a_fault_is_a_line_and_the_command_fails(prism, made, tmp_path):

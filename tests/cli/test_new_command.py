@@ -35,6 +35,7 @@ def test_it_writes_a_project_and_says_how_to_go_on(prism, tmp_path):
     assert {line.split()[0] for line in lines[1:6]} == FILES
     last = ["  cd deep/mine", "  prism run config.yaml", "  prism study run study.yaml --seeds 2"]
     assert lines[6:] == ["next:", *last]
+    assert "| `uv run --with jupyterlab jupyter lab first.ipynb` |" in Path("deep/mine/README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["with a blank", "it's #1 %41 & $HOME", "-x", "é:ü", "ends in ."])

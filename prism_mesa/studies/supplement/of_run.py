@@ -220,6 +220,7 @@ def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, 
         started=facts.get("started"),
         ended=facts.get("ended"),
         failed=contents.cleaner.value(failed),
+        unended="" if run.is_over else run.state.status,
         read=read,
         made=(*made, within + MANIFEST),
     )

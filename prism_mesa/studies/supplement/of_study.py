@@ -198,6 +198,7 @@ def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
         started=(facts.get("made") or {}).get("started"),
         ended=None,
         failed="",
+        unended="",
         read=tuple(read),
         made=tuple(_made(contents, read)),
     )

@@ -9,6 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from prism_mesa.errors import DataError, PrismError
 from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
@@ -126,6 +128,8 @@ def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str,
     cleaner = Cleaner([str(folder.absolute()), *([working] if isinstance(working, str) else [])])
     contents = Contents("run", folder.absolute().name, cleaner)
     pack_run(folder, contents, data=data)
+    if status := contents.actions[0].unended:
+        contents.leave_out(f"the end of the run: its status is {status}, so there is nothing to repeat")
     _put_versions(contents, facts)
     if run.manifest.of_nations:
         contents.leave_out("odd.md: the ODD protocol is written of platforms, not of nations")
@@ -201,41 +205,70 @@ def _readme(contents: Contents) -> str:
     ]
     if any(line.startswith(GIVEN) for line in contents.left_out):
         what.append("What was given in Python is not in here, so `prism replay` repeats nothing of it.")
+    elif contents.kind == "run" and contents.actions[0].unended:
+        what.append("The run has not come to its end, so `prism replay` repeats nothing of it.")
     elif contents.kind == "run":
         command = _replay(".", contents.actions[0])
         what.append(f"The run is repeated, and its tables compared, with `{command}` in this folder.")
-    elif any(name.startswith("runs/") for name in contents.files):
-        what.append(_repeated_runs(contents.actions[1:]))
     else:
         what.append(
-            "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
+            _repeated_runs(contents.actions[1:])
+            if any(name.startswith("runs/") for name in contents.files)
+            else "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
             "`again` of `facts.parquet`."
         )
+        if not _FITTED & set(contents.files):
+            what.append(_made_anew(contents))
     if contents.left_out:
         what.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
     return "\n\n".join(what) + "\n"
 
 
 def _repeated_runs(runs: Sequence[Action]) -> str:
-    """Return how the runs of a study are repeated: those with code or data of the user's own otherwise than others."""
+    """Return how the runs of a study are repeated, and of which there is nothing to repeat."""
+    ended = [run for run in runs if not run.unended]
+    others = ", ".join(f"`{run.id.removeprefix('#run-')}` ({run.unended})" for run in runs if run.unended)
+    if not others:
+        return _commands(ended, "Each run")
+    told = f"Of runs that have not come to their end there is nothing to repeat: {others}."
+    return f"{told}\n\n{_commands(ended, 'Each other run')}" if ended else told
+
+
+def _commands(runs: Sequence[Action], each: str) -> str:
+    """Return how runs are repeated: those with code or data of the user's own otherwise than others."""
     names = defaultdict[str, list[str]](list)
     for run in runs:
         shares = any(name.startswith(f"{INPUTS}/") for name in run.read)
         names[_replay("runs/<run>", run, trust=shares)].append(run.id.removeprefix("#run-"))
-    told = "is repeated, and its tables compared, with"
+    told = f"{each} in `runs/` is repeated, and its tables compared, with"
     if len(names) == 1:
-        return f"Each run in `runs/` {told} `{next(iter(names))}` in this folder."
+        return f"{told} `{next(iter(names))}` in this folder."
     lines = [f"- `{command}`: {', '.join(f'`{name}`' for name in names[command])}" for command in sorted(names)]
-    return f"Each run in `runs/` {told} its command in this folder:\n\n" + "\n".join(lines)
+    return f"{told} its command in this folder:\n\n" + "\n".join(lines)
+
+
+def _made_anew(contents: Contents) -> str:
+    """Return how a study is made anew, beside the folder that its archive is unpacked into, which stays as it is."""
+    study = contents.files["study.yaml"]
+    values = yaml.safe_load(study.read_bytes() if isinstance(study, Path) else study)
+    named = isinstance(values.get("base"), str)
+    own = any(name.startswith(f"{MODULES}/") for name in contents.files)
+    command = f"{_BESIDE if own else ''}prism study run {'../again.yaml' if named else 'study.yaml'} --out ../again"
+    told = f"The whole study is made anew, in a folder beside this one, with `{command}` in this folder"
+    return told + (", where `../again.yaml` is `study.yaml` with `base: base.yaml`." if named else ".")
 
 
 def _replay(where: str, run: Action, *, trust: bool = False) -> str:
     """Return the command that repeats a run: only one with code of the user's own needs to be told where that is."""
     own = any(name.startswith(f"{MODULES}/") for name in run.read)
-    path, how = f"PYTHONPATH={MODULES} " if own else "", " --trust" if own or trust else ""
-    return f"{path}prism replay{how} {where}"
+    how = " --trust" if own or trust else ""
+    return f"{_BESIDE if own else ''}prism replay{how} {where}"
 
 
+_BESIDE: Final = f"PYTHONPATH={MODULES} "
+"""What a command begins with that needs code of the user's own."""
+_FITTED: Final = {"calibration.json", "validation.json"}
+"""What studies hold that `prism study run` does not make."""
 _HOLDS: Final = {
     "study.yaml": "question, arms, factors, seeds, measures, expectations",
     "base.yaml": "the configuration that all runs start from, with every key",

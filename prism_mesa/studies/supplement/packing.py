@@ -90,6 +90,7 @@ class Action:
         started: When, as ISO 8601; None if not known.
         ended: Likewise.
         failed: Why it failed; empty if it did not.
+        unended: Its status, if it has not come to its end, so that nothing is there to repeat; else empty.
         read: Names of the files that it read.
         made: Names of the files, or folders, that it made.
     """
@@ -100,6 +101,7 @@ class Action:
     started: str | None
     ended: str | None
     failed: str
+    unended: str
     read: tuple[str, ...]
     made: tuple[str, ...]
 

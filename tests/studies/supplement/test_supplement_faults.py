@@ -27,7 +27,7 @@ def whole(tmp_path):
     own = {"format": 1, "kind": "run", "name": "r", "left_out": []}
     contents.files["archive.json"] = json.dumps(own).encode()
     contents.actions.append(
-        Action("#run-r", "a run", "prism run", None, None, "", ("config.yaml",), ("rounds.parquet",))
+        Action("#run-r", "a run", "prism run", None, None, "", "", ("config.yaml",), ("rounds.parquet",))
     )
     contents.files[CRATE] = crate_of(contents, FACTS)
     contents.files[CHECKSUMS] = checksums(contents.files)

@@ -1,6 +1,8 @@
 """Runs and studies packed for the supplement of a paper, unpacked in another folder, and repeated there."""
 
 import json
+import re
+import shutil
 import sqlite3
 import sys
 import zipfile
@@ -206,7 +208,9 @@ def test_runs_of_a_study_with_a_feed_of_ones_own_are_repeated_elsewhere_as_its_r
     study.run(report=False)
     there = tmp_path / "there"
     check_archive(archive(study.study_dir).file, unpack_to=there)
-    assert "`PYTHONPATH=modules prism replay --trust runs/<run>` in this folder" in (there / "README.md").read_text()
+    readme = (there / "README.md").read_text()
+    assert "`PYTHONPATH=modules prism replay --trust runs/<run>` in this folder" in readme
+    anew = re.search(r"`PYTHONPATH=modules prism study run (.*) --out (.*)` in this folder\.", readme)
     (tmp_path / "own_feed_of_a_test.py").unlink()
     monkeypatch.delitem(sys.modules, "own_feed_of_a_test")
     monkeypatch.syspath_prepend(there / "modules")
@@ -215,6 +219,13 @@ def test_runs_of_a_study_with_a_feed_of_ones_own_are_repeated_elsewhere_as_its_r
         replay(run_dir)
     assert replay(run_dir, trust=True).equal
     assert Path(sys.modules["own_feed_of_a_test"].__file__).parent == there / "modules"
+    monkeypatch.chdir(there)
+    again = Study(anew[1], out=anew[2])
+    again.run(report=False)
+    assert len(jobs) == 2
+    assert pd.read_parquet(again.study_dir / "runs.parquet").equals(pd.read_parquet("runs.parquet"))
+    shutil.rmtree("modules/__pycache__", ignore_errors=True)
+    assert check_archive(there).faults == ()
 
 
 @pytest.mark.slow

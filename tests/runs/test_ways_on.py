@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,47 @@ def test_a_path_that_a_shell_would_take_apart_is_in_quotes(tmp_path):
 def only_killed(folder):
     run(small(rounds=2), out=folder / "out", on_round=images(folder / "out", folder, (1,)), **QUIET)
     return Path(folder / "killed-1")
+
+
+FEED = """
+def sometimes(columns):
+    if columns["post.age"].max() > 1:
+        raise ValueError("as it is written")
+    return columns["post.likes"] * 1.0
+
+
+def always(columns):
+    return columns["post.likes"] * 1.0
+"""
+
+
+@pytest.fixture
+def own_feed(tmp_path, monkeypatch):
+    """The file of a module of one's own, which holds two feeds."""
+    name = f"feeds_of_{tmp_path.name}"
+    file = tmp_path / f"{name}.py"
+    file.write_text(FEED)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield file
+    sys.modules.pop(name, None)
+
+
+def test_a_run_that_failed_in_code_of_ones_own_says_that_the_code_is_to_be_corrected(own_feed, tmp_path):
+    config = small(rounds=4, checkpoint_every=1, **{"feed.mode": f"{own_feed.stem}:sometimes", "feed.window": 4})
+    way_on = "; correct that code, and run it anew: it would fail again in it"
+    with pytest.raises(RunError, match=rf"raised ValueError: as it is written .*is kept there{way_on}\)$"):
+        run(config, out=tmp_path / "out", **QUIET)
+    failed = only(tmp_path / "out")
+    assert read_run(failed).way_on == way_on
+    with pytest.raises(DataError, match=f"{way_on}$"):
+        replay(failed)
+    own_feed.write_text(FEED.replace("> 1", "> 100"))
+    said = f"code of {own_feed.stem} ({own_feed}) is not what it was: put it back, or run it anew"
+    with pytest.raises(DataError, match=re.escape(said)):
+        resume(failed, **QUIET)
+
+
+def test_a_strict_guard_of_ones_own_that_raises_is_to_be_corrected_too(tmp_path):
+    config = small(rounds=2, **{"statechart.chart": "own_charts:breaking", "statechart.strict": True})
+    with pytest.raises(RunError, match=r"no opinion about round 1 .*; correct that code, and run it anew"):
+        run(config, out=tmp_path, **QUIET)

@@ -16,6 +16,7 @@ from prism_mesa.cli.arguments import (
     Run,
     Trust,
     configured,
+    each_once,
     file_and_overrides,
 )
 from prism_mesa.cli.console import failure_of, progress_bar, say, summary_on_interrupt, tell_run
@@ -90,8 +91,11 @@ def resume(
     Its tables are those of a run that was never stopped.
     """
     from prism_mesa.api.runs import resume as go_on
+    from prism_mesa.runs.manifest import read_run
 
-    _go_on(run_dir, partial(go_on, run_dir, overrides or (), trust=trust, from_start=from_start), as_json=as_json)
+    if (found := read_run(run_dir)).is_left(from_start=from_start):
+        say(f"{run_dir}: had come to its end (status {found.state}), so nothing is computed; it came to this:")
+    _go_on(run_dir, partial(go_on, run_dir, each_once(overrides), trust=trust, from_start=from_start), as_json=as_json)
 
 
 def branch(
@@ -110,7 +114,7 @@ def branch(
     """
     from prism_mesa.api.runs import branch as branch_run
 
-    _go_on(run_dir, partial(branch_run, run_dir, at, overrides or [], out=out, trust=trust), as_json=as_json)
+    _go_on(run_dir, partial(branch_run, run_dir, at, each_once(overrides), out=out, trust=trust), as_json=as_json)
 
 
 def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> None:

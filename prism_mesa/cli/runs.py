@@ -160,9 +160,11 @@ def replay(
     if as_json:
         kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
         told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
-        told |= {"recomputed": found.recomputed, "texts": found.texts}
+        told |= {"recomputed": found.recomputed, "texts": found.texts, "notes": list(found.notes)}
         show_json(kept | told)
     else:
+        for note in found.notes:
+            show_line(f"{'note':<12}{note}")
         for table, rows in found.rows.items():
             show_line(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
         again = f", {found.recomputed:,} decided again without an LLM" if found.recomputed else ""
@@ -170,7 +172,8 @@ def replay(
         show_line(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
     if not found.equal:
         table, difference = next(iter(found.differences.items()))
-        raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")
+        fault = f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}"
+        raise PrismError("; ".join([fault, *found.notes]))
 
 
 def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:

@@ -15,6 +15,8 @@ from prism_mesa.social.own.objects import objects_named
 _PACKAGE: Final = Path(__file__).parents[1]
 _ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
 """Of the package, what no run depends on."""
+MODULES: Final = "modules"
+"""Where in an archive the modules of a user's own are."""
 _WITHOUT_EFFECT: Final = ("max_concurrency", "ledger", "ledger_path")
 """Of the reasoner, what runs may differ in that are the same run; a ledger that is replayed counts by what it holds."""
 
@@ -93,6 +95,13 @@ def in_words(name: str) -> str:
     module = name.removeprefix(of_module(""))
     files = [] if module == name else list((source_files(module) or {}).values())
     return f"{name} ({files[0]})" if files else name
+
+
+def kept_digest(folder: Path, module: str) -> str | None:
+    """Return what stands for a module as it lies in an archive's folder of modules; None if it is not there."""
+    name = module.partition(".")[0]
+    files = sorted((folder / name).rglob("*.py")) or [file for file in [folder / f"{name}.py"] if file.is_file()]
+    return digest(*(file.read_bytes() for file in files)) if files else None
 
 
 def _files_named(config: Config) -> dict[str, str | None]:

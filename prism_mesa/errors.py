@@ -61,6 +61,10 @@ class ConfigError(BadInputError):
     """A configuration key or value is wrong."""
 
 
+class OwnCodeError(ConfigError):
+    """A function of a user's own that a configuration names raised, or gave what cannot be used."""
+
+
 class DataError(BadInputError):
     """A file is missing, empty, or has not the columns or rows that are needed."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, OutOption, Run, Trust
+from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, OutOption, Run, Trust, each_once
 from prism_mesa.cli.console import (
     InterruptedByUserError,
     failure_of,
@@ -98,7 +98,7 @@ def survey(
             said = done
 
         result = asked_of(
-            run_dir, questions, overrides or (), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
+            run_dir, questions, each_once(overrides), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
         )
     tell(result)
     if result.status != "done":
@@ -223,7 +223,7 @@ def interview(
 
     for question in ask or ():
         check_text("--ask", question)
-    given = [*(arguments or ()), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
+    given = [*each_once(arguments), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
     with (
         show_warnings(),
         Interview(run_dir, agent, at=at, overrides=given, free=free, out=out, trust=trust) as talk,

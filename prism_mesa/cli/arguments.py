@@ -1,9 +1,12 @@
 """What several commands take: types of arguments, and the configuration that arguments name."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+
+from prism_mesa.errors import BadInputError, shortened
 
 if TYPE_CHECKING:
     from prism_mesa.runs.config import Config
@@ -45,8 +48,23 @@ def file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str 
     """Return the file that arguments name first, if any, else the default one if it is there; and the overrides."""
     given = arguments or []
     if given and ("=" not in given[0] or is_file(given[0])):
-        return given[0], given[1:]
-    return (default if default.is_file() else None), given
+        return given[0], each_once(given[1:])
+    return (default if default.is_file() else None), each_once(given)
+
+
+def each_once(overrides: Sequence[str] | None) -> list[str]:
+    """Return texts ``key=value``, none of which gives a key that another one gives.
+
+    Raises:
+        BadInputError: If one does: in a file, too, a key stands once.
+    """
+    given = list(overrides or ())
+    keys = [text.partition("=")[0].strip() for text in given]
+    for key in filter(None, keys):
+        if keys.count(key) > 1:
+            both = ", ".join(shortened(text, 80) for text, of in zip(given, keys, strict=True) if of == key)
+            raise BadInputError(f"override: {key!r} stands here twice ({both}): give it once")
+    return given
 
 
 def is_file(name: str) -> bool:

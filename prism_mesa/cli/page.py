@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, is_file
+from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, each_once, is_file
 from prism_mesa.cli.console import say
 from prism_mesa.errors import BadInputError, PrismError, in_command, told
 from prism_mesa.terminal import show_line
@@ -79,7 +79,7 @@ def _opened(arguments: list[str]) -> "Opened":
     from prism_mesa.view.server.opened import MOST_RUNS, Opened
 
     named = [one for one in arguments if "=" not in one or is_file(one) or os.path.isdir(one)]
-    overrides = tuple(one for one in arguments if one not in named)
+    overrides = tuple(each_once([one for one in arguments if one not in named]))
     paths = tuple(map(Path, named))
     configs = [
         path for path in paths if os.path.isfile(path) or (path.suffix in _OF_CONFIGS and not os.path.isdir(path))

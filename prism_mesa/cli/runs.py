@@ -16,6 +16,7 @@ from prism_mesa.cli.arguments import (
     Run,
     Trust,
     configured,
+    each_once,
     file_and_overrides,
 )
 from prism_mesa.cli.console import failure_of, progress_bar, say, say_compiling, summary_on_interrupt, tell_run
@@ -91,8 +92,11 @@ def resume(
     Its tables are those of a run that was never stopped.
     """
     from prism_mesa.api.runs import resume as go_on
+    from prism_mesa.runs.manifest import read_run
 
-    _go_on(run_dir, partial(go_on, run_dir, overrides or (), trust=trust, from_start=from_start), as_json=as_json)
+    if (found := read_run(run_dir)).is_left(from_start=from_start):
+        say(f"{run_dir}: had come to its end (status {found.state}), so nothing is computed; it came to this:")
+    _go_on(run_dir, partial(go_on, run_dir, each_once(overrides), trust=trust, from_start=from_start), as_json=as_json)
 
 
 def branch(
@@ -111,7 +115,7 @@ def branch(
     """
     from prism_mesa.api.runs import branch as branch_run
 
-    _go_on(run_dir, partial(branch_run, run_dir, at, overrides or [], out=out, trust=trust), as_json=as_json)
+    _go_on(run_dir, partial(branch_run, run_dir, at, each_once(overrides), out=out, trust=trust), as_json=as_json)
 
 
 def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> None:
@@ -157,9 +161,11 @@ def replay(
     if as_json:
         kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
         told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
-        told |= {"recomputed": found.recomputed, "texts": found.texts}
+        told |= {"recomputed": found.recomputed, "texts": found.texts, "notes": list(found.notes)}
         show_json(kept | told)
     else:
+        for note in found.notes:
+            show_line(f"{'note':<12}{note}")
         for table, rows in found.rows.items():
             show_line(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
         again = f", {found.recomputed:,} decided again without an LLM" if found.recomputed else ""
@@ -167,7 +173,8 @@ def replay(
         show_line(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
     if not found.equal:
         table, difference = next(iter(found.differences.items()))
-        raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")
+        fault = f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}"
+        raise PrismError("; ".join([fault, *found.notes]))
 
 
 def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:

@@ -15,6 +15,8 @@ from prism_mesa.social.own.objects import objects_named
 _PACKAGE: Final = Path(__file__).parents[1]
 _ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
 """Of the package, what no run depends on."""
+MODULES: Final = "modules"
+"""Where in an archive the modules of a user's own are."""
 _WITHOUT_EFFECT: Final = ("max_concurrency", "ledger", "ledger_path")
 """Of the reasoner, what runs may differ in that are the same run; a ledger that is replayed counts by what it holds."""
 
@@ -56,10 +58,14 @@ def identity_of(config: Config) -> Identity:
     return Identity(digest(json.dumps(values, sort_keys=True)), data_version(config), code)
 
 
+def modules_named(config: Config) -> tuple[str, ...]:
+    """Return the modules that a configuration names, each once."""
+    return tuple(dict.fromkeys(where.partition(":")[0] for where in objects_named(config).values()))
+
+
 def _own_modules(config: Config) -> str:
     """Return what stands for the modules of a user's own that a configuration names; empty if it names none."""
-    modules = dict.fromkeys(where.partition(":")[0] for where in objects_named(config).values())
-    digests = [module_digest(module) for module in modules]
+    digests = [module_digest(module) for module in modules_named(config)]
     return digests[0] if len(digests) == 1 else digest(*digests) if digests else ""
 
 
@@ -70,9 +76,39 @@ def inputs_version(config: Config) -> str:
 
 def data_version(config: Config) -> str:
     """Return what stands for the content of the files that a configuration names."""
-    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
-    files += [config.reasoner.distilled, config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None]
-    return digest(*(b"" if file is None else _content(Path(file)) for file in files))
+    return digest(*(b"" if file is None else _content(Path(file)) for file in _files_named(config).values()))
+
+
+def inputs_one_by_one(config: Config) -> dict[str, str]:
+    """Return what stands for each file, by its key, and for each module, by `of_module`, that a configuration names."""
+    files = {key: _content(Path(file)) for key, file in _files_named(config).items() if file is not None}
+    return files | {of_module(module): module_digest(module) for module in modules_named(config)}
+
+
+def of_module(module: str) -> str:
+    """Return what the code of a module is called among inputs."""
+    return f"code of {module}"
+
+
+def in_words(name: str) -> str:
+    """Return what an input is called, of a module also the file that it is imported from."""
+    module = name.removeprefix(of_module(""))
+    files = [] if module == name else list((source_files(module) or {}).values())
+    return f"{name} ({files[0]})" if files else name
+
+
+def kept_digest(folder: Path, module: str) -> str | None:
+    """Return what stands for a module as it lies in an archive's folder of modules; None if it is not there."""
+    name = module.partition(".")[0]
+    files = sorted((folder / name).rglob("*.py")) or [file for file in [folder / f"{name}.py"] if file.is_file()]
+    return digest(*(file.read_bytes() for file in files)) if files else None
+
+
+def _files_named(config: Config) -> dict[str, str | None]:
+    """Return the files that a configuration names, by dotted key; None where it names none."""
+    files = {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in INPUT_FILES}
+    files["reasoner.distilled"] = config.reasoner.distilled
+    return files | {"reasoner.ledger_path": config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None}
 
 
 @cache

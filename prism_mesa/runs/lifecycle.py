@@ -21,6 +21,7 @@ from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, ca
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
 from prism_mesa.runs.work import Records, Work
+from prism_mesa.statechart.users_code import is_of_own_code
 from prism_mesa.streams import fresh_seed
 from prism_mesa.tables import TableSchema
 
@@ -214,6 +215,7 @@ def _broken_off(
     by = " by SIGTERM" if isinstance(fault, TerminatedError) or came_first() == signal.SIGTERM else ""
     text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _told(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
+    manifest = {**manifest, "of_own_code": True} if is_of_own_code(fault) else manifest
     result = None
     with last_tables():
         with _going_on(ending, _NO_MANIFEST):
@@ -250,7 +252,8 @@ def _way_on(run: Path, manifest: Mapping[str, Any], status: str, result: RunResu
     all_done = result is not None and result.summary.get("rounds") == manifest["config"].get("rounds")
     is_over = status == "failed" and all_done and last_round(run) is None
     python = any(manifest.get("made_in_python", ()))
-    return RunState(status).way_on(run, from_python=python, from_start=is_over)
+    own = bool(manifest.get("of_own_code")) and status == "failed"
+    return RunState(status).way_on(run, from_python=python, from_start=is_over, of_own_code=own)
 
 
 _CAN_GO_ON: Final = ("social", "economy")

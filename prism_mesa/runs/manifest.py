@@ -65,6 +65,7 @@ class Manifest(_Facts):
         system: `social` or `economy`.
         config: The configuration, not checked: see `runs.recorded`, which alone makes one of it.
         note: Why whoever decides does, although another one was wished for; else empty.
+        of_own_code: Whether it failed in code of a user's own.
         code: What stands for the code that made it (`identity.code_version`); empty if it does not say.
         says_who_was_asked: Whether it has everything that is needed to repeat it.
     """
@@ -72,6 +73,7 @@ class Manifest(_Facts):
     system: StrictStr = "social"
     status: StrictStr = "not known"
     error: StrictStr = ""
+    of_own_code: StrictBool = False
     seed: StrictInt | None = None
     config: dict[StrictStr, Any] | None = None
     decided_by: StrictStr = "nobody"
@@ -137,11 +139,16 @@ class RecordedRun:
         all_done = done is not None and done == self.manifest.planned
         return status == "done" or (status == "failed" and all_done and last_round(self.folder) is None)
 
+    def is_left(self, *, from_start: bool = False) -> bool:
+        """Return whether `resume` leaves it as it is; if it failed in the end, it can still be started again."""
+        return self.is_over and not (from_start and self.manifest.status == "failed")
+
     @property
     def way_on(self) -> str:
         """What can be done with it if it has not come to its end, as the end of an error; else an empty string."""
         python = any(self.manifest.made_in_python)
-        way_on = self.state.way_on(self.folder, from_python=python, from_start=self.is_over)
+        own = self.state.status == "failed" and self.manifest.of_own_code
+        way_on = self.state.way_on(self.folder, from_python=python, from_start=self.is_over, of_own_code=own)
         return f"; {way_on}" if way_on else ""
 
     @property

@@ -19,7 +19,7 @@ from prism_mesa.runs.run_files import LEDGER, check_within
 from prism_mesa.runs.trust import Named, is_inside, require_trust
 from prism_mesa.social.own.objects import objects_named
 
-_OWN_PACKAGE = "prism_mesa."
+OWN_PACKAGE = "prism_mesa."
 _RUNS = "a module, which would be imported and run"
 _READS = "a file outside of its folder"
 _SHARES = "a ledger outside of its folder, which would be read and written"
@@ -278,7 +278,7 @@ def _code_and_files(run: RecordedRun, config: Config) -> list[Named]:
     """Return which modules, and which files outside of the folder, a run uses when it is repeated."""
     named = []
     for key, where in objects_named(config).items():
-        is_ours = key == "statechart.chart" and where.startswith(_OWN_PACKAGE)  # a chart is only read, not called
+        is_ours = key == "statechart.chart" and where.startswith(OWN_PACKAGE)  # a chart is only read, not called
         if not is_ours:
             named.append(Named(key, where, _RUNS))
     for group, key in INPUT_FILES:

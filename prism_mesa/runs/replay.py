@@ -15,11 +15,20 @@ from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import DataError, RunError, counted, one_line
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
-from prism_mesa.runs.config import EconomyConfig
+from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy
+from prism_mesa.runs.identity import (
+    MODULES,
+    in_words,
+    inputs_version,
+    kept_digest,
+    module_digest,
+    modules_named,
+    of_module,
+)
 from prism_mesa.runs.lifecycle import RunResult
-from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.recorded import is_economy, recorded_config, recorded_economy
+from prism_mesa.runs.manifest import RecordedRun, read_run
+from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy
 from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import (
     LEDGER,
@@ -28,6 +37,7 @@ from prism_mesa.runs.run_files import (
     files_of,
     folder_of,
     has_table,
+    read_manifest,
     read_table,
 )
 from prism_mesa.runs.social import run
@@ -48,6 +58,7 @@ class Replay:
         recomputed: Those that a rule or a distilled model decided again.
         texts: Thoughts and texts that were answered from the ledger, what did not come among them.
         calls: Calls of an LLM, which is 0.
+        notes: Modules of a user's own that are not those of the run, or of which nobody knows.
     """
 
     run_dir: Path | None
@@ -57,6 +68,7 @@ class Replay:
     recomputed: int
     texts: int
     calls: int
+    notes: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -130,14 +142,40 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
         done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
         told = f"has not come to its end (status {found.state}{done}): there is nothing to compare"
         raise DataError(f"{run_dir}: {told}{found.way_on}")
-    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), SOCIAL_TABLES, keep=keep)
+    notes = _of_other_code(found, config)
+    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep)
 
 
-def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Iterable[str], *, keep: bool) -> Replay:
+def _of_other_code(run: RecordedRun, config: Config) -> tuple[str, ...]:
+    """Return which modules are not those of a run, in words; of one that it keeps nothing of, what is imported."""
+    facts = read_manifest(run.folder)
+    kept, notes = facts.get("inputs_one_by_one"), []
+    if not isinstance(kept, Mapping) and facts.get("inputs") == inputs_version(config):
+        return ()
+    for module in modules_named(config):
+        name = of_module(module)
+        was = kept.get(name) if isinstance(kept, Mapping) else None
+        for folder in (run.folder, run.started_in):
+            was = kept_digest(folder / MODULES, module) if was is None else was
+        if f"{module}.".startswith(OWN_PACKAGE) or was == module_digest(module):
+            continue
+        told = "is not that of the run" if was is not None else "was taken: the run does not tell whether it is its own"
+        notes.append(f"{in_words(name)} {told}")
+    return tuple(notes)
+
+
+def _repeated(
+    run_dir: Path,
+    repeat: Callable[[], RunResult],
+    tables: Iterable[str],
+    notes: tuple[str, ...] = (),
+    *,
+    keep: bool,
+) -> Replay:
     try:
         result = repeat()
     except RunError as error:
-        raise RunError(f"{run_dir}: cannot be repeated: {error.__cause__}") from error
+        raise RunError("; ".join([f"{run_dir}: cannot be repeated: {error.__cause__}", *notes])) from error
     differences, rows = {}, {}
     for table in tables:
         if not any(has_table(folder, table) for folder in (run_dir, result.run_dir)):
@@ -148,7 +186,7 @@ def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Iterable[s
     decisions, writing = result.summary["decisions"], result.summary.get("writing") or {"by_source": {}, "calls": 0}
     calls = int(decisions["llm"]["calls"]) + int(writing["calls"])
     counts = _counted(decisions, writing["by_source"])
-    return Replay(result.run_dir if keep else None, differences, rows, *counts, calls)
+    return Replay(result.run_dir if keep else None, differences, rows, *counts, calls, notes)
 
 
 def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:

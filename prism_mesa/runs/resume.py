@@ -98,20 +98,16 @@ def resume(
     """
     run = read_run(folder_of(run_dir))
     given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
-    if _is_left(run, given):
+    if run.is_left(from_start=from_start):
         return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
     with nullcontext() if trust or run.whose == "own" else unsigned(), lock_run(run.folder) as lock:
         now = read_run(run.folder)  # another process may have brought it to its end before it let go of the lock
-        if _is_left(now, given):
+        if now.is_left(from_start=from_start):
             return RunResult(now.folder, now.manifest.status, read_manifest(now.folder).get("summary", {}))
         check_no_links(run.folder)
         if run.manifest.of_nations:
             return _nations(run, given, lock)
         return _platform(run, given, lock)
-
-
-def _is_left(run: RecordedRun, given: Given) -> bool:
-    return run.is_over and not (given.from_start and run.manifest.status == "failed")
 
 
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
@@ -255,7 +251,7 @@ def _reopened(run: RecordedRun, stood: Stood, lock: RunLock) -> dict[str, Any]:
     else:
         _say_versions(run.folder, stood.point)
         manifest["notes"] = [*said, *added]
-    ended = [key for key in ("error", "ended", "summary") if key in manifest]
+    ended = [key for key in ("error", "of_own_code", "ended", "summary") if key in manifest]
     manifest = {key: value for key, value in manifest.items() if key not in ended}
     before = manifest.get("resumed")
     resumed = [*(before if isinstance(before, list) else ()), {"at": wall_clock(), "round": stood.rounds}]

@@ -277,7 +277,9 @@ def _what_is_there(folder: Path) -> str:
     if not os.path.isdir(folder):
         return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
     if (folder / "runs.parquet").exists():
-        return "it holds a study: its runs are rows of runs.parquet"
+        first = next((file.parent.name for file in sorted(folder.glob(f"runs/*/{MANIFEST}"))), None)
+        where = "rows of runs.parquet" if first is None else f"in {folder / 'runs'}, such as {printable(first)}"
+        return f"it holds a study: its runs are {where}"
     runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
     inside = f" (folders in it that have one: {', '.join(runs[-_NAMED:])})" if runs else ""
     return f"{MANIFEST} is missing{inside}"

@@ -13,7 +13,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
-from prism_mesa.runs.identity import code_version, inputs_version
+from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion, run_to_completion, run_without_folder
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
@@ -151,6 +151,7 @@ class PlatformRun:
             "notes": list(model.notes),
             "recorded": model.recorded.as_facts(),
             "inputs": inputs_version(self.config),
+            "inputs_one_by_one": inputs_one_by_one(self.config),
             "made_in_python": self.made_in_python,
         }
 

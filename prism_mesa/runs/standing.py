@@ -12,6 +12,7 @@ from prism_mesa.runs.checkpoints.kept_world import world_of
 from prism_mesa.runs.checkpoints.last_point import FROM_START, Point, RefusedError, say_passed_over, whole_points
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.economy import NationsRun
+from prism_mesa.runs.identity import in_words
 from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.records.reopened import ReopenedFolder
 from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
@@ -142,8 +143,15 @@ def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
             by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
-        other = "a file that it reads, or the module of its chart, is not what it was"
-        raise DataError(f"{run.folder}: {other}: put it back, or run it anew")
+        raise DataError(f"{run.folder}: {_changed(before, facts)}: put it back, or run it anew")
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return which file or module is not what it was; of a run that keeps no digest of each, all that it may be."""
+    each, then = now.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
+    if isinstance(then, Mapping) and (names := [name for name in each if then.get(name) != each[name]]):
+        return f"{' and '.join(map(in_words, names))}{' is' if len(names) == 1 else ' are'} not what it was"
+    return f"{' or '.join(map(in_words, each)) or 'what it reads'} is not what it was"
 
 
 def _who(said: Any) -> Any:

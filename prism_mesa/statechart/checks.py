@@ -124,7 +124,7 @@ def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[s
 
 
 def near_field(name: str, known: Iterable[str]) -> str:
-    """Return the question whether another field of an agent or post was meant, or else what a post has.
+    """Return the question whether another field of an agent or post was meant, or else what it has.
 
     Only what comes after the dot is compared: all fields of a post begin alike.
 
@@ -132,11 +132,14 @@ def near_field(name: str, known: Iterable[str]) -> str:
     " Did you mean 'post.velocity'?"
     >>> near_field("post.appeal", ["post.velocity", "post.kind"])
     ' A post has: kind, velocity.'
+    >>> near_field("agent.leaning", ["agent.activity", "post.kind"])
+    ' An agent has: activity, and what attributes declares.'
     """
     root, _, field = name.partition(".")
     own = sorted(one.removeprefix(f"{root}.") for one in known if one.startswith(f"{root}."))
     near = did_you_mean(field, own).replace("'", f"'{root}.", 1)
-    return near or (f" A post has: {', '.join(own)}." if root == "post" and own else "")
+    has = {"agent": "An agent has: {}, and what attributes declares.", "post": "A post has: {}."}
+    return near or (f" {has[root].format(', '.join(own))}" if root in has and own else "")
 
 
 @dataclass(frozen=True)

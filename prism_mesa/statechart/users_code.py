@@ -1,11 +1,13 @@
 """What guards and actions of users raise: in words which agent it was, when, and on which line."""
 
+import re
 import sysconfig
 from functools import cache
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, Final
 
+from prism_mesa.errors import OwnCodeError
 from prism_mesa.statechart.transitions import Transition
 
 _PACKAGE: Final = str(Path(__file__).parents[1])
@@ -16,6 +18,12 @@ def add_place(error: BaseException, part: str, transition: Transition, agent: An
     line = line_of(error)
     what = f"{transition.source.value} on {transition.trigger}: the {part} of {transition}"
     error.add_note(f"{whereabouts(agent)}, {what}{line and f', {line}'}")
+
+
+def is_of_own_code(error: BaseException) -> bool:
+    """Return whether a function, a guard or an action of a user's own ended a run with this error."""
+    notes = map(str, getattr(error, "__notes__", ()))
+    return isinstance(error, OwnCodeError) or any(re.search(": the (guard|action) of ", note) for note in notes)
 
 
 def whereabouts(agent: Any) -> str:

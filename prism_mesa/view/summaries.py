@@ -33,7 +33,9 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _writing_lines(summary)
     yield from _fallback_lines(summary["decisions"])
     yield from _note_lines(summary)
-    rounds = f"{summary['round_cpu_s'] * 1000:.0f} ms a round, {summary['records_cpu_s']:.1f} CPU s of records"
+    rounds = (
+        f"{summary['round_cpu_s'] * 1000:.0f} ms a round at the median, {summary['records_cpu_s']:.1f} CPU s of records"
+    )
     yield "time", f"{_time(summary)}{rounds}"
     if summary["peak_memory_mb"] is not None:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"

@@ -236,6 +236,7 @@ def test_a_command_says_what_it_took_in_all_and_the_run_in_it(tmp_path):
     assert kept["wall_s"] == said["run_wall_s"] < said["wall_s"]
     assert " CPU s (" in (line := dict(run_lines(said))["time"])
     assert "in all, imports and compiling too; the run " in line
+    assert f" s), {1000 * said['round_cpu_s']:.0f} ms a round at the median, " in line
 
 
 def test_in_python_a_run_says_what_the_run_took(tmp_path):

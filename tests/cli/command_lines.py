@@ -17,5 +17,11 @@ SMALL = (
 )
 
 
+def small(*keys):
+    """Return what makes a small world with some keys of one's own: none of them stands twice."""
+    own = [key.partition("=")[0] for key in keys]
+    return (*(one for one in SMALL if str(one).partition("=")[0] not in own), *keys)
+
+
 def folders(out="results"):
     return sorted(Path(out).iterdir()) if Path(out).exists() else []

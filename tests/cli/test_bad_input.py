@@ -96,6 +96,10 @@ BAD = [
     (["--out", "graph.csv"], r"--out: graph\.csv: cannot make that folder: File exists"),
     (["--out", "graph.csv/below"], r"--out: graph\.csv/below: cannot make that folder: Not a directory"),
     (["--rounds=3"], r"No such option: --rounds"),
+    (
+        ["seed=1", "rounds=4", " seed=2"],
+        r"override: 'seed' stands here twice \(seed=1,  seed=2\): give it once",
+    ),
 ]
 
 
@@ -105,7 +109,8 @@ def test_bad_input_ends_with_2_and_one_line_that_says_where(prism, arguments, li
     for name, text in FILES.items():
         Path(name).write_text(text)
     before = sorted(Path().rglob("*"))
-    rule = ["reasoner.kind=rule"] if arguments[0].startswith("--") or "=" in arguments[0] else []
+    is_bare = arguments[0].startswith("--") or "=" in arguments[0]
+    rule = ["reasoner.kind=rule"] if is_bare and not arguments[0].startswith("reasoner.kind=") else []
     code, out, err = prism("run", *rule, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert pytest.RaisesExc(Exception, match=f"^prism: {line}").matches(Exception(err)), err

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from command_lines import SMALL, folders
+from command_lines import SMALL, folders, small
 from ollama_server import drop, late, models, serving
 
 from prism_mesa.runs.process import stopping
@@ -59,7 +59,7 @@ def test_the_version_is_that_of_the_package(prism):
     ],
 )
 def test_a_run_in_which_nothing_happens_says_so_and_why(prism, keys, why):
-    code, out, _ = prism("run", *SMALL, *keys)
+    code, out, _ = prism("run", *small(*keys))
     assert code == 0
     assert f"note        nothing happened: no post was seen in 2 rounds, as {why}" in out
 
@@ -158,7 +158,7 @@ def test_without_a_file_the_default_file_of_the_folder_is_taken(prism):
     ids=" ".join,
 )
 def test_the_smallest_and_the_largest_values_run(prism, extreme):
-    code, out, err = prism("run", *SMALL, *extreme, "--json")
+    code, out, err = prism("run", *small(*extreme), "--json")
     assert (code, json.loads(out)["status"]) == (0, "done")
     assert err.count("\n") == 1
 

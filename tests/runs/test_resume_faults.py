@@ -334,7 +334,7 @@ def test_an_input_file_that_was_changed_is_refused(tmp_path):
     values = {"network.edges": str(file), "rounds": 4, "checkpoint_every": 1, "ticks_per_round": 8}
     run(nested(plain(values)), out=out, on_round=images(out, tmp_path, [3]), **QUIET)
     file.write_text("src,dst\n" + "\n".join(f"{a},{b}" for a, b in pairs[1:]))
-    with pytest.raises(DataError, match=r"a file that it reads, or the .* is not what it was: put it back, or run"):
+    with pytest.raises(DataError, match=r"/killed-3: network\.edges is not what it was: put it back, or run it anew$"):
         resume(tmp_path / "killed-3")
 
 

@@ -1,7 +1,10 @@
 """What is said of a run that came to no good end, and what stands of one that did."""
 
+import importlib
+import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from prism_mesa.params import nested
 from prism_mesa.runs import lifecycle
 from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.runs.social import start_run
 
 QUIET = {"pictures": False}
@@ -97,3 +101,80 @@ def test_a_path_that_a_shell_would_take_apart_is_in_quotes(tmp_path):
 def only_killed(folder):
     run(small(rounds=2), out=folder / "out", on_round=images(folder / "out", folder, (1,)), **QUIET)
     return Path(folder / "killed-1")
+
+
+FEED = """
+def sometimes(columns):
+    if columns["post.age"].max() > 1:
+        raise ValueError("as it is written")
+    return columns["post.likes"] * 1.0
+
+
+def always(columns):
+    return columns["post.likes"] * 1.0
+"""
+
+
+@pytest.fixture
+def own_feed(tmp_path, monkeypatch):
+    """The file of a module of one's own, which holds two feeds."""
+    name = f"feeds_of_{tmp_path.name}"
+    file = tmp_path / f"{name}.py"
+    file.write_text(FEED)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield file
+    sys.modules.pop(name, None)
+
+
+def test_a_run_that_failed_in_code_of_ones_own_says_that_the_code_is_to_be_corrected(own_feed, tmp_path):
+    config = small(rounds=4, checkpoint_every=1, **{"feed.mode": f"{own_feed.stem}:sometimes", "feed.window": 4})
+    way_on = "; correct that code, and run it anew: it would fail again in it"
+    with pytest.raises(RunError, match=rf"raised ValueError: as it is written .*is kept there{way_on}\)$"):
+        run(config, out=tmp_path / "out", **QUIET)
+    failed = only(tmp_path / "out")
+    assert read_run(failed).way_on == way_on
+    with pytest.raises(DataError, match=f"{way_on}$"):
+        replay(failed)
+    own_feed.write_text(FEED.replace("> 1", "> 100"))
+    said = f"code of {own_feed.stem} ({own_feed}) is not what it was: put it back, or run it anew"
+    with pytest.raises(DataError, match=re.escape(said)):
+        resume(failed, **QUIET)
+
+
+def test_a_strict_guard_of_ones_own_that_raises_is_to_be_corrected_too(tmp_path):
+    config = small(rounds=2, **{"statechart.chart": "own_charts:breaking", "statechart.strict": True})
+    with pytest.raises(RunError, match=r"no opinion about round 1 .*; correct that code, and run it anew"):
+        run(config, out=tmp_path, **QUIET)
+
+
+def test_replay_says_that_code_of_ones_own_is_not_that_of_the_run(own_feed, tmp_path):
+    whole = run(small(rounds=2, **{"feed.mode": f"{own_feed.stem}:always"}), out=tmp_path / "out", **QUIET)
+    found = replay(whole)
+    assert (found.equal, found.notes) == (True, ())
+    name = f"code of {own_feed.stem} ({own_feed})"
+    own_feed.write_text(f"{FEED}# and more\n")
+    other, unknown = f"{name} is not that of the run", f"{name} was taken: the run does not tell whether it is its own"
+    found = replay(whole)
+    assert (found.equal, found.notes) == (True, (other,))
+    kept = json.loads((whole.run_dir / MANIFEST).read_text("utf-8"))
+    kept.pop("inputs_one_by_one")
+    (whole.run_dir / MANIFEST).write_text(json.dumps(kept), "utf-8")
+    assert replay(whole, trust=True).notes == (unknown,)
+    (whole.run_dir / "modules").mkdir()
+    (whole.run_dir / "modules" / own_feed.name).write_text(FEED)
+    assert replay(whole, trust=True).notes == (other,)
+    own_feed.write_text(FEED)
+    assert replay(whole, trust=True).notes == ()
+
+
+def test_the_command_says_what_code_was_taken_before_what_differs(own_feed, tmp_path, prism):
+    whole = run(
+        small(rounds=3, **{"feed.mode": f"{own_feed.stem}:always", "feed.size": 2}), out=tmp_path / "out", **QUIET
+    )
+    own_feed.write_text(FEED.replace('columns["post.likes"] * 1.0', 'columns["post.post_id"] * 1.0'))
+    del sys.modules[own_feed.stem]
+    importlib.invalidate_caches()
+    note = f"code of {own_feed.stem} ({own_feed}) is not that of the run"
+    code, out, err = prism("replay", whole.run_dir)
+    assert (code, out.splitlines()[0]) == (1, f"note        {note}")
+    assert err.splitlines()[-1].endswith(f"; {note}")

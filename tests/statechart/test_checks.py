@@ -325,8 +325,9 @@ def test_a_misspelt_field_is_found_at_its_transition_with_the_nearest_name():
     assert found.message == "no agent has a field 'agent.hihg'. Did you mean 'agent.high'?"
 
 
-def test_a_field_that_nothing_is_near_to_says_what_a_post_has():
+def test_a_field_that_nothing_is_near_to_says_what_a_post_or_an_agent_has():
     known = ["agent.high", "post.has_media", "post.parent", "post.utility"]
     assert near_field("post.appeal", known) == " A post has: has_media, parent, utility."
     assert near_field("post.utilty", known) == " Did you mean 'post.utility'?"
-    assert near_field("agent.fatigue", known) == ""
+    assert near_field("agent.fatigue", known) == " An agent has: high, and what attributes declares."
+    assert near_field("agent.fatigue", ["post.parent"]) == ""

@@ -68,8 +68,17 @@ def test_input_files_and_code_that_differ_are_settings_that_do(base):
     found = compare(base, other, measures="likes")
     assert found.settings.to_dict("records") == [
         {"key": "code of PRISM", "base": facts["code"], "other": "c"},
-        {"key": "content of input files", "base": facts["inputs"], "other": "i"},
+        {"key": "content of input files, or code of one's own", "base": facts["inputs"], "other": "i"},
     ]
+    mine, theirs = (
+        with_facts(copied(base, name), inputs=name, inputs_one_by_one={"posts.file": "p", "code of my_feeds": name})
+        for name in ("mine", "theirs")
+    )
+    [told] = compare(mine, theirs, measures="likes").settings.to_dict("records")
+    assert told == {"key": "code of my_feeds", "base": "mine", "other": "theirs"}
+    elsewhere = with_facts(copied(base, "elsewhere"), inputs="e", inputs_one_by_one={"posts.file": "q"})
+    [told] = compare(mine, elsewhere, measures="likes").settings.to_dict("records")
+    assert told == {"key": "content of posts.file", "base": "p", "other": "q"}
 
 
 def test_a_sample_is_not_compared_with_another_one_where_it_is_not_known_who_is_in_them(base, tmp_path):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from prism_mesa.runs.identity import of_module
+
 MISSING: Final = "not there"
 """What stands for a key that one side does not have: another version wrote it."""
 _APART: Final = ("name", "seed")
@@ -73,16 +75,30 @@ def facts_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list
         packages, llm = manifest.get("packages"), manifest.get("llm")
         told = {f"version of {name}": value for name, value in packages.items()} if isinstance(packages, dict) else {}
         told |= {"git revision": manifest.get("git"), "version of python": manifest.get("python")}
-        told |= {"code of PRISM": manifest.get("code"), "content of input files": manifest.get("inputs")}
+        told |= {"code of PRISM": manifest.get("code")}
         told |= {"decided by": manifest.get("decided_by")}
         told |= {"digest of the LLM": llm.get("digest")} if isinstance(llm, dict) else {}
         sides.append(told | {"given in Python": manifest.get("made_in_python")})
     left, right = sides
-    return [
+    differ = [
         Setting(key, left.get(key), right.get(key))
         for key in dict.fromkeys([*left, *right])
         if left.get(key) != right.get(key)
     ]
+    return [*differ, *_inputs_that_differ(base, other)]
+
+
+def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Setting]:
+    """Return which files and modules hold something else; those that only one names differ as keys."""
+    left, right = base.get("inputs_one_by_one"), other.get("inputs_one_by_one")
+    if isinstance(left, Mapping) and isinstance(right, Mapping) and left != right:
+        both = [name for name in left if name in right and left[name] != right[name]]
+        return [
+            Setting(name if name.startswith(of_module("")) else f"content of {name}", left[name], right[name])
+            for name in both
+        ]
+    was, now = base.get("inputs"), other.get("inputs")
+    return [] if was == now else [Setting("content of input files, or code of one's own", was, now)]
 
 
 def branching_of(manifest: Mapping[str, Any]) -> Branching | None:

@@ -12,6 +12,7 @@ from prism_mesa.runs.process.lock import held, last_holder
 
 STATUSES: Final = ("running", "done", "failed", "interrupted")
 """What a manifest may say."""
+_CORRECT: Final = "correct that code, and run it anew: it would fail again in it"
 
 
 @dataclass(frozen=True)
@@ -40,18 +41,23 @@ class RunState:
         """Whether its manifest says that it is running."""
         return self.status in ("running", "died")
 
-    def way_on(self, folder: Path, *, from_python: bool = False, from_start: bool = False) -> str:
+    def way_on(
+        self, folder: Path, *, from_python: bool = False, from_start: bool = False, of_own_code: bool = False
+    ) -> str:
         """Return what can be done with a run that has not come to a good end; an empty string if nothing is known.
 
         Args:
             folder: The run's folder.
             from_python: Whether it was given things in Python, which its folder does not hold.
             from_start: Whether it can only be started again, as all its rounds are done.
+            of_own_code: Whether it failed in code of a user's own, in which it would fail again.
         """
         if self.status == "running":
             return "wait until it has ended"
         if self.status not in ("died", "interrupted", "failed"):
             return ""
+        if of_own_code:
+            return _CORRECT
         last = last_round(folder)
         does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
         if from_python:

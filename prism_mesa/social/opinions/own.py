@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import OwnCodeError
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.params import OpinionsParams
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats
@@ -47,7 +47,7 @@ class OwnRule:
         is_looked_at = self._asked_for & (self._asked_for - 1) == 0  # the 1st time, the 2nd, the 4th, ...
         some = np.arange(n)[::-2]
         if is_looked_at and not np.array_equal(found[some], self._function(columns(some), len(some))):
-            raise ConfigError(
+            raise OwnCodeError(
                 f"{self._where}: gave other values for the same rows beside other rows: a stance has to come from its "
                 "own row alone"
             )

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import ConfigError, did_you_mean, shortened
+from prism_mesa.errors import ConfigError, OwnCodeError, did_you_mean, shortened
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.posts import COUNTED
@@ -72,7 +72,7 @@ class OwnFeed:
         """Return the score of each of `n` candidates for the reader before it.
 
         Raises:
-            ConfigError: If it gives anything but a finite number for each, other numbers when it is asked again, or a
+            OwnCodeError: If it gives anything but a finite number for each, other numbers when it is asked again, or a
                 number that depends on what else it is asked about.
         """
         found = self._asked(agents, candidates, n)
@@ -84,7 +84,7 @@ class OwnFeed:
             tries += [(np.flatnonzero(part)[::-1], "beside other rows") for part in others if part.any()]
             for rows, why in tries:
                 if not np.array_equal(found[rows], self._asked(agents.take(rows), candidates.take(rows), len(rows))):
-                    raise ConfigError(
+                    raise OwnCodeError(
                         f"{self._where}: gave other scores for the same rows {why}: a score has to come from its own "
                         "row alone"
                     )
@@ -111,23 +111,23 @@ class OwnFeed:
             missing = str(error.args[0]) if isinstance(error, KeyError) and error.args else ""
             if missing.startswith(("agent.", "post.")) and missing not in self._fields:
                 said = f"{missing} cannot be read{at and f' ({at})'}.{near_field(missing, self._fields)}"
-            raise ConfigError(shortened(f"{self._where}: {said}", 400)) from error
+            raise OwnCodeError(shortened(f"{self._where}: {said}", 400)) from error
         return self._checked(given, n)
 
     def _checked(self, given: object, n: int) -> Floats:
         try:
             scores = np.array(given, np.float64)
         except (TypeError, ValueError):
-            raise ConfigError(f"{self._where}: gave {shortened(repr(given), 80)}, no numbers") from None
+            raise OwnCodeError(f"{self._where}: gave {shortened(repr(given), 80)}, no numbers") from None
         if self.is_expression and not scores.ndim:
             scores = np.full(n, scores)
         if scores.shape != (n,):
             told = f"{len(scores):,} scores" if scores.ndim == 1 else "no column of scores"
-            raise ConfigError(f"{self._where}: gave {told} for {n:,} candidates")
+            raise OwnCodeError(f"{self._where}: gave {told} for {n:,} candidates")
         fine = np.abs(scores) <= MOST
         if not fine.all():
             bad = scores[int(np.flatnonzero(~fine)[0])]
-            raise ConfigError(f"{self._where}: gave {bad:g}: a score has to be a finite number, at most {MOST:g}")
+            raise OwnCodeError(f"{self._where}: gave {bad:g}: a score has to be a finite number, at most {MOST:g}")
         return scores
 
 

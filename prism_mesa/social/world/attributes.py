@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
-from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.errors import ConfigError, OwnCodeError, shortened
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, in_words
@@ -65,13 +65,13 @@ class OwnFunction:
         """Return what the values of `n` rows are kept as.
 
         Raises:
-            ConfigError: If it raises, or gives anything but a value of the attribute for each row.
+            OwnCodeError: If it raises, or gives anything but a value of the attribute for each row.
         """
         found = self._asked(columns, n)
         if n and not self._is_checked:
             self._is_checked = True
             if not np.array_equal(found, self._asked(columns, n)):
-                raise ConfigError(
+                raise OwnCodeError(
                     f"{self._where}: gave other values for the same rows when it was asked again: what it draws has to "
                     "come from the columns alone"
                 )
@@ -83,13 +83,13 @@ class OwnFunction:
         except Exception as error:  # code of a user's own may fail in any way
             said = " ".join(str(error).split())
             at = line_of(error)
-            raise ConfigError(
+            raise OwnCodeError(
                 shortened(f"{self._where}: raised {type(error).__name__}: {said}{at and f' ({at})'}", 400)
             ) from error
         try:
             return self._attribute.numbers(given, n)
         except ValueError as error:
-            raise ConfigError(f"{self._where}: gave {error}") from None
+            raise OwnCodeError(f"{self._where}: gave {error}") from None
 
 
 @dataclass

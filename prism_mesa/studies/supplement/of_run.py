@@ -12,7 +12,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger, LLMParams
 from prism_mesa.reasoner.distilled import FILE as DISTILLED
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
-from prism_mesa.runs.identity import inputs_version, source_files
+from prism_mesa.runs.identity import MODULES, inputs_version, source_files
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.records.table_checks import RUN_TABLES
@@ -27,7 +27,6 @@ ENDED: Final = ("done", "failed", "interrupted")
 """How runs stand that can be packed."""
 CONFIG: Final = "config.yaml"
 INPUTS: Final = "inputs"
-MODULES: Final = "modules"
 GIVEN: Final = "a chart, agents or a reasoner that were given in Python"
 _STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
 OWN_PACKAGE: Final = "prism_mesa."

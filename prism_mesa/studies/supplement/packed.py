@@ -14,6 +14,7 @@ import yaml
 from prism_mesa.errors import DataError, PrismError
 from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
+from prism_mesa.runs.identity import MODULES
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
@@ -21,7 +22,7 @@ from prism_mesa.runs.run_files import read_manifest, run_around
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.crate import crate_of
-from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, MODULES, pack_run
+from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (
     CHECKSUMS,

@@ -72,6 +72,10 @@ def changes(columns):
     return columns["post.likes"]
 
 
+def reads_no_attribute(columns):
+    return columns["agent.zeal"] * 1.0
+
+
 def reads_nothing(columns):
     return columns["post.lieks"]
 
@@ -155,6 +159,11 @@ def test_a_feed_that_prefers_what_is_outside_shows_it_first():
         (
             "reads_nothing",
             r"post.lieks cannot be read \(test_own_feeds.py:\d+ in reads_nothing\). Did you mean 'post.likes'",
+        ),
+        (
+            "reads_no_attribute",
+            r"agent.zeal cannot be read \(test_own_feeds.py:\d+ in reads_no_attribute\). An agent has: activity, .*, "
+            "and what attributes declares.$",
         ),
         ("texts", r"gave array.*, no numbers"),
         ("hopeless", "raised ZeroDivisionError"),

@@ -21,7 +21,11 @@ TINY = (
 )
 
 
-DAY = (*(given for given in TINY if not given.startswith(("agents.n=", "rounds="))), "agents.n=240", "rounds=48")
+DAY = (
+    *(given for given in map(str, TINY) if not given.startswith(("agents.n=", "rounds="))),
+    "agents.n=240",
+    "rounds=48",
+)
 """The least world of which anything is held against data."""
 
 
@@ -102,7 +106,7 @@ def test_what_was_fitted_is_read_from_a_calibration_file(prism, jobs, tmp_path):
 
 
 def test_a_null_model_needs_the_mechanism(prism, jobs):
-    without = [given.replace("utility.sensitivity=0.03", "utility.sensitivity=0") for given in TINY]
+    without = [given.replace("utility.sensitivity=0.03", "utility.sensitivity=0") for given in map(str, TINY)]
     code, _, err = prism("validate", *without, "--variant", "nulls", "--seeds", 1)
     assert code == 2
     assert "utility.sensitivity above 0" in err

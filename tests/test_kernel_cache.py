@@ -60,7 +60,7 @@ def twice(x):
 
 
 def test_equal_kernels_in_another_place_are_not_compiled_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(compiling, "_FOLDER", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiling, "FOLDER", str(tmp_path / "cache"))
 
     def counts(place, kernels):
         file = tmp_path / place / "kernels" / "walking" / "own.py"

@@ -223,7 +223,8 @@ def interview(
 
     for question in ask or ():
         check_text("--ask", question)
-    given = [*each_once(arguments), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
+    own = [] if iterations is None else [f"deliberation.iterations={iterations}"]
+    given = each_once([*(arguments or ()), *own])
     with (
         show_warnings(),
         Interview(run_dir, agent, at=at, overrides=given, free=free, out=out, trust=trust) as talk,

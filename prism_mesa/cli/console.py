@@ -40,10 +40,11 @@ def say(text: str) -> None:
 
 def say_compiling() -> None:
     """Tell whoever waits at a terminal for a first round that kernels are compiled, if none is kept."""
-    from prism_mesa.kernels.compiling import n_kept
+    from prism_mesa.kernels import compiling
 
-    if sys.stderr.isatty() and not n_kept():
-        say("compiling what a round needs, once after an installation: up to two minutes ...")
+    if sys.stderr.isatty() and not compiling.n_kept():
+        how_often = "once after an installation" if compiling.FOLDER else "in each process, as it cannot be kept"
+        say(f"compiling what a round needs, {how_often}: up to two minutes ...")
 
 
 class FirstWarnings(logging.Handler):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism_mesa.cli.arguments import DEFAULT_FILE, AsJson, Configured, OutOption, file_and_overrides
+from prism_mesa.cli.arguments import DEFAULT_FILE, AsJson, Configured, OutOption, each_once, file_and_overrides
 from prism_mesa.cli.console import print_lines, progress_bar
 from prism_mesa.errors import BadInputError, RunError
 from prism_mesa.terminal import show_json, show_line
@@ -183,7 +183,7 @@ def sweep(
 
     file, given = file_and_overrides(arguments, DEFAULT_FILE)
     load_config(file, given)  # so that bad input is said as prism run says it
-    own = dict(_varied(text) for text in vary or ())
+    own = dict(_varied(text) for text in each_once(vary))
     if not own and not (design or "").endswith(".csv"):
         raise BadInputError("sweep: nothing varies: give --vary KEY=A,B,... or --design FILE.csv")
     values: dict[str, Any] = {

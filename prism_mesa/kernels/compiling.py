@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numba
 from numba.core.caching import UserProvidedCacheLocator
@@ -36,10 +36,11 @@ def _cache_folder() -> str:
     return str(folder) if os.access(folder, os.W_OK) else ""
 
 
-_FOLDER = _cache_folder()
+FOLDER: Final = _cache_folder()
+"""Where compiled kernels are kept; empty where they cannot be."""
 
 
-def n_kept(folder: str = _FOLDER) -> int:
+def n_kept(folder: str = FOLDER) -> int:
     """Return how many compiled kernels a folder keeps; if there are none, the first round compiles all it needs."""
     return sum(1 for _ in Path(folder).rglob("*.nbc")) if folder else 0
 
@@ -67,7 +68,7 @@ class Locator(UserProvidedCacheLocator):
 def _njit(function: Any, **options: Any) -> Any:
     config: Any = numba.config
     before = config.CACHE_DIR, getattr(config, "CACHE_LOCATOR_CLASSES", "")
-    config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = _FOLDER, f"{__name__}.{Locator.__name__}"
+    config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = FOLDER, f"{__name__}.{Locator.__name__}"
     try:
         return numba.njit(function, nogil=True, error_model="numpy", **options)
     finally:
@@ -79,7 +80,7 @@ def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
     Division by zero gives inf or nan as in NumPy, and additions are done in the order in which they are written.
     """
-    return cast(Callable[P, R], _njit(function, cache=bool(_FOLDER)))
+    return cast(Callable[P, R], _njit(function, cache=bool(FOLDER)))
 
 
 def lean_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
@@ -87,7 +88,7 @@ def lean_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
     Numba then does not count who holds which array, so handing many of them to `part_of_kernels` costs nothing.
     """
-    return cast(Callable[P, R], _njit(function, cache=bool(_FOLDER), _nrt=False))
+    return cast(Callable[P, R], _njit(function, cache=bool(FOLDER), _nrt=False))
 
 
 def step_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:

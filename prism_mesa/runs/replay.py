@@ -25,6 +25,7 @@ from prism_mesa.runs.identity import (
     module_digest,
     modules_named,
     of_module,
+    source_files,
 )
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
@@ -155,8 +156,9 @@ def _of_other_code(run: RecordedRun, config: Config) -> tuple[str, ...]:
     for module in modules_named(config):
         name = of_module(module)
         was = kept.get(name) if isinstance(kept, Mapping) else None
-        for folder in (run.folder, run.started_in):
-            was = kept_digest(folder / MODULES, module) if was is None else was
+        for folder in (run.folder / MODULES, run.started_in / MODULES):
+            is_taken = any(file.is_relative_to(folder.resolve()) for file in (source_files(module) or {}).values())
+            was = kept_digest(folder, module) if was is None and not is_taken else was
         if f"{module}.".startswith(OWN_PACKAGE) or was == module_digest(module):
             continue
         told = "is not that of the run" if was is not None else "was taken: the run does not tell whether it is its own"

@@ -133,20 +133,25 @@ class SocialModel(CardedModel, PopulationModel):
                 self.require_agent_fields()
             run_round(self.platform, self._collect)
         except BaseException as error:
-            self._break_off(error)
+            if self.round >= 0:  # of a round that has opened some has happened
+                self.running, self._broken_off = False, self._broken_off or type(error).__name__
             raise
         self.running = self.round + 1 < self.params.rounds
         self.guard_warnings.say(self.chart)
         if not self.running:
             self._warn_of_shortfall()
 
-    def _break_off(self, error: BaseException) -> None:
-        """Let nobody go on with a round that is not whole. Mesa, which has forgotten the next step, has it again."""
-        if self.round >= 0:
-            self.running = False
-            self._broken_off = self._broken_off or type(error).__name__
-        self._default_schedule.pause()
-        self._default_schedule.resume()
+    def _do_step(self) -> None:
+        """Do a step at its time; when it fails Mesa, which has forgotten the next one, has it again."""
+        before = self.round
+        try:
+            super()._do_step()
+        except BaseException:
+            if self.round == before:  # no round has opened
+                self.steps, self.time = before + 1, float(before + 1)
+            self._default_schedule.pause()
+            self._default_schedule.resume()
+            raise
 
     def _require_whole(self) -> None:
         if self._broken_off:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from prism_mesa.errors import OwnCodeError
 from prism_mesa.statechart.transitions import Transition
 
+_MAY_PASS: Final = (OSError, MemoryError)
 _PACKAGE: Final = str(Path(__file__).parents[1])
 
 
@@ -21,7 +22,12 @@ def add_place(error: BaseException, part: str, transition: Transition, agent: An
 
 
 def is_of_own_code(error: BaseException) -> bool:
-    """Return whether a function, a guard or an action of a user's own ended a run with this error."""
+    """Return whether a function, a guard or an action of a user's own ended a run with this error, and would again.
+
+    What files and memory were lacking for may pass.
+    """
+    if isinstance(error, _MAY_PASS) or isinstance(error.__cause__, _MAY_PASS):
+        return False
     notes = map(str, getattr(error, "__notes__", ()))
     return isinstance(error, OwnCodeError) or any(re.search(": the (guard|action) of ", note) for note in notes)
 

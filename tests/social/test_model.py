@@ -6,15 +6,17 @@ import pandas as pd
 import pytest
 from lively_worlds import IDLE, RESTING, SCROLLING, rounds_of
 from mesa.experimental.scenarios import Scenario
+from own_charts import deciding_by
 from worlds import Memory, differing, facts, plain_keywords, ran, small
 
-from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.errors import ChartError, ConfigError, RunError
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round import run_round
-from prism_mesa.statechart import AgentState, agents_in_state, state_distribution
+from prism_mesa.statechart import AgentState, F, agents_in_state, state_distribution
 
 
 @pytest.fixture(scope="module")
@@ -278,3 +280,32 @@ def test_nobody_goes_on_with_a_model_whose_round_was_broken_off(monkeypatch, err
         with pytest.raises(RunError, match=rf"round 2 was broken off \({error.__name__}\)"):
             getattr(model, go_on)(*{"run_for": [1], "run_until": [9]}.get(go_on, []))
     assert model.round == 2
+
+
+@pytest.mark.parametrize("at", ["before", "behind"])
+def test_a_step_of_a_users_own_that_raises_beside_the_round_can_be_done_again(at):
+    class Mine(SocialModel):
+        asks = True
+
+        def step(self):
+            if at == "before" and self.round == 1 and self.asks:
+                raise ArithmeticError
+            super().step()
+            if at == "behind" and self.round == 1 and self.asks:
+                raise ArithmeticError
+
+    model = small(Mine, rounds=6)
+    with pytest.raises(ArithmeticError):
+        model.run_model()
+    model.asks = False
+    model.run_model()
+    assert (model.round, model.steps, model.time, model.running) == (5, 6, 6.0, False)
+
+
+def test_a_chart_that_no_agent_fits_leaves_the_clock_where_it_was():
+    model = small(chart=deciding_by(F.agent.nonsense > 0, "odd"), rounds=6)
+    with pytest.raises(ChartError, match="nonsense"):
+        model.step()
+    model.chart = social_chart
+    model.run_until(6)
+    assert (model.round, model.steps, model.time) == (5, 6, 6.0)

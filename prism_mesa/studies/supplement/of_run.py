@@ -28,6 +28,8 @@ ENDED: Final = ("done", "failed", "interrupted")
 CONFIG: Final = "config.yaml"
 INPUTS: Final = "inputs"
 GIVEN: Final = "a chart, agents or a reasoner that were given in Python"
+LACKS: Final = "needs it"
+"""What is said of all that is left out without which something cannot be done."""
 _STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
 OWN_PACKAGE: Final = "prism_mesa."
 _NOT_NEEDED: Final = {

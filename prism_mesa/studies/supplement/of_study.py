@@ -96,6 +96,11 @@ def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: C
             if isinstance(given, str):
                 names[f"{group}.{key}", given] = input_name(working / given, group, contents, "")
                 contents.cleaner.call(given, names[f"{group}.{key}", given])
+    for part in ("base", "set"):
+        for key, given in flat(study[part]) if isinstance(study.get(part), dict) else ():
+            group, _, name = key.partition(".")
+            if isinstance(given, str) and (group, name) in INPUT_FILES:  # base.yaml has it with its whole path
+                contents.cleaner.call(given, names[key, getattr(getattr(base, group), name)])
     return names
 
 

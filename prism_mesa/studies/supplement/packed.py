@@ -22,7 +22,7 @@ from prism_mesa.runs.run_files import read_manifest, run_around
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.crate import crate_of
-from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, pack_run
+from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, LACKS, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (
     CHECKSUMS,
@@ -256,6 +256,8 @@ def _made_anew(contents: Contents) -> str:
     own = any(name.startswith(f"{MODULES}/") for name in contents.files)
     command = f"{_BESIDE if own else ''}prism study run {'../again.yaml' if named else 'study.yaml'} --out ../again"
     told = f"The whole study is made anew, in a folder beside this one, with `{command}` in this folder"
+    if any(LACKS in line for line in contents.left_out):
+        told += ", once what is not in here has been put there"
     return told + (", where `../again.yaml` is `study.yaml` with `base: base.yaml`." if named else ".")
 
 

@@ -74,7 +74,6 @@ SOURCES: Final[Mapping[str, Source]] = {
     ),
 }
 """The data sets that real values come from, by the names that targets have for them."""
-"""Where real values come from, by name."""
 
 
 @dataclass(frozen=True)

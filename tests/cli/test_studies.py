@@ -201,6 +201,7 @@ def test_a_sweep_with_a_drawn_design_has_indices(prism, jobs, tmp_path):
         (("sweep",), "sweep: nothing varies: give --vary KEY=A,B,..."),
         (("sweep", "--vary", "agents.band"), "--vary: 'agents.band': is written KEY=A,B,..."),
         (("sweep", "--vary", "agents.bant=1,2"), "agents.bant: no such key"),
+        (("sweep", "--vary", "agents.band=0.1", "--vary", "agents.band=0.2"), "'agents.band' stands here twice"),
         (("sweep", "--vary", "agents.band=0.1,0.2", "--design", "sobel:8"), "design"),
     ],
 )

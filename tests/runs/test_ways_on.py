@@ -167,6 +167,21 @@ def test_replay_says_that_code_of_ones_own_is_not_that_of_the_run(own_feed, tmp_
     assert replay(whole, trust=True).notes == ()
 
 
+def test_the_copy_in_an_archive_is_not_compared_with_itself(own_feed, tmp_path, monkeypatch):
+    whole = run(small(rounds=2, **{"feed.mode": f"{own_feed.stem}:always"}), out=tmp_path / "out", **QUIET)
+    kept = json.loads((whole.run_dir / MANIFEST).read_text("utf-8"))
+    kept.pop("inputs_one_by_one")
+    (whole.run_dir / MANIFEST).write_text(json.dumps(kept), "utf-8")
+    copy = whole.run_dir / "modules" / own_feed.name
+    copy.parent.mkdir()
+    copy.write_text(f"{FEED}# and more\n")
+    monkeypatch.syspath_prepend(copy.parent)
+    del sys.modules[own_feed.stem]
+    importlib.invalidate_caches()
+    [note] = replay(whole, trust=True).notes
+    assert note == f"code of {own_feed.stem} ({copy}) was taken: the run does not tell whether it is its own"
+
+
 def test_the_command_says_what_code_was_taken_before_what_differs(own_feed, tmp_path, prism):
     whole = run(
         small(rounds=3, **{"feed.mode": f"{own_feed.stem}:always", "feed.size": 2}), out=tmp_path / "out", **QUIET

@@ -7,8 +7,9 @@ from fired_agents import COMPOSING, EVALUATING, NOON, SCROLLING, a_chart, an_age
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.errors import AgentError, told
+from prism_mesa.errors import AgentError, OwnCodeError, told
 from prism_mesa.statechart import F, StateTransition
+from prism_mesa.statechart.users_code import is_of_own_code
 
 BROKEN_LINE = f"fired_agents.py:{broken.__code__.co_firstlineno + 1} in broken"
 
@@ -27,6 +28,18 @@ def test_what_an_action_raises_keeps_its_type_and_has_a_note_on_agent_state_trig
         "agent ann in round 3, tick 2, evaluating on decides: "
         f"the action of evaluating --decides--> composing, {BROKEN_LINE}"
     ]
+
+
+@pytest.mark.parametrize(("raised", "again"), [(ValueError("no"), True), (OSError("not there"), False)])
+def test_what_may_pass_is_not_told_as_a_fault_of_the_code(raised, again):
+    def acts(agent, post):
+        raise raised
+
+    assert is_of_own_code(fired(a_chart((COMPOSING, None, acts)), an_agent(), type(raised))) == again
+    with pytest.raises(OwnCodeError) as caught:
+        raise OwnCodeError("my_feeds:liked: raised") from raised
+    assert is_of_own_code(caught.value) == again
+    assert not is_of_own_code(raised.__class__("somewhere else"))
 
 
 def test_what_a_guard_of_a_strict_chart_raises_has_the_same_note():

@@ -48,6 +48,29 @@ def test_a_study_whose_base_is_a_file_is_made_anew_from_the_base_in_its_archive(
     assert check_archive(there).faults == ()
 
 
+@pytest.mark.parametrize("keep", ["tables", "measures"])
+def test_a_study_whose_base_names_a_file_is_made_anew_with_that_file(jobs, tmp_path, monkeypatch, keep):
+    monkeypatch.chdir(tmp_path)
+    Path("texts.csv").write_text("text\nA bridge opens\nA tram comes\n")
+    base = {**nested(SMALL), "posts": {"file": "texts.csv"}}
+    asked = {"question": "?", "base": base, "seeds": 1, "measures": ["reshares"], "name": "own", "keep": keep}
+    Path("own.yaml").write_text(yaml.safe_dump(asked | {"arms": {"a": {}, "b": {"feed.mode": "random"}}}))
+    made = Study("own.yaml")
+    made.run(report=False)
+    there = tmp_path / "elsewhere" / "there"
+    readme = unpacked(made, there)
+    promise = "`prism study run study.yaml --out ../again` in this folder"
+    assert f"{promise}{', once what is not in here has been put there' if keep == 'measures' else ''}." in readme
+    monkeypatch.chdir(there)
+    packed = there / "inputs" / "posts-texts.csv"
+    assert packed.is_file() == (keep == "tables")
+    packed.parent.mkdir(exist_ok=True)
+    packed.write_text((tmp_path / "texts.csv").read_text())
+    again = Study("study.yaml", out="../again")
+    again.run(report=False)
+    assert pd.read_parquet(again.study_dir / "runs.parquet").equals(pd.read_parquet("runs.parquet"))
+
+
 def test_of_runs_that_failed_half_way_no_replay_is_promised(study, tmp_path):
     first, second = sorted((study.study_dir / "runs").iterdir())
     told = {}

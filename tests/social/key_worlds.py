@@ -3,6 +3,7 @@
 import csv
 import warnings
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from worlds import named, plain
@@ -60,7 +61,7 @@ ANOTHER = {
     "opinions.rule": "assimilation_repulsion",
     "opinions.when": "engaged",
     "posts.authors": "rank",
-    "posts.embedder": "wordllama",
+    "posts.embedder": "wordllama" if find_spec("wordllama") else None,  # of the extra embeddings
     "posts.file": None,
     "posts.media_share": 0.5,
     "posts.seeded.position": "bridge",

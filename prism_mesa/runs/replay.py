@@ -155,15 +155,22 @@ def _of_other_code(run: RecordedRun, config: Config) -> tuple[str, ...]:
         return ()
     for module in modules_named(config):
         name = of_module(module)
-        was = kept.get(name) if isinstance(kept, Mapping) else None
-        for folder in (run.folder / MODULES, run.started_in / MODULES):
-            is_taken = any(file.is_relative_to(folder.resolve()) for file in (source_files(module) or {}).values())
-            was = kept_digest(folder, module) if was is None and not is_taken else was
+        was = kept.get(name) if isinstance(kept, Mapping) else _digest_beside(run, module)
         if f"{module}.".startswith(OWN_PACKAGE) or was == module_digest(module):
             continue
         told = "is not that of the run" if was is not None else "was taken: the run does not tell whether it is its own"
         notes.append(f"{in_words(name)} {told}")
     return tuple(notes)
+
+
+def _digest_beside(run: RecordedRun, module: str) -> str | None:
+    """Return what stands for the copy of a module in a run's archive; None if there is none, or it is what is used."""
+    used = (source_files(module) or {}).values()
+    for folder in (run.folder / MODULES, run.started_in / MODULES):
+        found = kept_digest(folder, module)
+        if found is not None and not any(file.is_relative_to(folder.resolve()) for file in used):
+            return found
+    return None
 
 
 def _repeated(

@@ -14,7 +14,7 @@ from prism_mesa.reasoner.distilled import FILE as DISTILLED
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
 from prism_mesa.runs.identity import MODULES, inputs_version, source_files
 from prism_mesa.runs.manifest import RecordedRun, read_run
-from prism_mesa.runs.recorded import as_config, manifest_values
+from prism_mesa.runs.recorded import OWN_PACKAGE, as_config, manifest_values
 from prism_mesa.runs.records.table_checks import RUN_TABLES
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, file_of, files_of, has_table, read_manifest
 from prism_mesa.runs.trust import is_inside
@@ -31,7 +31,6 @@ GIVEN: Final = "a chart, agents or a reasoner that were given in Python"
 LACKS: Final = "needs it"
 """What is said of all that is left out without which something cannot be done."""
 _STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
-OWN_PACKAGE: Final = "prism_mesa."
 _NOT_NEEDED: Final = {
     *(f"{group}.{key}" for group, key in INPUT_FILES),
     *(f"reasoner.{key}" for key in ("host", "ledger_path", "distilled")),

@@ -13,6 +13,7 @@ import yaml
 from prism_mesa.errors import ConfigError, DataError, counted
 from prism_mesa.runs.config import INPUT_FILES, Config, load_config
 from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import check_within
 from prism_mesa.social.own.objects import objects_named
@@ -22,7 +23,6 @@ from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
-    OWN_PACKAGE,
     check_ledger,
     check_table,
     hide_host,

@@ -1,7 +1,6 @@
 """How the code lies: functions of a size that can be read at once, and no file that needs itself."""
 
 import ast
-from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -10,10 +9,7 @@ from statements import statements_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "prism_mesa"
-LONGEST_FILE = 350
-MOST_FILES = 20
-"""Python files in a folder."""
-LONGEST = 50
+LONGEST = 60
 """Lines of a function, its docstring among them; kernels are loops over columns, and may be longer."""
 
 
@@ -79,14 +75,6 @@ def test_no_function_outside_of_kernels_is_longer_than_a_screen():
     assert found == {}
 
 
-def test_no_file_is_too_long_and_no_folder_too_full():
-    files = list(PACKAGE.rglob("*.py"))
-    lines = {str(file.relative_to(ROOT)): file.read_text("utf-8").count("\n") for file in files}
-    assert {name: n for name, n in lines.items() if n > LONGEST_FILE} == {}
-    held = Counter(str(file.parent.relative_to(ROOT)) for file in files if file.name != "__init__.py")
-    assert {name: n for name, n in held.items() if n > MOST_FILES} == {}
-
-
 def test_circles_and_long_functions_are_found():
     def imports_of(text):
         return imported_by(imports_and_functions_of(text)[0], known)
@@ -102,5 +90,5 @@ def test_circles_and_long_functions_are_found():
     assert circle_of(imports) == []
     imports["p.c"] = imports_of("try:\n    pass\nexcept OSError:\n    with open(f) as g:\n        from p import a")
     assert set(circle_of(imports)) == known
-    assert long_in("def f():\n" + "    pass\n" * 50) == [("f", 51)]
-    assert long_in("@cache\n@cache\ndef f():\n" + "    pass\n" * 48) == [("f", 51)]
+    assert long_in("def f():\n" + "    pass\n" * 60) == [("f", 61)]
+    assert long_in("@cache\n@cache\ndef f():\n" + "    pass\n" * 58) == [("f", 61)]

@@ -1,17 +1,21 @@
 """The base of all parameter models, and their validation with errors that name the key."""
 
 import operator
+import os
 import reprlib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
+from pydantic.functional_validators import AfterValidator
 
 from prism_mesa.errors import ConfigError, DataError, did_you_mean, printable, shortened
 from prism_mesa.streams import fresh_seed
 
+UserPath = Annotated[str, AfterValidator(os.path.expanduser)]
+"""A path that a user gives; ``~`` is the home folder."""
 FROM_PARAMS: Final = object()
 """What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
 

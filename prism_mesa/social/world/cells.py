@@ -1,8 +1,10 @@
 """What the cells of users' tables say: ids, texts, numbers, times. A fault is a ValueError that names the column."""
 
+import re
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final
+from datetime import date
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,10 @@ _EXACT: Final = 2.0**53
 """Below it floats tell all whole numbers apart."""
 _NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
 """How others write that there is no number."""
+Order = Literal["day_first", "month_first"]
+_ORDERS: Final[tuple[Order, Order]] = ("day_first", "month_first")
+_DATE: Final = re.compile(r"(?<![\w./:-])(\d{1,2})(\s*[./-]\s*|\s)(\d{1,2})\2(\d{4}|\d{2})(?![\w./:-])")
+"""A date of three numbers, the year last."""
 _ANOTHER_DAY: Final = frozenset({"now", "today"})
 """What pandas would take for the time of reading."""
 
@@ -137,14 +143,16 @@ def _number(text: str) -> float:
         return np.nan
 
 
-def times_of(column: pa.ChunkedArray, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def times_of(
+    column: pa.ChunkedArray, name: str, order: Order | None, notes: list[str]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return times as numbers to sort by, and which cells hold one.
 
     Texts are dates and times of any format, in UTC where they name no zone; or numbers, all of them (seconds since
-    1970, years, ...).
+    1970, years, ...). Dates such as 01/02/2017 are all read in one order, which is added to `notes`.
 
     Raises:
-        ValueError: If they hold no times.
+        ValueError: If they hold no times, or if `order` is None and both orders fit all dates, or neither does.
     """
     plain = _plain(column, name, "times")
     if pa.types.is_temporal(plain.type) and not (pa.types.is_duration(plain.type) or pa.types.is_time(plain.type)):
@@ -153,9 +161,41 @@ def times_of(column: pa.ChunkedArray, name: str) -> tuple[npt.NDArray[Any], npt.
     numbers, given = numbers_of(plain, name)
     if np.isfinite(numbers[given]).all():
         return np.nan_to_num(numbers), given
-    times = _parsed(texts_of(plain, name))
+    times = _parsed(_year_first(texts_of(plain, name), name, order, notes))
     is_time = ~np.isnat(times)
     return np.where(is_time, times.view(np.int64), 0), is_time
+
+
+def _year_first(texts: list[str], name: str, order: Order | None, notes: list[str]) -> list[str]:
+    """Return texts whose dates of three numbers are written year first, all read in one order."""
+    dates = [None if text[:4].isdecimal() else _DATE.search(text) for text in texts]
+    read = {own: [match and _iso(match, own) for match in dates] for own in _ORDERS}
+    day, month = read["day_first"], read["month_first"]
+    rows = [row for row in range(len(texts)) if day[row] or month[row]]
+    apart = [row for row in rows if day[row] != month[row]]
+    fitting = [own for own in _ORDERS if all(read[own][row] for row in rows)]
+    if apart and order is None and len(fitting) != 1:
+        shown = apart[:1] if fitting else [next(row for row in rows if not own[row]) for own in (month, day)]
+        said = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in shown)
+        raise ValueError(f"column {name!r}: {said}: give posts.dates=day_first or month_first")
+    order = order or fitting[0]
+    if apart:
+        first = read[order][apart[0]] or "none"
+        notes.append(f"{name} is read {order.replace('_', '-')}: {texts[apart[0]]!r} is {first}")
+    for row in rows:
+        match, found = dates[row], read[order][row]
+        texts[row] = f"{texts[row][: match.start()]}{found}{texts[row][match.end() :]}" if match and found else ""
+    return texts
+
+
+def _iso(match: re.Match[str], order: Order) -> str | None:
+    """Return a date in the form of ISO, or None if it is none in this order; 68 is 2068, 69 is 1969 (POSIX)."""
+    day, month, year = (int(match[place]) for place in ((1, 3, 4) if order == "day_first" else (3, 1, 4)))
+    year += 0 if len(match[4]) == 4 else 2000 if year < 69 else 1900
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None
 
 
 def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:

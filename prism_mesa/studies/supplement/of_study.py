@@ -18,6 +18,7 @@ from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import check_within
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
+from prism_mesa.studies.design.points import looked_for
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.of_run import (
@@ -84,6 +85,7 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
 def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: Contents) -> dict[tuple[str, str], str]:
     """Return what files that the base and the conditions name are called in an archive, by key and path."""
     working = Path(str((facts.get("made") or {}).get("working_directory", ".")))
+    where = str(facts.get("file", ""))
     study, named = yaml.safe_load(_read(study_dir / "study.yaml")), dict[str, list[Any]]()
     for arm in (study.get("arms") or {}).values():
         for key, value in flat(arm or {}):
@@ -94,7 +96,7 @@ def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: C
     for group, key in INPUT_FILES:
         for given in (getattr(getattr(base, group), key), *named.get(f"{group}.{key}", ())):
             if isinstance(given, str):
-                names[f"{group}.{key}", given] = input_name(working / given, group, contents, "")
+                names[f"{group}.{key}", given] = input_name(looked_for(given, where, working), group, contents, "")
                 contents.cleaner.call(given, names[f"{group}.{key}", given])
     for part in ("base", "set"):
         for key, given in flat(study[part]) if isinstance(study.get(part), dict) else ():

@@ -279,6 +279,27 @@ def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, ke
 
 
 @pytest.mark.slow
+def test_a_file_beside_the_study_is_packed_and_no_folder_is_told(jobs, tmp_path):
+    beside = tmp_path / "My Data"
+    beside.mkdir()
+    pairs = {(i, (i + k) % 20) for i in range(20) for k in (1, 2, 3)}
+    (beside / "edges.csv").write_text("src,dst\n" + "".join(f"a{i},a{k}\n" for i, k in sorted(pairs)))
+    base = nested({key: value for key, value in SMALL.items() if key not in ("agents.n", "network.mean_degree")})
+    arms = {"a": {"network.edges": "edges.csv"}, "b": {"network.edges": "edges.csv", "feed.mode": "random"}}
+    values = {"question": "?", "base": base, "arms": arms, "seeds": 1, "measures": ["reshares"], "name": "one"}
+    (beside / "study.yaml").write_text(yaml.safe_dump(values))
+    study = Study(beside / "study.yaml")
+    study.run(report=False)
+    packed, there = archive(study.study_dir), tmp_path / "there"
+    check_archive(packed.file, unpack_to=there)
+    assert packed.left_out == ()
+    assert holding(packed.file, "My Data") == []
+    asked = yaml.safe_load((there / "study.yaml").read_text())["arms"]
+    assert {arm["network.edges"] for arm in asked.values()} == {"inputs/network-edges.csv"}
+    assert [replay(folder, trust=True).equal for folder in (there / "runs").iterdir()] == [True, True]
+
+
+@pytest.mark.slow
 def test_a_study_tells_how_its_own_modules_are_found_or_that_they_are_not_packed(jobs, tmp_path, monkeypatch):
     (tmp_path / "own_of_study.py").write_text("from prism_mesa.social.behavior import social_chart as own_chart\n")
     monkeypatch.syspath_prepend(tmp_path)

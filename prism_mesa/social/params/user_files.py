@@ -30,11 +30,12 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Key of a file -> its columns -> what others call them (see `_plain`)."""
 OTHER_NAMES: Final = {column: others for columns in COLUMNS.values() for column, others in columns.items()}
+NEEDED: Final = ("src", "dst", "text", "agent")
 
 FOLLOWS: Final = (("followee", "follower"), ("followed", "follower"), ("friend", "user"), ("user", "follower"))
 """Columns of edges whose names say who is followed, and who follows."""
 UNCLEAR: Final = (("source", "target"), ("from", "to"))
-"""Columns of edges whose names do not say it: they are read as src and dst where network.direction is given."""
+"""Columns that are read as src and dst where network.direction is given."""
 _GRAPHS: Final = {
     ".graphml": "read_graphml({})",
     ".gexf": "read_gexf({})",
@@ -50,26 +51,18 @@ def _plain(name: str) -> str:
     return re.sub(r"(?<=.)(?:id|name|user|node)+$", "", re.sub(r"[\W_]+", "", name.casefold()))
 
 
-def meant_for(column: str, others: str, names: Iterable[str], cutoff: float) -> str | None:
-    """Return which of a file's columns is most likely meant for one of ours, by its other names or its spelling.
-
-    >>> meant_for("author", "user", ["id", "User_ID"], 0.75), meant_for("topic", "", ["likes"], 0.75)
-    ('User_ID', None)
-    """
+def meant_for(column: str, names: Iterable[str], cutoff: float) -> str | None:
+    """Return which of a file's columns is most likely meant for one of ours, by its other names or its spelling."""
     plain = {_plain(name): name for name in names if len(name) <= _LONGEST_NAME}  # comparing takes its square
-    same = [known for known in map(_plain, (column, *others.split())) if known in plain]
+    same = [known for known in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if known in plain]
     near = same or get_close_matches(_plain(column), plain, n=1, cutoff=cutoff)
     return plain[near[0]] if near else None
 
 
-def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """Return the columns of the first pair of which a file has both, or None.
-
-    >>> follow_columns(["Weight", "User_ID", "friend"], FOLLOWS)
-    ('friend', 'User_ID')
-    """
+def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLLOWS + UNCLEAR) -> tuple[str, ...]:
+    """Return the columns of the first pair of which a file has both; none: no columns."""
     plain = {_plain(name): name for name in reversed(names)}
-    return next(((plain[one], plain[other]) for one, other in pairs if {one, other} <= plain.keys()), None)
+    return next(((plain[one], plain[other]) for one, other in pairs if {one, other} <= plain.keys()), ())
 
 
 def conversion(file: Path, first_line: str = "") -> str | None:

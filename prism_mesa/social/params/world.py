@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field, field_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
-from prism_mesa.social.params.user_files import OTHER_NAMES
+from prism_mesa.social.params.user_files import NEEDED, OTHER_NAMES
 
 
 class FilesParams(Params):
@@ -27,10 +27,11 @@ class FilesParams(Params):
     @field_validator("columns")
     @classmethod
     def _are_columns(cls, names: dict[str, str | None]) -> dict[str, str | None]:
-        if unknown := [name for name in names if name not in OTHER_NAMES]:
-            raise ValueError(
-                f"{unknown[0]!r:.60} is no column that PRISM reads.{did_you_mean(unknown[0], OTHER_NAMES)}"
-            )
+        for name, own in names.items():
+            if name not in OTHER_NAMES:
+                raise ValueError(f"{name!r:.60} is no column that PRISM reads.{did_you_mean(name, OTHER_NAMES)}")
+            if own is None and name in NEEDED:
+                raise ValueError(f"{name!r} is needed: give what your file calls it")
         return names
 
     @field_validator("encoding")

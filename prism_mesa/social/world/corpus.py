@@ -1,8 +1,7 @@
 """The corpus: the texts that agents post, from a file or the one that comes with PRISM."""
 
 import html
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -123,12 +122,6 @@ IMAGE: Final = "image"
 _KEY: Final = POSTS
 _OWN: Final = "attribute "
 _COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
-_ODD: Final[dict[str, Callable[[str], object]]] = {
-    "with 'RT @...' in front, as reshares have: posted as a post": re.compile(r"RT @\w").match,
-    "with entities such as '&amp;': read as it stands (html.unescape decodes them)": lambda text: (
-        ";" in text and html.unescape(text) != text
-    ),
-}
 
 
 def _remarks(cells: pd.DataFrame) -> Iterator[str]:
@@ -139,9 +132,10 @@ def _remarks(cells: pd.DataFrame) -> Iterator[str]:
     if "time" in cells and "author" in cells:
         where = "of a round" if "round" in cells else "alone; posts are spread evenly over the run"
         yield f"{_KEY}: created_at gives the order of posts {where}"
-    for said, is_odd in _ODD.items():
-        if n := sum(map(bool, map(is_odd, cells["text"]))):
-            yield f"{_KEY}: {counted(n, 'text')} {said}"
+    if n := sum(text.startswith("RT @") for text in cells["text"]):
+        yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: posted as a post"
+    if n := sum(";" in text and html.unescape(text) != text for text in cells["text"]):
+        yield f"{_KEY}: {counted(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
 
 
 def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:

@@ -107,7 +107,7 @@ def check_first_row(stream: BinaryIO, header: Header) -> None:
 
 
 def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
-    """Check that no quotation mark in a text stands behind a backslash, as Spark writes them, in place of two.
+    """Check that no quotation mark in a text stands behind a backslash, as Spark writes them.
 
     Raises:
         ValueError: If one does; the message has the line.
@@ -121,11 +121,9 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
             fit = all(len(row) <= len(header.names) + 1 for row in rows)
         except csv.Error as error:
             fit = "field limit" in str(error)  # a text longer than what this reader takes
-        if not fit:
-            raise ValueError(
-                f"line {rows.line_num}: a quotation mark stands behind a backslash: write two instead (in Spark "
-                "with .option('escape', '\"'))"
-            )
+    if not fit:
+        spark = "(in Spark: .option('escape', '\"'))"
+        raise ValueError(f"line {rows.line_num}: a quotation mark stands behind a backslash: write two instead {spark}")
 
 
 def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:

@@ -17,15 +17,7 @@ import pyarrow.compute as pc
 
 from prism_mesa.errors import DataError, counted, did_you_mean, printable
 from prism_mesa.social.params import FilesParams
-from prism_mesa.social.params.user_files import (
-    EDGES,
-    FOLLOWS,
-    OTHER_NAMES,
-    UNCLEAR,
-    conversion,
-    follow_columns,
-    meant_for,
-)
+from prism_mesa.social.params.user_files import EDGES, conversion, follow_columns, meant_for
 from prism_mesa.social.world.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
@@ -81,16 +73,14 @@ class _ColumnsNeeded:
         """Return what the file calls those that are to be read; `separated` says by what the names are, for errors."""
         named, have = self.named, f"it is separated by {separated} and has" if separated else "it has"
         if self.key == EDGES and not {*named.values()} <= {*names}:
-            pair = follow_columns(names, FOLLOWS + UNCLEAR)
-            named = dict(zip(self.needs, pair, strict=True)) if pair else named
+            named = dict(zip(self.needs, follow_columns(names), strict=False)) or named
         others = [name for name in names if name not in named.values()][:1000]
         for column in (*self.needs, *self.may):
-            name = named.get(column, column)
-            is_needed = column in self.needs or self.files.columns.get(column) is not None
-            is_without = column not in named or (column == "created_at" and named.get("round") in names)
-            if name in names or (not is_needed and (is_without or not self.others)):
+            name, is_needed = named.get(column), column in self.needs or bool(self.files.columns.get(column))
+            passes = name is None or not self.others or (column == "created_at" and named.get("round") in names)
+            if name in names or (passes and not is_needed):
                 continue
-            near = meant_for(name, OTHER_NAMES.get(column, ""), others, 0.6 if is_needed else 0.75)
+            near = meant_for(column, others, 0.6 if is_needed else 0.75)
             if near or is_needed:
                 hint = f"Did you mean {near!r}? " if near else ""
                 hint += f"Rename it, or give files.columns={{{column}: {near or 'NAME'}}}"

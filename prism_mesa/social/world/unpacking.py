@@ -42,7 +42,7 @@ def check_size(file: Path, most: int) -> None:
         ValueError: If it unpacks to more.
     """
     size = os.path.getsize(file)
-    if not _is_packed(file):
+    if file.suffix.lower() != ".gz":
         if size > most:
             raise too_large(f"{size:,} bytes", most)
         return
@@ -78,11 +78,7 @@ def may_be_utf8(file: Path, files: FilesParams) -> bool:
 
 def _source_of(file: Path) -> BinaryIO:
     """Return the bytes of a file, unpacked if its name ends in .gz."""
-    return cast(BinaryIO, gzip.open(file)) if _is_packed(file) else file.open("rb")
-
-
-def _is_packed(file: Path) -> bool:
-    return file.suffix.lower() == ".gz"
+    return cast(BinaryIO, gzip.open(file)) if file.suffix.lower() == ".gz" else file.open("rb")
 
 
 def too_large(size: str, most: int) -> ValueError:
@@ -112,9 +108,8 @@ class _Utf8(io.RawIOBase):
         """Fill a buffer and return how far; 0 at the end."""
         while not self._waiting:
             first, block = self._read == 0, self._source.read(BLOCK)
-            self._waiting = self._checked(block)
-            if first:
-                self._waiting = _EXCEL.sub(b"", self._waiting, count=1)
+            text = self._checked(block)
+            self._waiting = _EXCEL.sub(b"", text) if first else text
             if not block:
                 break
         n = min(len(buffer), len(self._waiting))
@@ -145,6 +140,6 @@ class _Utf8(io.RawIOBase):
         byte = f"{error.encoding!r} codec can't decode byte 0x{error.object[error.start]:02x} in position {place}"
         try_this = "give the encoding that it is in" if self._encoding != "utf-8" else "give files.encoding=latin-1"
         known = [hint for mark, hint in _FIRST_BYTES if begin.startswith(mark)]
-        if _is_packed(self._file) and begin.startswith(_GZIP):
+        if self._file.suffix.lower() == ".gz" and begin.startswith(_GZIP):
             known = ["it is packed with gzip twice: unpack it once"]
         return f"{byte} (line {line}): it is not in {self._encoding}: {known[0] if known else try_this}"

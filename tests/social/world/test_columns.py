@@ -144,6 +144,8 @@ def test_a_name_that_the_file_does_not_have_is_refused_and_a_column_that_prism_d
         ConfigError, match=r"files\.columns: 'autor' is no column that PRISM reads\. Did you mean 'author'"
     ):
         small(files_columns={"autor": "user"})
+    with pytest.raises(ConfigError, match=r"files\.columns: 'text' is needed"):
+        small(files_columns={"text": None})
 
 
 def test_names_for_a_file_that_is_not_read_are_noted(tmp_path):

@@ -1,7 +1,7 @@
 """What PRISM knows of users' files: their columns, what others call these, and files that Python can convert."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -47,13 +47,13 @@ _LONGEST_NAME: Final = 100
 
 
 def _plain(name: str) -> str:
-    """Return a column's name without what varies: `User_ID`, `user name` and `user` are `user`."""
+    """Return a column's name without what varies: "User_ID", "user name" and "user" are all "user"."""
     return re.sub(r"(?<=.)(?:id|name|user|node)+$", "", re.sub(r"[\W_]+", "", name.casefold()))
 
 
-def meant_for(column: str, names: Iterable[str], cutoff: float) -> str | None:
+def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
     """Return which of a file's columns is most likely meant for one of ours, by its other names or its spelling."""
-    plain = {_plain(name): name for name in names if len(name) <= _LONGEST_NAME}  # comparing takes its square
+    plain = {_plain(name): name for name in reversed(names) if len(name) <= _LONGEST_NAME}  # comparing takes its square
     same = [known for known in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if known in plain]
     near = same or get_close_matches(_plain(column), plain, n=1, cutoff=cutoff)
     return plain[near[0]] if near else None
@@ -82,4 +82,4 @@ def conversion(file: Path, first_line: str = "") -> str | None:
     else:
         return None
     convert = f"import {imports}; {made}.to_csv({f'{file.name}.csv'!r}, index=False)"
-    return f"{why}. Two lines of Python convert it: {convert}  Then give network.direction too (both: undirected)"
+    return f"{why}. Two lines of Python convert it: `{convert}` (then give network.direction too; both: undirected)"

@@ -57,6 +57,12 @@ def test_an_optional_column_under_a_near_name_is_asked_after_as_one_that_is_need
     assert [note for note in unread.notes if "nothing reads" in note and near in note]
 
 
+def test_the_first_of_several_near_columns_is_named(tmp_path):
+    posts = written(tmp_path / "p.csv", "text,author_id,author.username\nhello,1,ann\n")
+    with pytest.raises(DataError, match=r"Did you mean 'author_id'\?"):
+        load_corpus(posts)
+
+
 def test_columns_that_mean_something_else_are_no_near_names(tmp_path):
     corpus = load_corpus(
         written(tmp_path / "p.csv", "text,author,points,comments,lang,title,media_url\nhi,1,2,3,en,a,b\n")
@@ -229,9 +235,9 @@ def test_a_table_of_r_for_excel_is_read(tmp_path):
 def converted(file, tmp_path, monkeypatch):
     """Run the Python of the refusal of a file; return the edges of what it writes, read both ways."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"Two lines of Python convert it: import .*network\.direction") as caught:
+    with pytest.raises(DataError, match=r"Two lines of Python convert it: `import .*network\.direction") as caught:
         load_network(file)
-    code = re.search(r"convert it: (.*index=False\))", str(caught.value))[1]
+    code = re.search(r"convert it: `(.*)`", str(caught.value))[1]
     exec(code.replace("; pd.", "\npd.", 1), {})  # the two lines
     [made] = tmp_path.glob("*.csv")
     return follows(*load_network(str(made), "both"))

@@ -46,7 +46,9 @@ def with_data(tmp_path):
     edges = tmp_path / LONG / "at home" / "edges.csv"
     edges.parent.mkdir(parents=True)
     edges.write_text("src,dst\n" + "".join(f"a{i},a{(i + k) % 20}\n" for i in range(20) for k in (1, 2, 3)))
-    values = plain({"network.edges": str(edges), "rounds": 2, "ticks_per_round": 6})
+    values = plain(
+        {"network.edges": str(edges), "network.direction": "dst_follows_src", "rounds": 2, "ticks_per_round": 6}
+    )
     return run(nested(values), out=tmp_path / "runs", pictures=False)
 
 

@@ -21,9 +21,12 @@ _EXACT: Final = 2.0**53
 _NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
 """How others write that there is no number."""
 Order = Literal["day_first", "month_first"]
-_ORDERS: Final[tuple[Order, Order]] = ("day_first", "month_first")
-_DATE: Final = re.compile(r"(?<![\w./:-])(\d{1,2})(\s*[./-]\s*|\s)(\d{1,2})\2(\d{4}|\d{2})(?![\w./:-])")
-"""A date of three numbers, the year last."""
+_DATE: Final = re.compile(
+    r"((?:[^\W\d]+[.,]*\s+)?(?:\d{1,2}[:.]\d\d(?::\d\d)?(?:\s*[ap]m)?[,\s-]+)?)"
+    r"(\d{1,2})(\s*[./-]\s*|\s)(\d{1,2})\3(\d{4}|\d{2})(?![\w./:-])",
+    re.IGNORECASE,
+)
+"""A date of three numbers, the year last, behind the day of the week, or the hour, if that comes first."""
 _ANOTHER_DAY: Final = frozenset({"now", "today"})
 """What pandas would take for the time of reading."""
 
@@ -168,32 +171,31 @@ def times_of(
 
 def _year_first(texts: list[str], name: str, order: Order | None, notes: list[str]) -> list[str]:
     """Return texts whose dates of three numbers are written year first, all read in one order."""
-    dates = [None if text[:4].isdecimal() else _DATE.search(text) for text in texts]
-    read = {own: [match and _iso(match, own) for match in dates] for own in _ORDERS}
-    day, month = read["day_first"], read["month_first"]
-    rows = [row for row in range(len(texts)) if day[row] or month[row]]
-    apart = [row for row in rows if day[row] != month[row]]
-    fitting = [own for own in _ORDERS if all(read[own][row] for row in rows)]
-    if apart and order is None and len(fitting) != 1:
-        shown = apart[:1] if fitting else [next(row for row in rows if not own[row]) for own in (month, day)]
+    dates = [_DATE.match(text) for text in texts]
+    day, month = (
+        [match and _iso(match[one], match[other], match[5]) for match in dates] for one, other in ((2, 4), (4, 2))
+    )
+    apart = [row for row in range(len(texts)) if day[row] != month[row]]
+    read: dict[Order, list[str | None]] = {"day_first": day, "month_first": month}
+    fitting = [own for own, found in read.items() if all(found[row] for row in apart)]
+    if order is None and apart and len(fitting) != 1:
+        shown = apart[:1] if fitting else [next(row for row in apart if not found[row]) for found in (month, day)]
         said = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in shown)
         raise ValueError(f"column {name!r}: {said}: give posts.dates=day_first or month_first")
     order = order or fitting[0]
-    if apart:
-        first = read[order][apart[0]] or "none"
-        notes.append(f"{name} is read {order.replace('_', '-')}: {texts[apart[0]]!r} is {first}")
-    for row in rows:
-        match, found = dates[row], read[order][row]
-        texts[row] = f"{texts[row][: match.start()]}{found}{texts[row][match.end() :]}" if match and found else ""
+    for row in [row for row in apart if read[order][row]][:1]:
+        notes.append(f"{name} is read {order.replace('_', '-')}: {texts[row]!r} is {read[order][row]}")
+    for row, (match, found) in enumerate(zip(dates, read[order], strict=True)):
+        if match:
+            texts[row] = f"{match[1]}{found}{texts[row][match.end() :]}" if found else ""
     return texts
 
 
-def _iso(match: re.Match[str], order: Order) -> str | None:
-    """Return a date in the form of ISO, or None if it is none in this order; 68 is 2068, 69 is 1969 (POSIX)."""
-    day, month, year = (int(match[place]) for place in ((1, 3, 4) if order == "day_first" else (3, 1, 4)))
-    year += 0 if len(match[4]) == 4 else 2000 if year < 69 else 1900
+def _iso(day: str, month: str, year: str) -> str | None:
+    """Return a date in the form of ISO, or None if there is none; the year 68 is 2068, 69 is 1969 (POSIX)."""
+    century = 0 if len(year) == 4 else 2000 if int(year) < 69 else 1900
     try:
-        return date(year, month, day).isoformat()
+        return date(century + int(year), int(month), int(day)).isoformat()
     except ValueError:
         return None
 

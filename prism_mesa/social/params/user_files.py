@@ -44,6 +44,7 @@ _GRAPHS: Final = {
     ".edgelist": "read_edgelist({}, data=False, create_using=nx.DiGraph)",
 }
 _LONGEST_NAME: Final = 100
+_LONGEST_PATH: Final = 150
 
 
 def _plain(name: str) -> str:
@@ -67,7 +68,8 @@ def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLL
 
 def conversion(file: Path, first_line: str = "") -> str | None:
     """Return how Python converts a graph file, or a list of edges without a header, or None for other files."""
-    suffix, path = Path(file.name.lower().removesuffix(".gz")).suffix, repr(str(file))
+    suffix = Path(file.name.lower().removesuffix(".gz")).suffix
+    path = repr(str(file) if len(str(file)) <= _LONGEST_PATH else file.name)  # a message is cut in its middle
     if suffix in _GRAPHS:
         if suffix == ".gml" and b"label" not in file.read_bytes():
             path += ", label='id'"

@@ -214,7 +214,10 @@ def recorded(transition: Transition, timestamp: datetime, context: Any) -> State
 
 def _require_utc(timestamp: datetime) -> None:
     if not isinstance(timestamp, datetime) or timestamp.utcoffset() != timedelta(0):
-        raise ChartError(f"the timestamp {timestamp!r} of a transition is not in UTC; give one with tzinfo=UTC")
+        raise ChartError(
+            f"the timestamp {timestamp!r} of a transition is not in UTC: give datetime.now(UTC) "
+            "(datetime.utcnow() has no time zone), or any with tzinfo=UTC"
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -139,7 +139,7 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
     config = recorded_config(run_dir, trust=trust)
     found = read_run(run_dir)
     rounds = found.manifest.summary.rounds
-    if rounds != config.rounds:
+    if rounds != config.rounds and found.manifest.status != "done":  # who is done earlier set `running`
         done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
         told = f"has not come to its end (status {found.state}{done}): there is nothing to compare"
         raise DataError(f"{run_dir}: {told}{found.way_on}")

@@ -34,6 +34,7 @@ class RoundModel(mesa.Model):
     """
 
     params: Any
+    running: bool
     prism_datacollector: RoundCollector
     _default_schedule: Any
     """Mesa's own, of the steps."""

@@ -121,6 +121,8 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         reasoning_chain: The last one; None before the first decision.
     """
 
+    model: Any
+
     def __init__(
         self,
         model: mesa.Model | None = None,

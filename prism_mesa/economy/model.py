@@ -274,6 +274,7 @@ class EconomyModel(RoundModel):
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
         decided = []
         for nation in self._seats:
+            proposal: Proposal | BaseException
             if nation not in nations:
                 proposal = by_rule("nothing", nation.name, nation.row, context)
             else:

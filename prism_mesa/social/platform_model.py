@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class _Read[T]:
         self._name = name
 
     def __get__(self, model: Any, owner: type) -> T:
-        value: T = self if model is None else getattr(model.platform, self._name)
+        value: T = cast(T, self) if model is None else getattr(model.platform, self._name)
         return value
 
     def __set__(self, model: "PlatformModel", value: object) -> None:

@@ -3,7 +3,7 @@
 import mesa
 from worlds import small
 
-from prism_mesa import SocialAgent, run
+from prism_mesa import SocialAgent, replay, run
 
 
 def test_the_table_of_agents_says_which_unique_id_each_agent_has(tmp_path):
@@ -33,3 +33,11 @@ def test_no_agent_of_another_class_has_the_unique_id_of_a_row():
     ids = [agent.unique_id for agent in model.agents]
     assert len(set(ids)) == len(ids) == 33
     assert all(agent.unique_id < 0 for agent in other)
+
+
+def test_a_run_from_before_the_column_is_repeated_by_the_columns_that_it_has(tmp_path):
+    made = run({"agents": {"n": 20}, "network": {"mean_degree": 3}, "rounds": 1}, out=tmp_path, pictures=False)
+    made.table("agents").drop(columns="unique_id").to_parquet(made.run_dir / "agents.parquet")
+    assert replay(made).equal
+    made.table("agents").assign(other=1).to_parquet(made.run_dir / "agents.parquet")
+    assert "its columns are agent" in replay(made).differences["agents"]

@@ -57,6 +57,7 @@ class EconomyModel(RoundModel):
         recorder: Where records go; None keeps only what the DataCollector holds.
         llm: Who is asked with `economy.policy=llm`: a client, or a function of the prompt; None makes what the
             parameters name, which is nobody, and then Taylor's rule, where there is no LLM.
+        agent_reporters: As for `SocialModel`; so `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
     Attributes:
@@ -72,9 +73,9 @@ class EconomyModel(RoundModel):
         totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
             nothing to carry out).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
-        datacollector: Of each nation and quarter the indicators (`observation.INDICATORS`); of the world `accepted`,
-            `no_change`, `rejected`, `not_understood` and the means of output gap, inflation and unemployment,
-            weighed by output.
+        prism_datacollector: As for `SocialModel`. Of each nation and quarter the indicators
+            (`observation.INDICATORS`); of the world `accepted`, `no_change`, `rejected`, `not_understood` and the means
+            of output gap, inflation and unemployment, weighed by output.
 
     Warns:
         NotedWarning: What stands in `notes`.

@@ -38,18 +38,21 @@ class SocialModel(CardedModel, PopulationModel):
     Args:
         config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
-        rng: The seed (Mesa's name for it): a whole number, or text that holds one; an explicit None draws a
-            fresh one, as Mesa does. Overrides `seed`.
+        rng: The seed (Mesa's name for it): a whole number, or text that holds one; None draws one, which `seed` then
+            is. Without it the seed is 42, so that the same call makes the same run.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
         reasoner: Who answers open choices; None makes the one that the parameters name.
         world: What was kept of the world of equal parameters; None: it is drawn.
+        agent_reporters: What the DataCollector also reports of each agent, by name; see docs/models.md.
+        model_reporters: The same of the model.
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
 
     Attributes:
-        datacollector: Model reporters per round: `online`, `posts`, `impressions`, `likes`, `replies`,
-            `reshares`, `open`, `fallback`, `share_<state>`, the shares of agent-ticks, and `there`, the agents on the
-            platform as the round opened; of all rounds so far (what ``mesa.batch_run`` returns is the last round):
+        prism_datacollector: PRISM's DataCollector, which is `datacollector` too where you set none. Per round: `online`,
+            `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`, `share_<state>`, the shares of
+            agent-ticks, and `there`, the agents on the platform as the round opened; of all rounds so far (what
+            ``mesa.batch_run`` returns is the last round):
             `total_posts`, `total_impressions`, `total_likes`, `total_replies`, `total_reshares`, `total_open`,
             `total_fallback`, `cascades` (their number), `cascade_mean_size`, `cascade_max_size`,
             `cascade_never_reshared` (their share), and `attention_gini`, the inequality between all agents of the

@@ -94,7 +94,7 @@ class RoundModel(mesa.Model):
         """Let a user's DataCollector collect, unless it did so in this step."""
         theirs, now = self.their_datacollector, self.time
         if isinstance(theirs, DataCollector) and not any(
-            now in rows for rows in (theirs._collection_steps, theirs._agent_records, theirs._agenttype_records)
+            now in rows for rows in (theirs._collection_steps[-1:], theirs._agent_records, theirs._agenttype_records)
         ):
             theirs.collect(self)
 

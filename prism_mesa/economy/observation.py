@@ -36,7 +36,7 @@ class NationState(BaseModel):
         inflation_target: What its central bank has announced; `natural_unemployment` is unemployment without a gap.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     gdp: float = Field(1.0, validation_alias=AliasChoices("gdp", "economic_strength"))
@@ -72,7 +72,7 @@ class GlobalState(BaseModel):
         tariffs: Importer -> exporter -> tariff in percent, where there is one; so `sanctions`.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     interest_rate: float
     total_economic_value: float
@@ -89,7 +89,7 @@ class SimulationState(BaseModel):
         agents: All nations by name; those other than the observer with an error.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     turn: int
     quarter: str = ""

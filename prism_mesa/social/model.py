@@ -49,10 +49,10 @@ class SocialModel(CardedModel, PopulationModel):
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
 
     Attributes:
-        prism_datacollector: PRISM's DataCollector, which is `datacollector` too where you set none. Per round: `online`,
-            `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`, `share_<state>`, the shares of
-            agent-ticks, and `there`, the agents on the platform as the round opened; of all rounds so far (what
-            ``mesa.batch_run`` returns is the last round):
+        prism_datacollector: PRISM's DataCollector, which is `datacollector` too where you set none. Per round:
+            `online`, `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`, `share_<state>`, the
+            shares of agent-ticks, and `there`, the agents on the platform as the round opened; of all rounds so far
+            (what ``mesa.batch_run`` returns is the last round):
             `total_posts`, `total_impressions`, `total_likes`, `total_replies`, `total_reshares`, `total_open`,
             `total_fallback`, `cascades` (their number), `cascade_mean_size`, `cascade_max_size`,
             `cascade_never_reshared` (their share), and `attention_gini`, the inequality between all agents of the

@@ -211,3 +211,23 @@ async def test_new_llm_implementation_passes_a_failure_on(own_nation, state):
     with pytest.raises(LLMFailureException, match="timeout"):
         await own_nation(name="TestNation", llm_client=mock_client).decide_action(state)
     assert logger.entries[-1][1] == "LLM_FAILURE"
+
+
+def test_a_state_has_defaults_and_refuses_a_field_that_it_does_not_have(state):
+    nation = state.agents["TestNation"]
+    assert (nation.gdp, nation.economic_strength, nation.unemployment) == (100.0, 100.0, 6.0)
+    with pytest.raises(ValueError, match="economic_strengh"):
+        NationState(name="TestNation", economic_strengh=1.0)
+
+
+def test_an_agent_alone_needs_a_name_and_a_client():
+    with pytest.raises(ValueError, match="EconLLMAgent: give a name and an llm_client"):
+        EconLLMAgent(name="TestNation")
+
+
+def test_the_package_of_nations_offers_the_names_of_the_contract():
+    import prism_mesa.economy
+
+    names = "LLMAgent EconLLMAgent PolicyDecision SimulationState Action GlobalState NationState LLMFailureException"
+    assert sorted(prism_mesa.economy.__all__) == sorted(names.split())
+    assert all(hasattr(prism_mesa.economy, name) for name in names.split())

@@ -206,13 +206,13 @@ class History(Restorable):
 
     def set_limit(self, row: int, most: int) -> None:
         """Let an agent keep at most `most` changes; those that it has dropped do not come back."""
-        kept = self.ring[row, self._places(row, most)]
+        kept = self.ring[row, self.places(row, most)]
         self.ring[row, : len(kept)], self.count[row], self.limits[row] = kept, len(kept), most
 
-    def _places(self, row: int, most: int) -> npt.NDArray[np.int64]:
+    def places(self, row: int, most: int | None = None) -> npt.NDArray[np.int64]:
         """Return where the last changes that an agent keeps stand in its ring, at most `most`, oldest first."""
-        count = int(self.count[row])
-        return np.arange(max(0, count - min(most, self.limit(row))), count) % max(self.depth, 1)
+        count, limit = int(self.count[row]), self.limit(row)
+        return np.arange(max(0, count - min(limit if most is None else most, limit)), count) % max(self.depth, 1)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all rings; while most of them is empty, the entries only, one ring behind the other."""
@@ -274,12 +274,12 @@ class History(Restorable):
 
     def last_moves(self, row: int, most: int) -> list[int]:
         """Return the packed moves of one agent's last changes, at most `most`, oldest first."""
-        moves: list[int] = self.ring["move"][row, self._places(row, most)].tolist()
+        moves: list[int] = self.ring["move"][row, self.places(row, most)].tolist()
         return moves
 
     def entries(self, row: int) -> list[tuple[int, int, int]]:
         """Return (move, clock, post) of one agent, oldest first."""
-        kept: list[tuple[int, int, int]] = self.ring[row, self._places(row, self.depth)].tolist()
+        kept: list[tuple[int, int, int]] = self.ring[row, self.places(row)].tolist()
         return kept
 
 

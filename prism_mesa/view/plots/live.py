@@ -128,6 +128,8 @@ class LiveRun:
     def _moves(self, columns: Sequence[str] | None) -> pd.DataFrame:
         history = self.model.history
         kept = np.arange(history.depth) < history.count[:, None]
+        for row in history.limits:
+            kept[row] = np.isin(np.arange(history.depth), history.places(row))
         agent, place = np.nonzero(kept)
         trigger, source, target = unpacked_codes(history.ring["move"][agent, place])
         names = {"trigger": self.model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}

@@ -1,7 +1,7 @@
 """What can be wrong with the guards of a chart on this platform: fields nobody has, guards that raise or are slow."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prism_mesa.errors import ChartError, ConfigError
@@ -12,7 +12,6 @@ from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.tables import AGENTS, POSTS
-from prism_mesa.social.warnings import warn
 from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
 from prism_mesa.statechart.checks import near_field
 from prism_mesa.statechart.values import UNKNOWN
@@ -139,9 +138,10 @@ def passed_without(chart: Statechart, glances: int) -> tuple[str, ...]:
 
 
 class GuardWarnings:
-    """Says which guards of a chart raised, in one Python warning for each."""
+    """Says which guards of a chart raised, in one warning for each, given to `warn`."""
 
-    def __init__(self) -> None:
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
         self._said: set[Transition] = set()
         self._held = 0
 
@@ -158,7 +158,7 @@ class GuardWarnings:
         for guard in [] if self._held else chart.failing_guards():
             if guard.transition not in self._said:
                 self._said.add(guard.transition)
-                warn(_warning_text(guard))
+                self._warn(_warning_text(guard))
 
     @contextlib.contextmanager
     def hold(self, chart: Statechart) -> Iterator[None]:

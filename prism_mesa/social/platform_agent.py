@@ -296,8 +296,16 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
 
     @property
     def max_history_depth(self) -> int:
-        """Most entries in `state_history`."""
-        return self._platform.history.depth
+        """Most entries in `state_history`, 0 to `statechart.max_history_depth`, which is the default."""
+        return self._platform.history.limit(self.row)
+
+    @max_history_depth.setter
+    def max_history_depth(self, value: int) -> None:
+        history = self._platform.history
+        if whole_number("max_history_depth", value, 0) > history.depth:
+            most = f"statechart.max_history_depth={history.depth}"
+            raise AgentError(f"SocialAgent.max_history_depth: {value} is above {most}: raise that")
+        history.set_limit(self.row, int(value))
 
     @property
     def state_history(self) -> HistoryView:

@@ -63,7 +63,7 @@ def start_platform(
         *interventions_without_effect(platform, made_world, **made),
     )
     passed = passed_without(own_chart, params.feed.glances)
-    platform.notes += (*left, *filter(None, [why_not]), *idle, *passed, *_announced(params))
+    platform.notes += (*left, *filter(None, [asked.note, why_not]), *idle, *passed, *_announced(params))
     for said in filter(None, (made_world.misfits, idle, passed)):
         warn("; ".join(said))
     return platform

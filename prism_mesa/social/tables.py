@@ -98,6 +98,7 @@ AGENTS: Final = TableSchema(
     "an agent",
     (
         Column("agent", "int", "its row, from 0"),
+        Column("unique_id", "int", "Mesa's `unique_id` of it, which is `AgentID` in a DataCollector's frames: row + 1"),
         Column("id", "text", "your id for it"),
         Column("name", "text", "its name, which others may have too"),
         Column("interests", "text", "words for its interests, what it likes best first, with `;` between them"),

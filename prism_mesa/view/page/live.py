@@ -106,7 +106,7 @@ class LiveSource:
     @_while_no_round_runs
     def round_columns(self) -> Mapping[str, Floats]:
         """Return the columns of the rounds so far."""
-        collected = self.model.datacollector.model_vars
+        collected = self.model.prism_datacollector.model_vars
         names = [*ROUND_FIELDS, *SHARE_FIELDS]
         n = min(len(collected[name]) for name in names)  # of a round that failed some may be missing
         columns = {name: np.array(collected[name][:n], np.float64) for name in names}

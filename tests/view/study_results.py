@@ -92,15 +92,19 @@ def difference_of(table, measure, term, left, right, wide=None):
         "difference": mean,
         "low": mean - half,
         "high": mean + half,
+        "d_z": mean / pairs.std() if len(pairs) > 1 else nan,
         "p": p,
         "p_holm": min(1.0, p * 3),
+        "family": "expectations" if measure == "gini_impressions" else "other differences",
         "u": 0.0,
         "p_mann_whitney": min(1.0, p * 1.2),
         "rank_biserial": float(np.tanh(mean / (pairs.std() or 1))),
     }
 
 
-DIFFERENCES = "measure term left right n missing difference low high p p_holm u p_mann_whitney rank_biserial".split()
+DIFFERENCES = (
+    "measure term left right n missing difference low high d_z p p_holm family u p_mann_whitney rank_biserial".split()
+)
 PRECISION = "measure term left right seeds half_width".split()
 
 

@@ -22,11 +22,11 @@ class Analysis:
     Attributes:
         expectations: Their verdicts, in the order of the study.
         answers: A row for each condition and measure: `arm`, the factors, `measure`, `n`, `missing`, `mean`, `median`,
-            `sd`, `low`, `high` (interval of 95 % of the mean: bootstrap, BCa; of fewer than ten runs Student's t).
+            `sd`, `low`, `high` (Student's 95 % interval of the mean).
         differences: A row for each measure and pair of arms, or of levels of a factor with few of them: `measure`,
             `term` (`arm` or a factor), `left`, `right`, `n`, `missing`, `difference` (mean, left minus right, paired
-            where seeds are), `low`, `high`, `p`, `p_holm`, `u` and `p_mann_whitney`, `rank_biserial`. The later of
-            two levels is on the left.
+            where seeds are), `low`, `high`, `d_z` (paired effect size), `p`, `p_holm`, `family` (what Holm's correction
+            is over), `u` and `p_mann_whitney`, `rank_biserial`. The later of two levels is on the left.
         groups: A row for each measure and term with three levels or more, and for all conditions together
             (`term` = `condition`): `measure`, `term`, `n`, `missing`, `h`, `df`, `p`, `p_holm` (Kruskal-Wallis).
         dunn: Pairs of such: `measure`, `term`, `left`, `right`, `z`, `p`, `p_holm` (over the pairs of one measure and
@@ -88,7 +88,7 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
     return Analysis(
         expectations=found,
         answers=answers(cells),
-        differences=differences(cells, pairs),
+        differences=differences(cells, pairs, zip(expected, found, strict=True)),
         groups=ranked,
         dunn=dunn,
         equivalence=equivalence,

@@ -92,7 +92,7 @@ def difference_of(table, measure, term, left, right, wide=None):
         "difference": mean,
         "low": mean - half,
         "high": mean + half,
-        "d_z": mean / pairs.std() if len(pairs) > 1 else nan,
+        "d_z": float(mean / pairs.std()) if pairs.std() else nan,
         "p": p,
         "p_holm": min(1.0, p * 3),
         "family": "expectations" if measure == "gini_impressions" else "other differences",

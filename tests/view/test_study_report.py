@@ -9,6 +9,7 @@ from read_reports import WHEN, forms_of, read_markdown, read_page
 from study_results import ALL, HOSTILE, LONG, factorial, many, nothing_yet, result_of, sobol, two_arms
 
 from prism_mesa.runs.process import machine
+from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.statistics.analysis import RunTable, analyse
 from prism_mesa.studies.statistics.significance import holm
 from prism_mesa.view.study import figures, report
@@ -328,3 +329,27 @@ def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
 )
 def test_a_report_says_what_a_measure_by_an_attribute_is_of(name, told):
     assert re.search(told, meaning_of(name))
+
+
+def test_a_measure_of_a_users_own_is_described_by_the_first_sentence_of_its_docstring(tmp_path, monkeypatch):
+    (tmp_path / "own_measures.py").write_text(
+        'def lurkers(run):\n    """Share of agents who read,\n    and never post. Those who left too."""\n    return 0.5\n'
+        "def unsaid(run):\n    return 0.5\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert meaning_of("own_measures:lurkers") == ""  # a report imports nothing
+    assert find_measure("own_measures:lurkers").meaning == "Share of agents who read, and never post"
+    assert meaning_of("own_measures:lurkers") == "Share of agents who read, and never post"
+    assert meaning_of("own_measures:unsaid") == "a measure of your own"
+
+
+@pytest.mark.parametrize(("paired", "size"), [(True, "d_z"), (False, "r")])
+def test_differences_have_the_effect_size_that_fits_and_it_is_named(tmp_path, paired, size):
+    result = two_arms(tmp_path)
+    object.__setattr__(result.table, "paired", paired)
+    row = result.analysis.differences.iloc[0]
+    rows = read_page(forms_of(result)[0]).rows()
+    [head] = [row for row in rows if row[:2] == ["compared", "difference"]]
+    found = next(one for one in rows if one[0] == f"{row['left']} \u2212 {row['right']}")
+    assert head[3] == size
+    assert found[3] == f"{row['d_z' if paired else 'rank_biserial']:.2f}"

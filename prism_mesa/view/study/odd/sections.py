@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from prism_mesa.errors import PrismError
+from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.social.behavior import ROUND_ENDS, chosen_chart
@@ -76,7 +76,10 @@ def odd_section(result: StudyResult) -> Section:
     if is_sampled(result.table) or not levels:
         factors = () if is_sampled(result.table) else result.table.factors
         levels = {factor: runs[factor].drop_duplicates().tolist() for factor in factors}
-    worlds = worlds_of(result.base, result.values, levels)
+    try:
+        worlds = worlds_of(result.base, result.values, levels)
+    except ConfigError:  # a table of points cannot hold every kind of level
+        worlds = worlds_of(result.base, result.values, {})
     varied = changed_keys(result)
     source = Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
     said: tuple[Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")

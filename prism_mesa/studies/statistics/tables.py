@@ -49,7 +49,6 @@ GROUPS: Final[Columns] = {
     "p": "float64",
     "p_holm": "float64",
 }
-DUNN: Final[Columns] = {**_PAIR, "z": "float64", "p": "float64", "p_holm": "float64"}
 EQUIVALENCE: Final[Columns] = {
     "text": "str",
     "measure": "str",

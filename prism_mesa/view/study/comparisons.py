@@ -16,7 +16,6 @@ type Row = Mapping[str, Any]
 
 _MOST_ROWS: Final = 40
 _MOST_IN_ALL: Final = 400
-_MOST_PAIRS: Final = 12
 
 
 def comparisons_section(result: StudyResult) -> Section:
@@ -36,7 +35,6 @@ def _grouped(
     columns: Sequence[Column],
     cells: Callable[[Row, int], tuple[Words, ...]],
     caption: str,
-    most: int = _MOST_ROWS,
 ) -> tuple[Block, ...]:
     """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
 
@@ -51,7 +49,7 @@ def _grouped(
             told = tuple(cells(row, decimals) for row in rows.to_dict("records"))
             groups.append(Group(measure_title(measure), told))
     shown, left_out = _cut(groups, _MOST_IN_ALL)
-    first, rest = _cut(shown, most)
+    first, rest = _cut(shown, _MOST_ROWS)
     blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
     if rest:
         n = sum(len(group.rows) for group in rest)

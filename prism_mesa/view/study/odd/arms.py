@@ -1,6 +1,6 @@
 """Sections about several arms as one: what they share is said once, what differs is said for each."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import commonprefix
 
@@ -111,29 +111,16 @@ def _table(each: Both[Table]) -> Table:
     titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
     groups = []
     for title in titles:
-        tables = [[row for group in one.groups if group.title == title for row in group.rows] for one in each.values()]
         having: dict[Row, list[Arm]] = {}
-        for arm, own in zip(each, tables, strict=True):
-            for row in own:
+        for arm, table in each.items():
+            for row in (row for group in table.groups if group.title == title for row in group.rows):
                 having.setdefault(row, []).append(arm)
+        order = list(dict.fromkeys(row[0] for row in having))
+        rows = sorted(having, key=lambda row: order.index(row[0]))
         named = {row: "" if len(arms) == len(each) else _named(each, arms) for row, arms in having.items()}
-        groups.append(Group(title, tuple((*row, named[row]) for row in _in_order(tables, having))))
+        groups.append(Group(title, tuple((*row, named[row]) for row in rows)))
     captions = {arm: table.caption for arm, table in each.items()}
     return Table((*first.columns, Column("only in")), tuple(groups), _words(each, captions))
-
-
-def _in_order(tables: Sequence[Sequence[Row]], rows: Iterable[Row]) -> list[Row]:
-    """Return rows in the order that they have in tables, those with the same first cells together."""
-    n = max(map(len, rows), default=0)
-    first = next((k for k in range(1, n) if all(len({row[:k] for row in own}) == len(own) for own in tables)), n)
-    order: list[Row] = []
-    for own in tables:
-        place = 0
-        for row in own:
-            if row[:first] not in order:
-                order.insert(place, row[:first])
-            place = order.index(row[:first]) + 1
-    return sorted(rows, key=lambda row: order.index(row[:first]))
 
 
 def _alike[T](each: Both[object], own: Both[T]) -> list[tuple[str, T]]:

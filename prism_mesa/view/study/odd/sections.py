@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import OWN_PACKAGE
-from prism_mesa.social.behavior import ROUND_ENDS, chosen_chart
+from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.round import run_round
 from prism_mesa.social.state.population import Population
-from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Statechart, draw_chart
+from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
 from prism_mesa.studies.design.worlds import Worlds, worlds_of
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import (
@@ -136,7 +136,7 @@ def odd_sections(
         Section("odd-concepts", "4. Design concepts", (Facts(tuple(design_concepts(config))),)),
         _initialization(config),
         Section("odd-input", "6. Input data", tuple(_input(config))),
-        _submodels(config, chart, varied, load=load),
+        _submodels(config, varied, load=load),
     )
 
 
@@ -257,24 +257,6 @@ class _Drawing:
         return draw_chart(self.chart)
 
 
-def _judging(config: Config, chart: Statechart | str) -> Words:
-    """Return what agents do with a post at hand: of a chart of the study's own, its transitions."""
-    if config.statechart.chart is None:
-        return (
-            "ignored if its utility is below the agent's band, engaged with above it; inside the band the choice is "
-            f"open. The band is {config.agents.band:g} wide around the agent's threshold"
-        )
-    if isinstance(chart, str):
-        return f"as the chart {config.statechart.chart} has it"
-    parts: list[Part] = []
-    for one in chart.transitions:
-        if AgentState.EVALUATING in one.sources and one.trigger not in (TIMEOUT, ROUND_ENDS):
-            parts += ["; "] if parts else []
-            parts += [f"{one.trigger}: ", Code(one.target.value if one.target else "open: the oracle chooses")]
-            parts += [" if ", Code(one.guard_label)] if one.guard_label else [" else"]
-    return tuple(parts)
-
-
 def _initialization(config: Config) -> Section:
     p = config.agents
     profiles = f"read from {p.profiles}" if p.profiles else "drawn from the seed, agent by agent"
@@ -305,7 +287,7 @@ def _input(config: Config) -> list[Block]:
     return [table((Column("key"), Column("file"), Column("what it holds")), rows)]
 
 
-def _submodels(config: Config, chart: Statechart | str, varied: Collection[str], *, load: bool) -> Section:
+def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Section:
     r = config.reasoner.rule
     facts: tuple[tuple[str, Words], ...] = (
         (
@@ -315,7 +297,13 @@ def _submodels(config: Config, chart: Statechart | str, varied: Collection[str],
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
         ("Utility", utility_of(config)),
-        ("Judging a post", _judging(config, chart)),
+        (
+            "Judging a post",
+            "ignored if its utility is below the agent's band, engaged with above it; inside the band the choice is "
+            f"open. The band is {config.agents.band:g} wide around the agent's threshold"
+            if config.statechart.chart is None
+            else f"as the transitions of {config.statechart.chart} from evaluating have it",
+        ),
         ("Open choices", decided_by(config)),
         (
             "The rule",
@@ -324,7 +312,9 @@ def _submodels(config: Config, chart: Statechart | str, varied: Collection[str],
         ),
         (
             "Engaging",
-            "like, reply or reshare, drawn from the agent's propensities"
+            f"as the transitions of {config.statechart.chart} from composing have it"
+            if config.statechart.chart is not None
+            else "like, reply or reshare, drawn from the agent's propensities"
             if not config.reasoner.asks_action
             else "like, reply or reshare, which the oracle is asked for",
         ),

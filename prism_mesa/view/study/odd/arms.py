@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from os.path import commonprefix
 
 from prism_mesa.view.study.blocks import (
@@ -132,9 +133,9 @@ def _alike[T](each: Both[object], own: Both[T]) -> list[tuple[str, T]]:
 
 
 def _named(each: Both[object], arms: Sequence[Arm]) -> str:
-    """Return the names of arms: the levels of one term where these alone make the group, else each in full."""
-    for place in range(len(arms[0])):
-        levels = list(dict.fromkeys(arm[place] for arm in arms))
-        if sum(arm[place] in levels for arm in each) == len(arms):
-            return ", ".join(levels)
-    return "; ".join(", ".join(arm) for arm in arms)
+    """Return the names of arms: the levels that set them apart, else each in full."""
+    levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
+    if len(arms) < prod(map(len, levels)):
+        return "; ".join(", ".join(arm) for arm in arms)
+    parts = [own for place, own in enumerate(levels) if len(own) < len({arm[place] for arm in each})]
+    return ", ".join((", " if len(parts) == 1 else " or ").join(own) for own in parts)

@@ -62,8 +62,10 @@ def write_pages(report: Report, folder: Path, kind: FigureKind = "png") -> tuple
     pictures = all_pictures(report.sections)
     numbers = {picture.name: number for number, picture in enumerate(pictures, 1)}
     files, drawn = {}, {}
-    for old in (folder / "figures").glob("[0-9][0-9]-*.*"):  # of a report before
-        old.unlink()
+    before = () if (folder / "figures").is_symlink() else (folder / "figures").glob("[0-9][0-9]-*")
+    for old in before:
+        if old.suffix in (".png", ".svg", ".pdf") and not old.is_dir():
+            old.unlink()
     for picture in pictures:
         figure = picture.draw()
         files[picture.name] = f"figures/{numbers[picture.name]:02d}-{_file_name(picture.name)}.png"

@@ -19,6 +19,7 @@ from prism_mesa.runs.run_files import check_within
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
 from prism_mesa.studies.design.points import looked_for
+from prism_mesa.studies.design.worlds import Worlds, worlds_of
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.of_run import (
@@ -41,11 +42,11 @@ UP: Final = "../.."
 """The way from a run's folder in an archive to its top."""
 
 
-def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict[str, Any], Config, list[str]]:
+def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict[str, Any], Worlds, list[str]]:
     """Put the files of a study among contents.
 
     Returns:
-        What the study says of itself, its base configuration, and the keys that its conditions change.
+        What the study says of itself, the configurations of its conditions, and the keys that these change.
 
     Raises:
         DataError: If it has no results yet, or holds a secret where none can be taken out.
@@ -57,7 +58,7 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
             raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
     facts: dict[str, Any] = json.loads(_read(study_dir / MANIFEST))
     base = _base(folder)
-    varied, measures = _varied(study_dir)
+    worlds, varied, measures = _varied(study_dir, base)
     inputs = _inputs(study_dir, facts, base, contents)
     own = _pack_runs(folder, contents, data=data)
     for key, name in inputs.items():
@@ -79,7 +80,7 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
         check_within(study_dir, figure)
         contents.files[f"figures/{figure.name}"] = figure
     contents.actions.insert(0, _action(facts, contents))
-    return facts, base, varied
+    return facts, worlds, varied
 
 
 def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: Contents) -> dict[tuple[str, str], str]:
@@ -160,14 +161,14 @@ def _put_base(base: Config, contents: Contents) -> None:
     contents.put_yaml("base.yaml", values)
 
 
-def _varied(study_dir: Path) -> tuple[list[str], list[str]]:
-    """Return the keys that conditions change, and the measures of a user's own."""
+def _varied(study_dir: Path, base: Config) -> tuple[Worlds, list[str], list[str]]:
+    """Return the configurations of conditions, the keys that these change, and the measures of a user's own."""
     try:
         values = yaml.safe_load(_read(study_dir / "study.yaml"))
         arms = [key for arm in (values.get("arms") or {}).values() for key, _ in flat(arm or {})]
         own = [str(one) for one in values.get("measures") or () if ":" in str(one)]
-        return list(dict.fromkeys([*arms, *(values.get("vary") or {})])), own
-    except (yaml.YAMLError, AttributeError, TypeError, RecursionError):
+        return worlds_of(base, values), list(dict.fromkeys([*arms, *(values.get("vary") or {})])), own
+    except (yaml.YAMLError, AttributeError, TypeError, RecursionError, ConfigError):
         raise DataError(f"{study_dir / 'study.yaml'}: cannot be read as a study") from None
 
 

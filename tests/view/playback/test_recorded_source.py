@@ -8,6 +8,7 @@ import ipyvuetify as v
 import numpy as np
 import pytest
 import solara
+from worlds import plain
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError
 from prism_mesa.runs import config, social
@@ -109,7 +110,8 @@ def test_what_came_of_a_run_is_counted_up_to_the_round_on_show(churny):
         found = counts_of(source.at_round(at))
         assert found["likes"] == rounds["likes"][: at + 1].sum()
         assert found["came online"] == rounds["online"][: at + 1].sum()
-    assert counts_of(source)["largest cascade, posts"] == read_table(churny, "cascades")["size"].max()
+    summary = json.loads((churny / "manifest.json").read_text())["summary"]
+    assert counts_of(source)["largest cascade, posts"] == summary["cascades"]["max_size"]
     assert set(counts_of(source.at_round(-1)).values()) == {0}
 
 
@@ -231,6 +233,37 @@ def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_
     card.vue_follow(None)
     assert went == [wrote]
     rendered.close()
+
+
+def test_the_page_counts_the_cascades_that_the_summary_counts(tmp_path):
+    busy = {"agents": {"n": 40, "activity": 1.0, "post_rate": 0.1, "threshold_mean": 0.3}, "rounds": 8}
+    result = social.run(config.make_config(plain(busy | {"network": {"mean_degree": 15}})), out=tmp_path)
+    trees = read_table(result.run_dir, "cascades")
+    assert trees.query("kind == 'reply'")["size"].max() > 1
+    source = open_recorded(result.run_dir)
+    reshared = trees.query("kind == 'post' and size > 1")
+    assert len(largest_cascades(source.posts(), 10_000)) == len(reshared)
+    assert counts_of(source)["largest cascade, posts"] == result.summary["cascades"]["max_size"]
+    replies = largest_cascades(source.posts(), 10_000, kind="reply")
+    assert len(replies) == len(trees.query("kind == 'reply' and size > 1"))
+
+
+def test_all_cards_date_a_post_by_the_round_in_which_it_was_written(churny):
+    source, written = open_recorded(churny), read_table(churny, "posts")["written"]
+    for at in range(ROUNDS):
+        assert source.at_round(at).posts().round.tolist() == written[written <= at].tolist()
+
+
+def test_a_reply_without_words_names_who_wrote_the_text_that_it_shows(churny):
+    source, posts = open_recorded(churny), read_table(churny, "posts")
+    silent = posts.index[(posts["kind"] == "reply") & posts["text"].isna()]
+    assert len(silent)
+    for post in silent:
+        above = int(posts["parent"][post])
+        while posts["kind"][above] != "post":
+            above = int(posts["parent"][above])
+        writer = source.agent_name(int(posts["author"][above]))
+        assert source.post_text(post) == f"(in reply to {writer}: {posts['text'][above]})"
 
 
 def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):

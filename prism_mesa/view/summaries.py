@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import PurePath
+from shlex import quote
 from typing import Any
 
 from prism_mesa.domain import NOTHING_HAPPENED
@@ -38,6 +39,9 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if summary["peak_memory_mb"] is not None:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
     yield "pictures", _pictures(summary)
+    if summary["status"] == "done" and summary["rounds"]:
+        run_dir, agent = in_command(summary["run_dir"]), summary["most_followers"]["id"]
+        yield "next", f"prism why {run_dir} {quote(printable(agent))}; prism app {run_dir}"
 
 
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -47,10 +47,12 @@ class Report:
     """What an agent or nation did and why, in words: its text is the report.
 
     Attributes:
-        lines: The report, line by line.
+        brief: At most five lines: what it did, and why.
+        lines: The whole report, which begins with these.
         explanation: What it tells of an agent of a platform; None for a nation.
     """
 
+    brief: tuple[str, ...]
     lines: tuple[str, ...]
     explanation: Explanation | None = None
 

@@ -90,12 +90,12 @@ def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]
 
 
 def _why(agent: TracedAgent, move: Move) -> str:
-    """Return what made the agent go where it went: the oracle where the guards left it open, else a guard."""
+    """Return what made the agent go where it went: the oracle where the chart left it open, else a guard."""
     worth = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
     if move.answer is not None:
         if move.answer.source in STAND_INS:
-            return "the guards left it open, no answer came, and the fallback decided"
-        return f"{worth}, the guards left it open, and {_DECIDERS.get(move.answer.source, 'the LLM')} decided so"
+            return "the chart left it open, no answer came, and the fallback decided"
+        return f"{worth}, the chart left it open, and {_DECIDERS.get(move.answer.source, 'the LLM')} decided so"
     held = [transition.guard_label for transition, said, _ in move.considered if said == "true"]
     if _BETTER in held:
         return f"{worth}, more than the {agent.high_threshold:.3f} above which it always engages"

@@ -14,7 +14,7 @@ from prism_mesa.analysis.explain.churn import turn_lines
 from prism_mesa.analysis.explain.feed import about_lines
 from prism_mesa.analysis.explain.follows import follow_lines, text_shown
 from prism_mesa.analysis.explain.opinions import opinion_lines
-from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent
+from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import thought_in_words
@@ -134,8 +134,12 @@ def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
         yield f"  tick {tick}: it scrolls past {posts} worth less than {agent.low_threshold:.3f} to it"
         told = {} if shown.told is None else shown.told.posts
         yield from (f"      post {post}, {told[post]}" for post in passed[:_MOST_PASSED] if post in told)
-    for move in moves:
-        yield from _move(explanation, move)
+    for part, times in folded(moves, lambda move: (move.state, move.target) if move.trigger == TIMEOUT else id(move)):
+        if times == 1:
+            yield from _move(explanation, part[0])
+            continue
+        way = " -> ".join([part[0].state.value, *(move.target.value for move in part if move.target)])
+        yield f"  from tick {part[0].tick} on: {way}, {times} times, each on '{TIMEOUT}'"
     yield from _thoughts(agent, shown.thoughts)
     yield "  At the end of the round it goes idle."
 

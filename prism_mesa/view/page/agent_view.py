@@ -13,7 +13,7 @@ from solara.hooks.use_reactive import use_reactive
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.page.cards import view_card
 from prism_mesa.view.page.chart_picture import chart_svg
-from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source
+from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source, folded_moves
 from prism_mesa.view.page.widgets import Json, show_card
 
 type TellSoon = Callable[[int, Callable[[], None]], Callable[[], None]]
@@ -97,13 +97,13 @@ def _agent_json(agent: AgentOnShow) -> Json:
         ],
         "moves": [
             {
-                "tick": move.tick,
-                "trigger": move.trigger,
-                "source": move.source.value,
-                "target": move.target.value,
-                "open": move.is_open,
+                "ticks": ticks,
+                "times": times,
+                "trigger": ", ".join(dict.fromkeys(move.trigger for move in part)),
+                "states": [part[0].source.value, *(move.target.value for move in part)],
+                "open": part[0].is_open,
             }
-            for move in agent.moves
+            for ticks, part, times in folded_moves(agent.moves)
         ],
     }
 

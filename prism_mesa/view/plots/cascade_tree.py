@@ -57,7 +57,7 @@ def cascade_tree_figure(
     panel.title(f"The cascade of post {first:,}, {_by(run, int(tree['author'].iloc[0]), panel)}")
     if len(tree) > 1:
         panel.legend_below(3 if panel.is_narrow else _DEPTHS + 1, scatterpoints=1)
-    panel.caption(_caption(run, tree, first))
+    panel.caption(_caption(run, tree, first), of)
     return panel.figure
 
 

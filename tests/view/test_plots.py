@@ -267,7 +267,7 @@ def test_a_run_is_drawn_into_three_png_files(tmp_path):
 
 def test_every_figure_of_a_run_names_the_run_and_its_seed(tmp_path):
     settings = plain({"agents": {"n": 30}, "network": {"mean_degree": 6, "dynamics": "live"}, "rounds": 4, "seed": 7})
-    result = open_run(run(settings, out=tmp_path, pictures=False).run_dir)
+    result = open_run(run(settings, out=tmp_path).run_dir)
     named = f"From {result.run_dir.name} (seed 7)."
     figures = {"chart", "cascade_tree", "cascades", "engagement", "homophily", "lorenz", "network", "states"}
     for name in figures:
@@ -297,7 +297,7 @@ def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("coarse_pictures")
 def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
-    figures = [states_figure(kept_run(tmp_path / name, rounds=rounds_table(2)), width=NARROW) for name in "ab"]
+    figures = [states_figure(kept_run(tmp_path / name / "run", rounds=rounds_table(2)), width=NARROW) for name in "ab"]
     for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
         first, second = (save(one, tmp_path / f"{i}{ending}").read_bytes() for i, one in enumerate(figures))
         assert first == second

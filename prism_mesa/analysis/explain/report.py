@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prism_mesa.analysis.explain.churn import turn_lines
 from prism_mesa.analysis.explain.feed import about_lines
-from prism_mesa.analysis.explain.follows import follow_lines, text_shown
-from prism_mesa.analysis.explain.opinions import opinion_lines
+from prism_mesa.analysis.explain.follows import follow_lines, opinion_lines, text_shown, turn_lines
 from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult

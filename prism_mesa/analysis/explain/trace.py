@@ -11,10 +11,15 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from prism_mesa.analysis.explain.churn import Turn, turns_of
 from prism_mesa.analysis.explain.feed import ToldFeed, told_feed
-from prism_mesa.analysis.explain.follows import DecisionAboutOther, decisions_about
-from prism_mesa.analysis.explain.opinions import Influence, influences_on
+from prism_mesa.analysis.explain.follows import (
+    DecisionAboutOther,
+    Influence,
+    Turn,
+    decisions_about,
+    influences_on,
+    turns_of,
+)
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.reasoner import Answer, Question, Reasoner

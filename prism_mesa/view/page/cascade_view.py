@@ -12,10 +12,9 @@ from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import counted, shortened
-from prism_mesa.view.page.cards import SCALE, view_card
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import Tree, largest_cascades, tree_of
-from prism_mesa.view.page.widgets import Json, packed, show_graph, show_inputs
+from prism_mesa.view.page.widgets import SCALE, Json, packed, show_graph, show_inputs, view_card
 
 _LARGEST: Final = "the largest so far"
 _CHOICES: Final = 6

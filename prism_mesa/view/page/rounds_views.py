@@ -11,9 +11,8 @@ from solara.core import component
 
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.page.cards import OTHER, view_card
 from prism_mesa.view.page.source import OracleOnShow, Source
-from prism_mesa.view.page.widgets import Json, show_answers, show_series
+from prism_mesa.view.page.widgets import OTHER, Json, show_answers, show_series, view_card
 
 MOST_POINTS: Final = 300
 """Rounds that lines are drawn of; of more, means of several."""

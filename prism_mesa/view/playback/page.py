@@ -19,10 +19,10 @@ from prism_mesa.llm.text import plain
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.page.views import show_views
+from prism_mesa.view.page.widgets import transport
 from prism_mesa.view.playback.differences import differences
 from prism_mesa.view.playback.nations import nations_page, read_nations
 from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
-from prism_mesa.view.playback.transport import transport
 
 _BETWEEN_S = 0.5
 """Seconds between two words on how far a run has been repeated."""

@@ -23,7 +23,7 @@ ROUND_COUNTS: Final = (
     Column("posts", "int", "posts that appeared, replies and reshares not among them"),
     Column("impressions", "int", "posts that somebody read"),
     *(Column(name, "int", name) for name in COUNTERS),
-    Column("open", "int", "choices that the guards left open"),
+    Column("open", "int", "choices that the guards left open, also those after which the agent stayed where it was"),
     Column("fallback", "int", "of these, answered by a fallback"),
 )
 ROUND_SHARES: Final = tuple(
@@ -46,7 +46,7 @@ TRANSITIONS: Final = TableSchema(
         Column("from_state", "category", "the state before"),
         Column("to_state", "category", "the state after"),
         _POST_IF_ANY,
-        Column("open", "bool", "whether the guards left it open"),
+        Column("open", "bool", "whether the guards left it open; an open choice to stay (`stay`) has no row here"),
     ),
 )
 IMPRESSIONS: Final = TableSchema("impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT))
@@ -70,7 +70,7 @@ POSTS: Final = TableSchema(
         Column("impressions", "int", "impressions of it and all its copies, counted at the root"),
         Column("velocity", "int", "engagements with it in the last `feed.velocity_window` rounds"),
         Column("topic", "category", "the name of a topic that it is nearest to, as interests have them", blank=True),
-        Column("text", "category", "of a reply its own words, of a reshare what it passes on", blank=True),
+        Column("text", "category", "of a reply its own words, of a reshare what it passes on or quotes", blank=True),
         Column("comment", "category", "what a reshare adds", blank=True),
         Column("media_type", "category", "image, video, link, ...; empty: none", blank=True),
         Column("media_description", "category", "what its media show, in words", blank=True),
@@ -78,7 +78,7 @@ POSTS: Final = TableSchema(
 )
 CASCADES: Final = TableSchema(
     "cascades",
-    "a post or a reply, with its tree of reshares",
+    "a post or a reply, with its tree of reshares (summaries, figures and measures count those of posts)",
     (
         Column("root", "int", "the post in `posts`"),
         Column("size", "int", "1 + reshares"),

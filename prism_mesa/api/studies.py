@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from prism_mesa.api.results import StudyPlots
 from prism_mesa.errors import ConfigError, DataError, counted, one_line
 from prism_mesa.params import shown, whole_number
+from prism_mesa.runs.config import Config
 from prism_mesa.studies.calibration.folder import MANIFEST as CALIBRATION
-from prism_mesa.studies.design.study_design import StudyDesign, design_study
+from prism_mesa.studies.design.models import conditions_to_check
+from prism_mesa.studies.design.study_design import StudyDesign, design_study, told_of
 from prism_mesa.studies.driver import Engine, Progress
 from prism_mesa.studies.engines.executors import EngineKind
 from prism_mesa.studies.folder import MANIFEST, Shard, StudyFolder, open_folder
@@ -184,6 +186,18 @@ def look_beside(file: Path | None) -> None:
         folder = str(file.parent.absolute())
         if folder not in sys.path:
             sys.path.append(folder)
+
+
+def configs_by_condition(file: Path) -> dict[str, Config]:
+    """Return the configuration of each arm of a study file, and of each level of what varies, by a label.
+
+    Raises:
+        BadInputError: If the study is wrong.
+    """
+    look_beside(file)
+    design = design_study(read_study(file), name_of(file), str(file))
+    first = design.seeds[0]
+    return {told_of(c, design): design.config_of(design.run_of(c, first)) for c in conditions_to_check(design)}
 
 
 def name_of(file: Path) -> str:

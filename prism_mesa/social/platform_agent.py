@@ -63,8 +63,8 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
         if self.ticks_in_state >= self._platform.chart.timeout_threshold(self):
             self.fire(TIMEOUT, post)
             return
-        trigger = next_trigger(state, self, post)
-        scrolls = trigger == SEES_POST in self._platform.tables.triggers and self._platform.params.feed.glances > 1
+        trigger = next_trigger(self._platform.chart, self._platform.tables.claimed, state, self, post)
+        scrolls = trigger == SEES_POST in self._platform.tables.triggers and self._platform.glances > 1
         if trigger is not None and not (scrolls and not pass_posts(self._platform, self.row)):
             self.fire(trigger, self.next_post if trigger == SEES_POST else post)
 
@@ -226,7 +226,9 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     @state.setter
     def state(self, value: AgentState) -> None:
         if not isinstance(value, AgentState):
-            raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; write AgentState({value!r})")
+            several = "an open choice: ask the oracle for one of them, and call chart.apply with its answer"
+            advice = several if isinstance(value, list | tuple) else f"write AgentState({value!r})"
+            raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; {advice}")
         self._platform.population.state[self.row] = value.code
 
     @property

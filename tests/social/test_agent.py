@@ -28,6 +28,12 @@ def test_a_state_that_is_no_agent_state_is_a_type_error_and_changes_nothing(agen
     assert agent.state is IDLE
 
 
+def test_a_list_of_options_set_as_the_state_is_told_how_to_go_on(agent):
+    with pytest.raises(TypeError, match=r"open choice: ask the oracle .* chart\.apply"):
+        agent.state = [AgentState.COMPOSING, AgentState.SCROLLING]
+    assert agent.state is IDLE
+
+
 @pytest.mark.parametrize("ticks", [-1, -(2**40), 2**31, 1.5, math.nan, "3", None])
 def test_ticks_in_state_below_0_or_not_whole_are_a_value_error(agent, ticks):
     agent.ticks_in_state = 3

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, ActionName
-from prism_mesa.errors import counted
+from prism_mesa.errors import ChartError, counted
 from prism_mesa.kernels.packing import packed_rows, range_of_rows, ranges_of_entries, unpack_rows
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.snapshot import Plain, Restorable, plain, require, require_within, restored, restored_like
@@ -29,8 +29,16 @@ WHO_THEY_ARE: Final = (
 MEMBER, WAITS, AWAY, GONE = range(4)
 """What an agent is to the platform: there; to join; left, and may come back; gone for good."""
 
-STATE_BITS: Final = 3
-"""A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""
+STATE_BITS: Final = arrays.STATE_BITS
+
+
+def require_packable(n_states: int) -> None:
+    """Raise a ChartError if the codes of so many states do not fit into a packed move."""
+    if n_states > 1 << STATE_BITS:
+        raise ChartError(f"AgentState has {n_states} states; histories hold a state in {STATE_BITS} bits: at most 8")
+
+
+require_packable(len(STATES))
 
 
 @dataclass(repr=False)

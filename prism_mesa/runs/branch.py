@@ -6,7 +6,6 @@ so its answers and its random numbers are the same, and nobody is asked again wh
 
 import os
 import shutil
-import sqlite3
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -15,6 +14,7 @@ from typing import Any
 
 from prism_mesa.errors import BadInputError, ConfigError, NotRestorableError, PrismError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
+from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile
 from prism_mesa.params import require_overrides, require_whole_number, validated
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
@@ -149,11 +149,8 @@ def _copy_before(run: Path, folder: Path, at: int, name: str) -> None:
     `name` is what ledgers call the branch.
     """
     if (run / LEDGER).is_file():
-        with (
-            closing(sqlite3.connect(f"{(run / LEDGER).resolve().as_uri()}?mode=ro", uri=True)) as kept,
-            closing(sqlite3.connect(folder / LEDGER)) as own,
-        ):
-            kept.backup(own)
+        with closing(ReadOnlyFile(run / LEDGER)) as ledger_file:
+            ledger_file.copy_to(folder / LEDGER)
         with Ledger(folder / LEDGER) as ledger:
             ledger.rename(next(iter(ledger.runs()), ""), name)
     if (run / FILE).is_file():
@@ -197,7 +194,7 @@ def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
     """Remove the folder of a branch that did not begin; errors name the run, which is there."""
     try:
         yield
-    except (BadInputError, OSError, sqlite3.Error) as error:
+    except (BadInputError, *FAULTS) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
             is_refused = isinstance(error, RefusedError)

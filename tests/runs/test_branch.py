@@ -75,6 +75,21 @@ def test_it_goes_on_from_a_checkpoint_of_before_as_it_does_from_the_beginning(pa
     assert open_run(killed).status == "died"
 
 
+def everything_in(folder):
+    return {file: (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.parametrize("which", ["finished", "killed", "killed, without an index of its log"])
+def test_a_branch_leaves_its_parent_as_it_is(which, parent, tmp_path):
+    whole, killed = parent
+    folder = Path(shutil.copytree(whole.run_dir if which == "finished" else killed, tmp_path / "parent"))
+    if which.endswith("log"):
+        (folder / f"{LEDGER}-shm").unlink()
+    before = everything_in(folder)
+    branch(folder, 3, out=tmp_path / "out", **QUIET)
+    assert everything_in(folder) == before
+
+
 def test_a_branch_of_a_branch_keeps_what_had_changed_before(parent, tmp_path):
     first = branch(parent[0], 2, OTHER, out=tmp_path / "1", **QUIET)
     second = branch(first, 5, ["agents.band=0.3"], out=tmp_path / "2", **QUIET)

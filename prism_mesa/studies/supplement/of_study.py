@@ -23,10 +23,10 @@ from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
-    check_ledger,
     check_table,
     hide_host,
     input_name,
+    ledger_content,
     pack_run,
     put_module,
 )
@@ -177,8 +177,7 @@ def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
             check_table(file, contents.cleaner)
             contents.files[file.name] = file
     if folder.ledger.is_file():
-        check_ledger(folder.ledger, contents.cleaner)
-        contents.files[LEDGER] = folder.ledger
+        contents.files[LEDGER] = ledger_content(folder.ledger, contents.cleaner)
 
 
 def _cleaned(file: Path, contents: Contents) -> bytes:

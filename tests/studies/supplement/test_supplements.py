@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import sys
 import zipfile
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -154,6 +155,21 @@ def test_an_answer_that_holds_a_key_is_not_packed():
     with pytest.raises(Exception, match=r"decisions\.sqlite: an answer holds a key or password, which cannot be taken"):
         archive(made)
     assert not made.run_dir.with_name(f"{made.run_dir.name}.zip").exists()
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["an empty log", "a log with rows"])
+def test_a_ledger_that_was_left_open_is_packed_with_what_stands_in_its_log(committed, with_data, tmp_path):
+    file = with_data.run_dir / "decisions.sqlite"
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("pragma journal_mode = wal")
+        if committed:
+            db.execute("insert into asked values (0, 0, 0, 'k', 'rule', '', 0, 'marked')")
+        db.execute("select * from asked").fetchall()
+        kept = [one.name for one in with_data.run_dir.glob("*.sqlite-*")]
+        check_archive(archive(with_data).file, unpack_to=tmp_path / "there")
+        assert [one.name for one in with_data.run_dir.glob("*.sqlite-*")] == kept != []
+    with closing(sqlite3.connect(tmp_path / "there" / "decisions.sqlite")) as db:
+        assert db.execute("select count(*) from asked where run = 'marked'").fetchone() == (int(committed),)
 
 
 @pytest.mark.slow

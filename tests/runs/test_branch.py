@@ -13,7 +13,7 @@ from test_resume_ledger import Asked, reasoner
 
 from prism_mesa import Ledger, open_run, replay, run_economy
 from prism_mesa.api.runs import branch, resume, run
-from prism_mesa.errors import BadInputError, ConfigError, NotedWarning, PrismWarning
+from prism_mesa.errors import BadInputError, ConfigError, DataError, NotedWarning, PrismWarning
 from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
 from prism_mesa.runs.checkpoints.names import files, last_round
@@ -88,6 +88,21 @@ def test_a_branch_leaves_its_parent_as_it_is(which, parent, tmp_path):
     before = everything_in(folder)
     branch(folder, 3, out=tmp_path / "out", **QUIET)
     assert everything_in(folder) == before
+
+
+@pytest.mark.parametrize("left", [b"", b"no database", None], ids=["empty", "something else", "missing"])
+def test_a_run_whose_ledger_is_damaged_or_missing_is_not_branched(left, tmp_path):
+    asked = run(
+        small(rounds=2, agents={"n": 40, "activity": 0.8, "band": 0.3}),
+        out=tmp_path,
+        reasoner=reasoner(Asked()),
+        **QUIET,
+    )
+    file = asked.run_dir / LEDGER
+    file.unlink() if left is None else file.write_bytes(left)
+    with pytest.raises(DataError, match=rf"{LEDGER}"):
+        branch(asked, 1, out=tmp_path / "out", reasoner=reasoner(Asked()), **QUIET)
+    assert not any((tmp_path / "out").glob("*"))
 
 
 def test_a_branch_of_a_branch_keeps_what_had_changed_before(parent, tmp_path):

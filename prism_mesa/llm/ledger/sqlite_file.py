@@ -119,15 +119,6 @@ class ReadOnlyFile:
         with closing(sqlite3.connect(file)) as copy:
             self._db.backup(copy)
 
-    def content(self) -> bytes:
-        """Return the bytes of a database file that holds everything, what stands in the log too.
-
-        Raises:
-            sqlite3.Error: If the file cannot be read.
-        """
-        self.fetch("SELECT 1 FROM sqlite_master")
-        return self._db.serialize()
-
     def _read_copies(self) -> None:
         self._db.close()
         self._copies = TemporaryDirectory(prefix="prism-ledger-", suffix=".temporary")

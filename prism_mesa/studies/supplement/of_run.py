@@ -1,26 +1,37 @@
 """What of a run's folder is packed."""
 
 import sys
-from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from prism_mesa.economy.tables import ALWAYS as ECONOMY_ALWAYS
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger, LLMParams
-from prism_mesa.llm.ledger.sqlite_file import ReadOnlyFile, has_log
+from prism_mesa.llm.ledger.sqlite_file import has_log
 from prism_mesa.reasoner.distilled import FILE as DISTILLED
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
 from prism_mesa.runs.identity import MODULES, inputs_version, source_files
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE, as_config, manifest_values
 from prism_mesa.runs.records.table_checks import RUN_TABLES
-from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, file_of, files_of, has_table, read_manifest
+from prism_mesa.runs.run_files import (
+    LEDGER,
+    MANIFEST,
+    check_within,
+    file_of,
+    files_of,
+    has_table,
+    naming_file,
+    read_manifest,
+)
 from prism_mesa.runs.trust import is_inside
 from prism_mesa.social.own.objects import objects_named
+from prism_mesa.social.tables import ALWAYS as SOCIAL_ALWAYS
 from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.packing import Action, Contents
@@ -69,6 +80,11 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
             files[within + name] = run_dir / name
     if within + LEDGER in files:
         files[within + LEDGER] = ledger_content(run_dir / LEDGER, contents.cleaner)
+    if run.manifest.status == "done":
+        always = ECONOMY_ALWAYS if run.manifest.of_nations else SOCIAL_ALWAYS
+        for name in (*(f"{table}.parquet" for table in always if not has_table(run_dir, table)), LEDGER):
+            if within + name not in files:
+                contents.leave_out(f"{within}{name}: is not in the run's folder any more; a replay {LACKS}")
     read = _put_config(run, contents, within, shared, data=data)
     made = tuple(name for name in files if name.startswith(within) and name not in read)
     contents.actions.append(_action(run, contents, within, read, made))
@@ -233,9 +249,9 @@ def check_table(file: Path, cleaner: Cleaner) -> None:
     """Make sure that no text of a table holds a secret, or a path of this machine.
 
     Raises:
-        DataError: If one does.
+        DataError: If one does, or the file cannot be read.
     """
-    with pq.ParquetFile(file) as opened:
+    with naming_file(file), pq.ParquetFile(file) as opened:
         texts = [one.name for one in opened.schema_arrow if _is_text(one.type)]
         for batch in opened.iter_batches(columns=texts) if texts else ():
             for name in texts:
@@ -269,7 +285,8 @@ def ledger_content(file: Path, cleaner: Cleaner) -> Content:
         for reason in {row.reason for row in ledger.asked()}:
             if found := cleaner.found_in(reason):
                 raise DataError(f"{file}: the reason of a fallback holds {found}, which {_STAYS}")
-    if not has_log(file):
-        return file
-    with closing(ReadOnlyFile(file)) as opened:
-        return opened.content()
+        if not has_log(file):
+            return file
+        with TemporaryDirectory(prefix="prism-archive-", suffix=".temporary") as folder:
+            ledger.copy_to(Path(folder) / LEDGER)
+            return (Path(folder) / LEDGER).read_bytes()

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from prism_mesa.domain import Post
 from prism_mesa.errors import counted
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.social.model import SocialModel
@@ -16,6 +15,7 @@ from prism_mesa.social.state.population import NO_POST
 _MOST: Final = 30
 """Decisions that are told, the last ones."""
 _TEXT: Final = 60
+_REPLIES: Final = "(in reply to: "
 _DID: Final = {
     "follow": "followed {}",
     "unfollow": "unfollowed {}",
@@ -96,22 +96,13 @@ def follow_lines(model: SocialModel, row: int, decided: list[DecisionAboutOther]
 
 def _why(model: SocialModel, one: DecisionAboutOther) -> str:
     post = model.post(one.post, one.agent) if one.post != NO_POST else None
-    text = "" if post is None else text_shown(model, post, _TEXT)
+    words = "" if post is None else plain(post.words or post.text, 400)
+    is_copied = words.startswith(_REPLIES) and words.endswith(")")
+    words = words.removeprefix(_REPLIES).removesuffix(")") if is_copied else words
+    text = f'{"in reply to " if is_copied else ""}"{textwrap.shorten(words, _TEXT, placeholder=" ...")}"'
     passed = "" if post is None or post.kind != "reshare" else f", reshared by {named(model, post.author)}"
     said = _WHY[one.why].format(post=f"post {one.post} ({text}{passed})")
     return said if np.isnan(one.draw) else f"{said} (its draw {one.draw:.3g} lay below {one.chance:g})"
-
-
-def text_shown(model: SocialModel, post: Post, most: int) -> str:
-    """Return what a post shows, up to `most` characters in quotes: its own words, or another's and who wrote them."""
-    posts = model.posts
-    origin = posts.origin(post.post_id)
-    text = post.words or posts.texts[int(posts.says(np.array([origin]))[0])]
-    short = f'"{textwrap.shorten(plain(text, 400), most, placeholder=" ...")}"'
-    if post.words or origin == post.post_id:
-        return short
-    writer = plain(model.population.names[posts.author[origin]], NAME_CAP)
-    return f"{'a reply without words to ' if post.kind == 'reply' else ''}{short} by {writer}"
 
 
 def named(model: SocialModel, row: int) -> str:

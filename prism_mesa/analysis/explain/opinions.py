@@ -1,13 +1,14 @@
 """How an agent's opinion moved, and which posts moved it most, in words: of the rows of table `influences`."""
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from prism_mesa.analysis.explain.follows import named, text_shown
 from prism_mesa.errors import counted
+from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.social.model import SocialModel
 
 _MOST: Final = 5
@@ -60,5 +61,6 @@ def _said(model: SocialModel, row: int, post_id: int) -> str:
     post = model.post(post_id, row)
     if post is None:
         return f"post {post_id}"
+    text = textwrap.shorten(plain(post.text, 400), _TEXT, placeholder=" ...")
     author = int(model.posts.author[model.posts.root[post_id]])
-    return f"post {post_id} ({text_shown(model, post, _TEXT)}), written by {named(model, author)}"
+    return f'post {post_id} ("{text}"), written by {plain(model.population.names[author], NAME_CAP)} (agent {author})'

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from prism_mesa.analysis.explain.churn import turn_lines
 from prism_mesa.analysis.explain.feed import about_lines
-from prism_mesa.analysis.explain.follows import follow_lines, text_shown
+from prism_mesa.analysis.explain.follows import follow_lines
 from prism_mesa.analysis.explain.opinions import opinion_lines
 from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent
 from prism_mesa.analysis.explain.why import Explanation
@@ -32,8 +32,8 @@ from prism_mesa.statechart import TIMEOUT
 
 _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
 _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
-_QUOTED = {"post": "post {} by", "reply": "post {} by", "reshare": "reshared in post {} by"}
-_WORDED = {**_QUOTED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
+_COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
+_WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH, _RAW_CAP = 106, 2000
 _MOST_PASSED = 20
@@ -66,7 +66,7 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.about is not None:
         if (post := explanation.agent.model.post(explanation.about, explanation.agent.row)) is not None:
             yield ""
-            yield f"{_post(explanation.agent, post)} in the rounds in which it came online:"
+            yield f"{_post(post)} in the rounds in which it came online:"
         yield from about_lines((r.round, r.told) for r in explanation.rounds)
     elif explanation.shown is not None:
         yield ""
@@ -178,13 +178,13 @@ def _activity(agent: TracedAgent, activity: ActivityByTool) -> str:
     if activity.action == "post":
         return f"posts {words}"
     post = agent.model.post(activity.post, agent.row)
-    about = "" if post is None else f" {_post(agent, post)}"
+    about = "" if post is None else f" {_post(post)}"
     return f"{_DOES[activity.action]}{about}" + (f", saying {words}" if activity.words else "")
 
 
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
-    yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(explanation.agent, move)}"
+    yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(move)}"
     drawn = move.trigger == "compose_done" and move.answer is None  # what was drawn is told where it was
     if move.trigger == SEES_POST and move.told:
         yield f"      In its feed: {move.told}."
@@ -201,9 +201,9 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
         yield f"      {_action(explanation.agent, move)}"
 
 
-def _meaning(agent: TracedAgent, move: Move) -> str:
+def _meaning(move: Move) -> str:
     if move.trigger == SEES_POST and move.post is not None:
-        return f": it reads {_post(agent, move.post)}"
+        return f": it reads {_post(move.post)}"
     if move.trigger == TIMEOUT:
         return f": {move.waited} ticks in this state are as long as it stays"
     rule = next((r for r in TRIGGER_RULES if (r.state, r.trigger) == (move.state, move.trigger)), None)
@@ -212,15 +212,17 @@ def _meaning(agent: TracedAgent, move: Move) -> str:
         return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
         words = f', saying "{plain(move.words, WORDS_CAP)}"' if move.words else ""
-        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(agent, move.post)}{words}"
+        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}{words}"
     return ""
 
 
-def _post(agent: TracedAgent, post: Post) -> str:
-    how = (_WORDED if post.words else _QUOTED)[post.kind]
+def _post(post: Post) -> str:
+    text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
+    text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
+    how = (_WORDED if post.words else _COPIED)[post.kind]
     who = f"{how.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
     worth = "" if post.utility == post.relevance else f", utility {post.utility:.3f}"
-    return f"{text_shown(agent.model, post, 70)} ({who}, relevance {post.relevance:.3f}{worth})"
+    return f'"{text}" ({who}, relevance {post.relevance:.3f}{worth})'
 
 
 def _worth(explanation: Explanation, move: Move) -> str:

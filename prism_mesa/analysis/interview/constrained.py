@@ -68,6 +68,4 @@ def first_person(activity: Activity) -> str:
     if activity.action == "post":
         return f"In round {activity.round} I posted: {text}"
     whose = plain(activity.author, NAME_CAP) + ("" if activity.action == "reply" else "'s post")
-    quotes = f"quoting {plain(activity.quotes, NAME_CAP)}: " if activity.quotes else ""
-    did = f"In round {activity.round} I {_DID[activity.action]} {whose} ({quotes}{text})"
-    return did + (f": {words}" if words else ".")
+    return f"In round {activity.round} I {_DID[activity.action]} {whose} ({text})" + (f": {words}" if words else ".")

@@ -181,9 +181,7 @@ def _situation(platform: Platform, draft: Draft) -> str:
         author = int(platform.posts.author[draft.post])
         whose = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
         what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
-        is_quoted = platform.posts.origin(draft.post) != draft.post
-        quotes = f", which quotes {quoted(said_by(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
-        parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}{quotes}.")
+        parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}.")
     return "\n\n".join(parts)
 
 

@@ -229,13 +229,6 @@ class Posts(Restorable):
         """Return type and description of a text's media, empty if it has none."""
         return self._all_texts.media(text_id)
 
-    def origin(self, post: int) -> int:
-        """Return the post whose text a post shows: itself, what it passes on, or what it answers without words."""
-        origin = int(self.root[post])
-        while self.kind[origin] == REPLY and self.words[origin] == NO_TEXT:
-            origin = int(self.root[self.parent[origin]])
-        return origin
-
     def says(self, ids: Ids) -> Ids:
         """Return which text posts say themselves.
 

@@ -12,12 +12,10 @@ import numpy.typing as npt
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
 from prism_mesa.runs.archive import row_of
-from prism_mesa.social.content.activity import said_by
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.live_oracle import oracle_of
@@ -34,7 +32,6 @@ from prism_mesa.view.page.source import (
     PostColumns,
     most_done,
     told_moves,
-    with_quote,
 )
 
 MOST_OF_FEED: Final = 100
@@ -150,22 +147,17 @@ class LiveSource:
 
     @_while_no_round_runs
     def posts(self) -> PostColumns:
-        """Return the posts that have been written."""
+        """Return the posts that have appeared."""
         posts = self.model.posts
-        columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
-        return PostColumns(*(column.copy() for column in columns))
+        n = posts.n_there(max(self.at, 0)) if self.at >= 0 else 0
+        columns = (posts.author, posts.kind, posts.parent, posts.root, posts.round)
+        return PostColumns(*(column[:n].copy() for column in columns))
 
     @_while_no_round_runs
     def post_text(self, post: int) -> str:
-        """Return what a post shows, and whom it quotes."""
+        """Return what a post says."""
         posts = self.model.posts
-        if not 0 <= post < len(posts):
-            return ""
-        kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
-        if kind == "post":
-            return printable(posts.texts[posts.text_id[post]])
-        writer, text = said_by(self.model.platform, int(posts.parent[post]))
-        return printable(with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
+        return printable(posts.texts[posts.text_id[post]]) if 0 <= post < len(posts) else ""
 
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""

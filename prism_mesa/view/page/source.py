@@ -61,10 +61,10 @@ class AgentAttribute:
 
 @dataclass(frozen=True)
 class PostColumns:
-    """Posts written so far, by id; `kind` are codes of `domain.POST_KINDS`, `parent` -1: none.
+    """Posts that are there at the moment, by id; `kind` are codes of `domain.POST_KINDS`, `parent` -1: none.
 
     Attributes:
-        round: In which each one was written; readers see replies and reshares from the next round on.
+        round: In which each one appeared.
         root: The post whose cascade each belongs to.
     """
 
@@ -138,12 +138,6 @@ class AgentOnShow:
     why: tuple[str, ...] = ()
     why_note: str = ""
     ask: str = ""
-
-
-def with_quote(words: str, kind: str, writer: str, text: str) -> str:
-    """Return what a reply or a reshare shows: its own words, if any, and the text of `writer` that it is about."""
-    quote = f"({'in reply to' if kind == 'reply' else 'resharing'} {writer}: {text})"
-    return f"{words} {quote}" if words else quote
 
 
 def told_moves(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Iterator[str]:
@@ -243,11 +237,11 @@ class Source(Protocol):
         ...
 
     def posts(self) -> PostColumns:
-        """Return the posts that have been written up to the round."""
+        """Return the posts that are there."""
         ...
 
     def post_text(self, post: int) -> str:
-        """Return what a post shows, on one line, and whom it quotes (see `with_quote`); empty if nobody knows."""
+        """Return what a post says, on one line; empty if nobody knows."""
         ...
 
     def agent_name(self, row: int) -> str:

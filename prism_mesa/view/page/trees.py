@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import POST_KINDS, PostKind
+from prism_mesa.domain import POST_KINDS
 from prism_mesa.view.page.source import PostColumns
 
 MOST_POSTS: Final = 2000
@@ -31,14 +31,10 @@ class Tree:
     row: npt.NDArray[np.float64]
 
 
-def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
-    """Return (root, size) of the largest cascades with a reshare, largest first, of equal ones the earlier.
-
-    A cascade belongs to a post, as in a run's summary; with `kind` "reply" they are the reshares of replies.
-    """
+def largest_cascades(posts: PostColumns, most: int) -> list[tuple[int, int]]:
+    """Return (root, size) of the largest cascades with a reshare, largest first, of equal ones the earlier."""
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)
-    roots = roots[posts.kind[roots] == POST_KINDS.index(kind)]
     best = roots[np.argsort(-sizes[roots], kind="stable")][:most]
     return [(int(root), int(sizes[root]) + 1) for root in best]
 

@@ -214,10 +214,10 @@ INFLUENCES: Final = TableSchema(
     ),
 )
 
-SOCIAL_TABLES: Final = by_name(
-    *(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES, FOLLOWS),
-    *(CHURN, OPINIONS, STANCES, INFLUENCES),
-)
+ALWAYS: Final = by_name(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS)
+"""The tables of every run of the platform."""
+
+SOCIAL_TABLES: Final = ALWAYS | by_name(THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES)
 """The tables of a run of the platform; `thoughts` and `notes` only where an LLM writes (`content: llm`), `follows` only
 where the network moves (`network.dynamics: live`, or a script or a tool that decides about others), `churn` only where
 agents come and go (`agents.churn`, or a script that makes or removes some), `opinions`, `stances` and `influences` only

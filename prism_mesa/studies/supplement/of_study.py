@@ -15,7 +15,7 @@ from prism_mesa.runs.config import INPUT_FILES, Config, load_config
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
-from prism_mesa.runs.run_files import check_within
+from prism_mesa.runs.run_files import check_within, naming_file
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
 from prism_mesa.studies.design.points import looked_for
@@ -25,10 +25,10 @@ from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
-    check_ledger,
     check_table,
     hide_host,
     input_name,
+    ledger_content,
     pack_run,
     put_module,
 )
@@ -56,7 +56,9 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
     for name in (MANIFEST, "study.yaml", "base.yaml", f"{RUNS}.parquet", f"{FACTS}.parquet"):
         if not (study_dir / name).is_file():
             raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
-    facts: dict[str, Any] = json.loads(_read(study_dir / MANIFEST))
+    facts: dict[str, Any] = _values(study_dir / MANIFEST)
+    if not isinstance(facts, dict) or not isinstance(facts.get("made") or {}, dict):
+        raise DataError(f"{study_dir / MANIFEST}: is not what a study writes")
     base = _base(folder)
     worlds, varied, measures = _varied(study_dir, base)
     inputs = _inputs(study_dir, facts, base, contents)
@@ -66,9 +68,9 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
             contents.leave_out(f"{key[0]}: {Path(key[1]).name}: is not packed; a run needs it as {name}")
     contents.put_values(MANIFEST, facts)
     for name in filter(lambda one: (study_dir / one).is_file(), _VALUES):
-        contents.put_values(name, json.loads(_read(study_dir / name)))
+        contents.put_values(name, _values(study_dir / name))
     for name in filter(lambda one: (study_dir / one).is_file(), _TEXTS):
-        _put_yaml_text(name, _read(study_dir / name), contents)
+        _put_yaml_text(study_dir / name, contents)
     for named, where in (*objects_named(base).items(), *(("measures", one) for one in measures)):
         if not where.startswith(OWN_PACKAGE):
             put_module(named, where, contents, "", own=own)
@@ -107,10 +109,10 @@ def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: C
     return names
 
 
-def _put_yaml_text(name: str, text: str, contents: Contents) -> None:
+def _put_yaml_text(file: Path, contents: Contents) -> None:
     """Put a YAML file as it was written, if it still says the same without what is of this machine."""
-    values = contents.cleaner.value(yaml.safe_load(text))
-    cleaned = str(contents.cleaner.value(text))
+    name, values = file.name, contents.cleaner.value(_values(file))
+    cleaned = str(contents.cleaner.value(_read(file)))
     try:
         same = yaml.safe_load(cleaned) == values
     except yaml.YAMLError:
@@ -132,6 +134,18 @@ def _read(file: Path) -> str:
     if file.stat().st_size > _LARGEST:
         raise DataError(f"{file}: has more than {_LARGEST // 2**20} MB")
     return file.read_text("utf-8", errors="replace")
+
+
+def _values(file: Path) -> Any:
+    """Return what a JSON or YAML file holds.
+
+    Raises:
+        DataError: If it cannot be read.
+    """
+    try:
+        return json.loads(_read(file)) if file.suffix == ".json" else yaml.safe_load(_read(file))
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
@@ -180,13 +194,13 @@ def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
             check_table(file, contents.cleaner)
             contents.files[file.name] = file
     if folder.ledger.is_file():
-        check_ledger(folder.ledger, contents.cleaner)
-        contents.files[LEDGER] = folder.ledger
+        contents.files[LEDGER] = ledger_content(folder.ledger, contents.cleaner)
 
 
 def _cleaned(file: Path, contents: Contents) -> bytes:
     """Return a table of a study with texts, such as commands and reasons, without what is of this machine."""
-    table = pq.read_table(file)
+    with naming_file(file):
+        table = pq.read_table(file)
     for place, column in enumerate(table.schema):
         if pa.types.is_string(column.type):
             texts = [contents.cleaner.value(text) for text in table.column(place).to_pylist()]

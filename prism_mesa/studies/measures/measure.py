@@ -68,7 +68,7 @@ def first_sentence(thing: object) -> str:
     'Return a part of a whole, NaN of a whole of 0'
     """
     text = " ".join((getattr(thing, "__doc__", None) or "").split("\n\n")[0].split())
-    return re.split(r"(?<=[^.\s]{2})\.(?:\s|$)", text, maxsplit=1)[0]
+    return re.split(r"(?<!\.\w)\.(?:\s|$)", text, maxsplit=1)[0]
 
 
 def said(*keys: str) -> Callable[[FinishedRun], float]:

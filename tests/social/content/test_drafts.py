@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 from minds import SPEAKS, THINKS, Mind, asked, published, thought, whim, words_of
+from stand_in import StandIn, choose_by_hash
 from worlds import ran, small
 from writing_worlds import LIVELY, NO_CHOICE, WORLD, asking, lively, thoughts
 
 from prism_mesa.analysis.distill.dataset import blocks_of, training_set_of
-from prism_mesa.llm.stand_in import StandIn, choose_by_hash
 from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.content.cleaning import cleaned

@@ -142,7 +142,11 @@ def _passing_by(engages: Guard) -> list[Guard]:
     if not isinstance(engages, Expression):
 
         def passes_by(agent: Any, post: Any) -> bool:
-            return not engages(agent, post) and bool((IS_BELOW | IS_ABOVE)(agent, post))
+            try:
+                is_engaging = engages(agent, post)
+            except Exception:  # noqa: BLE001 - the guard that engages reports it
+                is_engaging = False
+            return not is_engaging and bool((IS_BELOW | IS_ABOVE)(agent, post))
 
         return [passes_by]
     certain = [(side, is_certain(engages, below=side is IS_BELOW)) for side in (IS_BELOW, IS_ABOVE)]

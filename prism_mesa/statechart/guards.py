@@ -81,10 +81,15 @@ class Expression:
 
     @cached_property
     def conjuncts(self) -> tuple["Expression", ...]:
-        """The parts that `&` joins in it, or itself."""
-        if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
-            return tuple(part for value in self.tree.values for part in Expression(value).conjuncts)
-        return (self,)
+        """The parts that `&` joins in it, or that `~` makes of those that `|` joins; else itself."""
+        match self.tree:
+            case ast.BoolOp(op=ast.And(), values=values):
+                parts = [Expression(value) for value in values]
+            case ast.UnaryOp(operand=ast.BoolOp(op=ast.Or(), values=values)):
+                parts = [~Expression(value) for value in values]
+            case _:
+                return (self,)
+        return tuple(part for joined in parts for part in joined.conjuncts)
 
     def __str__(self) -> str:
         return ast.unparse(self.tree)

@@ -120,6 +120,14 @@ def test_a_post_that_fails_the_engaging_condition_is_passed_by_unless_the_band_l
     assert heeding.fire(Agent(), "decides", post) == expected
 
 
+def test_an_engaging_callable_that_raises_counts_as_a_condition_that_fails():
+    agent = SimpleNamespace(state=EVALUATING, low_threshold=0.4, high_threshold=0.6, ticks_in_state=0)
+    agent.max_history_depth, agent.state_history = 0, []
+    chart = build_chart(engages=lambda agent, post: 1 / post.likes > 0.3)
+    assert chart.fire(agent, "decides", SimpleNamespace(utility=0.9, likes=0)) is SCROLLING
+    assert sum(chart.guard_errors.values()) == 1
+
+
 def test_agents_that_heed_labels_like_labelled_posts_less_and_nobody_is_asked_more():
     def of(chart):
         model = ran(small(chart=chart, rng=4, agents_band=0.05, **NOTED, **LIVELY), 12)
@@ -133,10 +141,13 @@ def test_agents_that_heed_labels_like_labelled_posts_less_and_nobody_is_asked_mo
 
 
 def test_what_only_widens_what_the_oracle_is_asked_is_found_and_noted():
-    narrowed = deciding((COMPOSING, NOT_NOTED & IS_ABOVE), (SCROLLING, IS_BELOW), (None,))
+    below_or_open = (SCROLLING, IS_BELOW), (None,)
+    narrowed = deciding((COMPOSING, NOT_NOTED & IS_ABOVE), *below_or_open)
     marked = deciding((COMPOSING, NOT_NOTED & IS_ABOVE), (SCROLLING, IS_BELOW), (None, lambda a, p: NEEDS_ORACLE))
     beside = deciding((COMPOSING, IS_ABOVE), (None, F.post.likes > 3), (SCROLLING,))
-    for chart, condition in ((narrowed, "post.noted == False"), (marked, "post.noted == False"), (beside, "likes > 3")):
+    negated = deciding((COMPOSING, ~(F.post.noted | (F.post.utility <= F.agent.high_threshold))), *below_or_open)
+    cases = {narrowed: "post.noted == False", negated: "not post.noted", marked: "post.noted == False", beside: "> 3"}
+    for chart, condition in cases.items():
         [finding] = widened(chart)
         assert condition in finding.message
         assert any(finding.message in note for note in small(chart=chart, **NOTED).notes)

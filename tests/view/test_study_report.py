@@ -94,6 +94,23 @@ def test_a_report_has_one_p_for_one_comparison_and_names_its_family(tmp_path):
     assert all("over 3 expectations" in verdict.sentence for verdict in found.expectations)
 
 
+def test_the_p_of_a_margin_is_named_and_families_count_the_tests_that_were_made(tmp_path):
+    """A lone equality within a margin showed p < .001 beside a difference of 0; pairs without runs were counted."""
+    values = np.random.default_rng(1).normal(0, 1, (3, 8))
+    runs = pd.DataFrame(
+        {"arm": np.repeat(["a", "b", "c"], 8), "seed": [*range(8)] * 3, "status": "done", "m": values.ravel()}
+        | {"reason": "", "run": [f"r{place}" for place in range(24)]}
+    )
+    runs.loc[runs["arm"] == "c", ["status", "m"]] = "failed", np.nan
+    table = RunTable(runs, ("a", "b", "c"), (), ("m",))
+    page = read_page(forms_of(result_of(tmp_path, table, analyse(table, ["m: a = b within 9"])))[0])
+    assert any("expectations, of a margin" in row for row in page.rows())
+    assert "correction over the 1 expectation. With a margin" in page.text
+    page = read_page(forms_of(result_of(tmp_path, table, analyse(table, [])))[0])
+    assert "correction over the 1 other difference." in page.text
+    assert "correction over all 1:" in page.text
+
+
 def test_the_answers_are_those_of_the_analysis(forms, tmp_path):
     answers = two_arms(tmp_path).analysis.answers
     row = answers[(answers["measure"] == "reshares") & (answers["arm"] == "ranked")].iloc[0]

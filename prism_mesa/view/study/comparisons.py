@@ -7,7 +7,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.studies.statistics.tables import OTHERS
+from prism_mesa.studies.statistics.tables import MARGINS, OTHERS
 from prism_mesa.view.study.blocks import Block, Bullets, Code, Column, Fold, Group, Paragraph, Section, Table, Words
 from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
 from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
@@ -86,8 +86,8 @@ def _differences(result: StudyResult) -> Section | None:
         return None
 
     size, sign = effect_size(result)
-    asked = frame["family"] != OTHERS
-    several = asked.any() and not asked.all()
+    families = set(frame["family"])
+    is_named = len(families) > 1 or MARGINS in families
 
     def cells(row: Row, decimals: int) -> tuple[Words, ...]:
         return (
@@ -96,22 +96,29 @@ def _differences(result: StudyResult) -> Section | None:
             interval(row["low"], row["high"], decimals),
             number(row[size], 2),
             p_value(row["p_holm"]),
-            *([str(row["family"])] if several else []),
+            *([str(row["family"])] if is_named else []),
             count(row["n"]),
             count(row["missing"]),
         )
 
-    expected, others = len(result.analysis.expectations), int((result.analysis.differences["family"] == OTHERS).sum())
-    families = [counted(expected, "expectation")] * bool(asked.any()) + [f"{others:,} other differences"] * (others > 0)
     paired = result.table.paired
     caption = (
         f"Mean differences, left minus right, {'paired by seed' if paired else 'of independent runs'}, with Student's "
-        f"95 % intervals. {_SIZES[paired]} p is after Holm's correction over the {' or the '.join(families)}"
-        f"{', as the column family says' if several else ''}."
+        f"95 % intervals. {_SIZES[paired]}{_corrected_over(result, families)}"
     )
+    caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
     columns = (Column("compared"), *_numbers("difference", "95 % interval", sign, "p (Holm)"))
-    columns += ((Column("family"),) if several else ()) + _numbers("n", "missing")
+    columns += ((Column("family"),) if is_named else ()) + _numbers("n", "missing")
     return Section("differences", "Differences", _grouped(result, frame, columns, cells, caption))
+
+
+def _corrected_over(result: StudyResult, families: set[str]) -> str:
+    """Return what Holm's correction of differences is over; nothing if they have no p."""
+    table = result.analysis.differences
+    expected = sum(pd.notna(one.p_holm) for one in result.analysis.expectations) if families != {OTHERS} else 0
+    others = int(table.loc[table["family"] == OTHERS, "p"].count())
+    tests = [counted(n, what) for n, what in ((expected, "expectation"), (others, "other difference")) if n]
+    return f" p is after Holm's correction over the {' or the '.join(tests)}." if tests else ""
 
 
 _SIZES: Final = {
@@ -139,7 +146,7 @@ def _groups(result: StudyResult) -> Section | None:
     columns = (Column("between"), *_numbers("H", "df", "p (Holm)", "n", "missing"))
     caption = (
         "Kruskal-Wallis: whether any level differs from the others. It knows nothing of pairs: with paired seeds it "
-        f"finds too little. p is after Holm's correction over {counted(len(result.analysis.groups), 'such test')}."
+        f"finds too little. p is after Holm's correction over {counted(int(result.analysis.groups['p'].count()), 'such test')}."
     )
     return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
 
@@ -188,7 +195,7 @@ def _effects(result: StudyResult) -> Section | None:
     columns = (Column("effect"), *_numbers("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = (
         "Main effects and interactions (analysis of variance over all runs); what has two levels alone stands under "
-        f"Differences. p is after Holm's correction over {counted(len(result.analysis.effects), 'effect')}."
+        f"Differences. p is after Holm's correction over {counted(int(result.analysis.effects['p'].count()), 'effect')}."
     )
     return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))
 

@@ -63,7 +63,7 @@ def _without_expectations(result: StudyResult) -> list[Block]:
         first = found.loc[found[size].abs().sort_values(ascending=False, kind="stable").index]
         rows = first.head(_MOST_TOLD).to_dict("records")
         told = f"The largest of {len(found):,} differences, by effect size {sign}, with 95 % intervals"
-        told += f" and p after Holm's correction over all {len(found):,}:"
+        told += f" and p after Holm's correction over all {found['p'].count():,}:"
         return [Paragraph(lead + told), Bullets(tuple(_difference(row, sign, row[size]) for row in rows))]
     total = result.analysis.sensitivity
     total = total[total["index"].isin(("st", "mu_star"))]

@@ -49,9 +49,10 @@ from prism_mesa.view.study.odd.words import (
     activity_of,
     decided_by,
     dynamics_of,
-    feed_of,
+    feed_order,
     homophily_of,
     input_files,
+    interventions_of,
     network_of,
     opinions_of,
     utility_of,
@@ -225,10 +226,11 @@ def _process(config: Config, chart: Statechart | str) -> Section:
 def _transitions(config: Config, chart: Statechart) -> list[Block]:
     """Return the chart as a picture and as a table of its transitions."""
     rows: list[tuple[Words, ...]] = []
+    chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
     for transition in sorted(chart.transitions, key=lambda one: STATES.index(one.source)):
         ticks = chart.timeouts.get(transition.source)
         trigger = transition.trigger + (f" after {ticks} ticks" if ticks and transition.trigger == TIMEOUT else "")
-        target: Words = Code(transition.target.value) if transition.target else "open: the oracle chooses"
+        target: Words = Code(transition.target.value) if transition.target else f"open: {chooses}"
         guard = transition.guard_label
         otherwise = "else" if chart.cells[transition.trigger][transition.source].arms else ""
         rows.append((Code(transition.source.value), Code(trigger), Code(guard) if guard else otherwise, target))
@@ -293,7 +295,7 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
         (
             "Feed",
             f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not "
-            f"read: {feed_of(config, load=load)}{_candidates(config)}",
+            f"read: {feed_order(config.feed.mode, load=load)}{_candidates(config)}",
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
         ("Utility", utility_of(config)),
@@ -321,7 +323,7 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
         *([("Homophily", alike)] if (alike := homophily_of(config)) else []),
         *([("Network", dynamics_of(config))] if config.network.dynamics == "live" else []),
         *([("Opinions", moved)] if (moved := opinions_of(config)) else []),
-        *([("Interventions", "; ".join(one.said for one in config.interventions))] if config.interventions else []),
+        *([("Interventions", interventions_of(config, load=load))] if config.interventions else []),
         ("Words", writing_of(config)),
     )
     blocks: tuple[Block, ...] = (Facts(facts), *changed_parameters(config, varied), *parameter_tables(config, varied))

@@ -140,9 +140,8 @@ def dynamics_of(config: Config) -> str:
     )
 
 
-def feed_of(config: Config, *, load: bool) -> str:
+def feed_order(mode: str, *, load: bool) -> str:
     """Return in which order a feed shows posts; of a function of the study's own what its docstring says of it."""
-    mode = config.feed.mode
     if mode in FEEDS:
         return FEEDS[mode]
     ours = f"in the order of {mode}, a function of the study's own"
@@ -155,6 +154,13 @@ def feed_of(config: Config, *, load: bool) -> str:
     if isinstance(own, Expression):
         return f"in the order of {mode}, highest first: {own}"
     return f"{ours}: {first_sentence(own)}" if first_sentence(own) else ours
+
+
+def interventions_of(config: Config, *, load: bool) -> str:
+    """Return which settings change in a run, and what feeds of the study's own they bring."""
+    modes = [str(one.set.get("feed.mode", "")) for one in config.interventions]
+    orders = [f" ({feed_order(mode, load=load)})" if ":" in mode else "" for mode in modes]
+    return "; ".join(one.said + order for one, order in zip(config.interventions, orders, strict=True))
 
 
 def writing_of(config: Config) -> str:

@@ -144,7 +144,7 @@ def _passing_by(engages: Guard) -> list[Guard]:
         def passes_by(agent: Any, post: Any) -> bool:
             try:
                 is_engaging = engages(agent, post)
-            except Exception:  # noqa: BLE001 - the guard that engages reports it
+            except Exception:  # the guard that engages reports it
                 is_engaging = False
             return not is_engaging and bool((IS_BELOW | IS_ABOVE)(agent, post))
 

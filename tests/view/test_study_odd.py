@@ -244,7 +244,7 @@ def test_each_arm_has_the_figure_and_the_transitions_of_its_own_chart(odd_of_arm
         ),
         (
             {"interventions": [{"at": 3, "set": {"feed.mode": "own_parts:by_age"}}]},
-            "from round 3 on: feed.mode=own_parts:by_age (in the order of own_parts:by_age, highest first: 3 * post.likes",
+            "from round 3 on: feed.mode=own_parts:by_age (in the order of own_parts:by_age, highest first: 3 *",
         ),
         ({"statechart.oracle_enabled": False}, "open: the first target in this list is taken"),
         ({"opinions.of": "leaning"}, "leaning: each post that an agent reads moves its reader"),

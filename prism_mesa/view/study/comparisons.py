@@ -143,10 +143,11 @@ def _groups(result: StudyResult) -> Section | None:
         figures = (number(row["h"], 2), count(row["df"]), p_value(row["p_holm"]))
         return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
 
+    n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
     columns = (Column("between"), *_numbers("H", "df", "p (Holm)", "n", "missing"))
     caption = (
         "Kruskal-Wallis: whether any level differs from the others. It knows nothing of pairs: with paired seeds it "
-        f"finds too little. p is after Holm's correction over {counted(int(result.analysis.groups['p'].count()), 'such test')}."
+        f"finds too little. p is after Holm's correction over {n_tests}."
     )
     return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
 
@@ -192,10 +193,11 @@ def _effects(result: StudyResult) -> Section | None:
         size = number(row["partial_eta_squared"], 3)
         return (Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
 
+    n_tests = counted(int(result.analysis.effects["p"].count()), "effect")
     columns = (Column("effect"), *_numbers("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = (
         "Main effects and interactions (analysis of variance over all runs); what has two levels alone stands under "
-        f"Differences. p is after Holm's correction over {counted(int(result.analysis.effects['p'].count()), 'effect')}."
+        f"Differences. p is after Holm's correction over {n_tests}."
     )
     return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))
 

@@ -111,13 +111,6 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
     )
 
 
-def samples(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tuple[Floats, ...]:
-    """Return what `compare` tests, as `Comparison.samples` has it."""
-    if cells.paired:
-        return (_by_seed(_pairs(cells, left, right, over)[0]),)
-    return _runs(cells, left), _runs(cells, right)
-
-
 def _pairs(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tuple[Floats, Floats, Bools]:
     """Return differences and what was on the right, shape (pairs of conditions, seeds, measures), and what was planned.
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
 from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of, variance
-from prism_mesa.studies.statistics.comparisons import pairs_of_terms, samples
+from prism_mesa.studies.statistics.comparisons import compare, pairs_of_terms
 from prism_mesa.studies.statistics.levels import level_text
 from prism_mesa.studies.statistics.runs_table import RunTable
 from prism_mesa.studies.statistics.tables import EXPECTED_WIDTH, PRECISION, table_of
@@ -34,7 +34,8 @@ def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
     parts = []
     for term, left, right in shown:
         over = [other for other in cells.terms if other != term]
-        spread = _variance_of_difference(samples(cells, cells.at(term, left), cells.at(term, right), over))
+        tested = compare(cells, cells.at(term, left), cells.at(term, right), over).samples
+        spread = np.asarray(sum(map(variance, tested)))
         each = 1 if cells.paired else int(min(cells.at(term, left).sum(), cells.at(term, right).sum()))
         n = seeds[:, None] * each
         widths = _half_width(spread, n, df=n - 1 if cells.paired else 2 * (n - 1))
@@ -55,11 +56,6 @@ def _row(cells: Cells, pair: Pair) -> dict[str, object]:
     term, left, right = pair
     texts = (level_text(cells.levels[term][place]) for place in (left, right))
     return {"measure": list(cells.measures), "term": term, **dict(zip(("left", "right"), texts, strict=True))}
-
-
-def _variance_of_difference(tested: tuple[Floats, ...]) -> Floats:
-    """Return, for one seed or one run a side, the variance of a difference: that of one sample, or of both together."""
-    return np.asarray(sum(variance(sample) for sample in tested))
 
 
 def _half_width(spread: Floats, n: int | Ints, df: int | Ints) -> Floats:

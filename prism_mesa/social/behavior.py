@@ -3,6 +3,7 @@
 `social.round.effects` carries out what the chart decides.
 """
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -11,7 +12,6 @@ from typing import Any, Final
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
-from prism_mesa.social.band import IS_ABOVE, IS_BELOW, is_certain
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.statechart import (
     ANY,
@@ -49,8 +49,10 @@ IGNORES: Final = "ignores"
 DECIDES: Final = "decides"
 ROUND_ENDS: Final = "round_ends"
 
-IS_INTERESTED: Final = IS_ABOVE
-"""The post lies above the agent's band: what takes it to COMPOSING in the default chart."""
+IS_BELOW: Final = F.post.utility < F.agent.low_threshold
+"""The post lies below the agent's band."""
+IS_INTERESTED: Final = F.post.utility > F.agent.high_threshold
+"""The post lies above it: what takes it to COMPOSING in the default chart."""
 
 IS_VIRAL: Final = F.post.velocity > 100
 """The velocity guard of the contract: more than 100 engagements in the last rounds."""
@@ -64,6 +66,9 @@ _BAND: Final = (F.agent.low_threshold <= F.agent.engagement_threshold) & (
 )
 """What holds of every agent's band, for the checks."""
 
+_THRESHOLDS: Final = frozenset({"agent.low_threshold", "agent.engagement_threshold", "agent.high_threshold"})
+_BELOW: Final[dict[type[ast.cmpop], bool]] = {ast.Lt: True, ast.LtE: True, ast.Gt: False, ast.GtE: False}
+"""What comparing utility with a threshold gives below the band; above it, the reverse."""
 
 type Claimed = Expression | bool | None
 """See `claims_below`."""
@@ -146,12 +151,39 @@ def _passing_by(engages: Guard) -> list[Guard]:
                 is_engaging = engages(agent, post)
             except Exception:  # the guard that engages reports it
                 is_engaging = False
-            return not is_engaging and bool((IS_BELOW | IS_ABOVE)(agent, post))
+            return not is_engaging and bool((IS_BELOW | IS_INTERESTED)(agent, post))
 
         return [passes_by]
-    certain = [(side, is_certain(engages, below=side is IS_BELOW)) for side in (IS_BELOW, IS_ABOVE)]
+    certain = [(side, is_certain(engages, below=side is IS_BELOW)) for side in (IS_BELOW, IS_INTERESTED)]
     outside = [side if value is False else side & ~engages for side, value in certain if value is not True]
     return [reduce(or_, outside)] if outside else []
+
+
+def is_certain(guard: Expression, *, below: bool) -> bool | None:
+    """Return a guard's value for all posts below the band, or above it; None if comparing utility does not settle it.
+
+    >>> popular = IS_INTERESTED & (F.post.likes > 3)
+    >>> is_certain(popular, below=True), is_certain(popular, below=False)
+    (False, None)
+    """
+    return _value(guard.tree, below)
+
+
+def _value(node: ast.expr, below: bool) -> bool | None:
+    match node:
+        case ast.BoolOp(op=operator, values=values):
+            decisive, parts = isinstance(operator, ast.Or), [_value(value, below) for value in values]
+            return decisive if decisive in parts else None if None in parts else not decisive
+        case ast.UnaryOp(operand=operand):  # the only one is `not`
+            value = _value(operand, below)
+            return None if value is None else not value
+        case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _BELOW:
+            lies_below, sides = _BELOW[type(operator)] == below, (ast.unparse(left), ast.unparse(right))
+            if sides[0] == "post.utility" and sides[1] in _THRESHOLDS:
+                return lies_below
+            if sides[1] == "post.utility" and sides[0] in _THRESHOLDS:
+                return not lies_below
+    return None
 
 
 social_chart: Final = build_chart()

@@ -35,11 +35,6 @@ def guard_value(value: Any) -> int:
     return TRUE if value else FALSE
 
 
-def is_marker(transition: Transition, value: int) -> bool:
-    """Return whether a transition only marks a choice for the oracle: it has no target, and its guard says so."""
-    return transition.target is None and value == NEEDS
-
-
 def leaves_open(transition: Transition, value: int) -> bool:
     """Return whether a transition that is left leaves the choice to the oracle: by its target, or its guard's value."""
     return transition.target is None or value == NEEDS
@@ -124,7 +119,7 @@ class Cell:
         alive = [(t, v) for t, v in zip(self.candidates, values, strict=True) if v != FALSE]
         if all(t.guard is None or t.target is None for t, _ in alive):
             return alive
-        return [(t, v) for t, v in alive if t.guard is not None and not is_marker(t, v)]
+        return [(t, v) for t, v in alive if t.guard is not None and (t.target or v != NEEDS)]
 
     def transition_to(self, target: AgentState, left: Sequence[tuple[Transition, int]]) -> Transition:
         """Return the transition that enters `target`: the first that is left, else the first declared."""

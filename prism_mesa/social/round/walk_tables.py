@@ -12,13 +12,13 @@ from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.kernels.walking.choosing import COMPOSES, PASSIVE, Options
 from prism_mesa.kernels.walking.fields import FIELD_NAMES
-from prism_mesa.social.band import IS_BELOW
 from prism_mesa.social.behavior import (
     COMPOSING,
     ENGAGES_BY,
     EVALUATING,
     IDLE,
     IGNORES,
+    IS_BELOW,
     RELEASES_POST,
     SCROLLING,
     SEES_POST,

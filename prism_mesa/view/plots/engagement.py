@@ -47,7 +47,6 @@ _FEW: Final = 30
 """Rounds; of more no markers are drawn."""
 _FEWEST: Final = 10
 """Posts of a class that is drawn."""
-_Z: Final = 1.96
 
 
 def engagement_figure(
@@ -167,7 +166,7 @@ def _by_post(panel: Panel, groups: Sequence[Group], kinds: Sequence[str], per: s
     axes.set_xlabel("impressions of a post", fontsize=TEXT)
     _rates(panel, kinds)
     _say_numbers(panel, numbers)
-    bands = seeds_in_words(groups) or " Bands: 95 % intervals over posts."
+    bands = seeds_in_words(groups) or " Bands: Student's 95 % intervals over posts."
     panel.caption(
         f"{_engagements(kinds).capitalize()}{agents_in_words(groups)} per 100 impressions of posts that were seen so "
         "often, or up to twice as often; a post and its reshares count together "
@@ -183,10 +182,13 @@ def _class_rates(seen: pd.DataFrame, kind: str) -> Band:
     sums = sums.assign(rate=sums["count"] / sums["impressions"])
     if sums["seed"].nunique() > 1:
         return interval_band(sums, "rate", "least")
+    from scipy.stats import t  # loads as long as a small run
+
     rates = sums.set_index("least")
     left = own["count"] - rates["rate"].loc[own["least"]].to_numpy() * own["impressions"]
     squares = (left**2).groupby(own["least"]).sum()  # of a ratio of sums over posts, linearised
-    half = (_Z * np.sqrt(squares) / rates["impressions"]).to_numpy(np.float64)
+    n = own.groupby("least").size()
+    half = (t.ppf(0.975, n - 1) * np.sqrt(squares * n / (n - 1)) / rates["impressions"]).to_numpy(np.float64)
     mean = rates["rate"].to_numpy(np.float64)
     return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half, 0), mean + half, 1)
 

@@ -221,9 +221,13 @@ def _indices(result: StudyResult) -> Section | None:
         return (Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), within)
 
     columns = (Column("factor"), Column("index"), *_numbers("value", "95 % interval"))
-    caption = "How much of a measure's variation each factor accounts for."
-    if result.table.design == "morris":
-        caption = "How much a measure moves when one factor moves."
+    is_morris = result.table.design == "morris"
+    caption = (
+        "How much a measure moves when one factor moves."
+        if is_morris
+        else "How much of a measure's variation each factor accounts for."
+    )
+    caption += " Intervals are SALib's: the normal interval of a bootstrap."
     return Section("indices", "Sensitivity", _grouped(result, frame, columns, cells, caption))
 
 

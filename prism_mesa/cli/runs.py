@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from prism_mesa.statechart import Statechart
     from prism_mesa.statechart.checks import Finding
 
+_LONGEST = 60
+"""Characters of the arms in the name of a chart's picture."""
 ECONOMY_FILE = Path("configs/economy.yaml")
 """The same for nations."""
 
@@ -185,10 +187,10 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
     Of a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
     faults, shown = [], []
-    for label, config in _configs_with_charts(arguments).items():
+    for place, (label, config) in enumerate(_configs_with_charts(arguments).items(), 1):
         drawn, findings = _checked_chart(config)
         title = f"{label}: chart {drawn.name}" if label else f"chart {drawn.name}"
-        picture, text = _draw_chart(drawn, out, label)
+        picture, text = _draw_chart(drawn, out, label if len(label) <= _LONGEST else f"{label[:_LONGEST]}-{place}")
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
         found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
         of_arms = {"arms": label} if label else {}
@@ -240,7 +242,7 @@ def _draw_chart(chart: "Statechart", out: Path, label: str) -> tuple[Path, Path]
     from prism_mesa.view.plots.files import save
 
     make_folder(out)
-    name = re.sub(r"[^\w.-]+", "-", f"{label[:60]}-{chart.name}" if label else chart.name)
+    name = re.sub(r"[^\w.-]+", "-", f"{label}-{chart.name}" if label else chart.name)
     picture, text = out / f"{name}-chart.png", out / f"{name}-chart.mmd"
     save(draw_chart(chart), picture)
     text.write_text(mermaid(chart), encoding="utf-8")

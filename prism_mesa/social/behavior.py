@@ -224,10 +224,9 @@ def load_chart(where: str) -> Statechart:
 def next_trigger(chart: Statechart, claimed: Claimed, state: AgentState, agent: object, post: object) -> str | None:
     """Return the trigger that meets one agent that has not timed out, or None; `claimed` is that of `claims_below`."""
     for rule in TRIGGER_RULES:
-        if rule.state is state and rule.holds(agent, post):
-            never = rule.trigger != IGNORES or claimed is False
-            if never or not (claimed is True or claims(chart, agent, post)):
-                return rule.trigger
+        is_for_decides = rule.trigger == IGNORES and claimed is not False
+        if rule.state is state and rule.holds(agent, post) and not (is_for_decides and claims(chart, agent, post)):
+            return rule.trigger
     return None
 
 

@@ -21,7 +21,7 @@ from prism_mesa.view import plots
 from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
 from prism_mesa.view.plots.cascades import cascades_figure
 from prism_mesa.view.plots.drawing import draw_run
-from prism_mesa.view.plots.engagement import engagement_figure
+from prism_mesa.view.plots.engagement import _class_rates, engagement_figure
 from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.inequality import lorenz_figure
 from prism_mesa.view.plots.network import network_figure
@@ -368,3 +368,11 @@ def test_each_figure_can_be_drawn_into_axes_and_has_a_width():
         options = signature(getattr(plots, name)).parameters
         assert name in OF_SEVERAL_PANELS or options["ax"].default is None, name
         assert options["width"].default == WIDE, name
+
+
+def test_rates_over_the_posts_of_a_class_have_students_interval():
+    """They had the normal one of the uncorrected variance, which is a sixth narrower for ten posts."""
+    likes = np.array([0, 1, 3, 0, 2, 5, 1, 0, 4, 2])
+    band = _class_rates(pd.DataFrame({"seed": 1, "least": 8, "impressions": 10, "likes": likes}), "likes")
+    expected = stats.t.interval(0.95, 9, likes.mean() / 10, stats.sem(likes) / 10)
+    assert [band.low[0], band.high[0]] == pytest.approx(expected)

@@ -1,9 +1,10 @@
 """Sections about several arms as one: what they share is said once, what differs is said for each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from os.path import commonprefix
+from typing import Any, Final
 
 from prism_mesa.view.study.blocks import (
     Block,
@@ -37,37 +38,23 @@ def merged_sections(each: Both[Sequence[Section]]) -> tuple[Section, ...]:
 
 def _blocks(each: Both[tuple[Block, ...]]) -> tuple[Block, ...]:
     """Return blocks place by place as long as they are of one kind; the rest for each arm."""
-    if len(set(each.values())) == 1:
-        return next(iter(each.values()))
     merged: list[Block] = []
     places = 0
     for own in zip(*each.values(), strict=False):
-        if (blocks := _block(dict(zip(each, own, strict=True)))) is None:
+        if len(set(own)) == 1:
+            merged.append(own[0])
+        elif len(set(map(type, own))) == 1 and type(own[0]) in _MERGED:
+            merged += _MERGED[type(own[0])](dict(zip(each, own, strict=True)))
+        else:
             break
-        merged += blocks
         places += 1
     for arms, rest in _alike(each, {arm: blocks[places:] for arm, blocks in each.items()}):
         merged += [Paragraph((Strong(arms), ":")), *rest] if rest else []
     return tuple(merged)
 
 
-def _block(each: Both[Block]) -> tuple[Block, ...] | None:
-    """Return what stands at one place of each arm's blocks; None if that is of different kinds, or no list."""
-    first = next(iter(each.values()))
-    if len(set(each.values())) == 1:
-        return (first,)
-    if len({type(block) for block in each.values()}) > 1:
-        return None
-    match first:
-        case Facts():
-            return (_facts(each),)  # type: ignore[arg-type]
-        case Table():
-            return (_table(each),)  # type: ignore[arg-type]
-        case Fold():
-            return (Fold(first.title, _blocks({arm: fold.blocks for arm, fold in each.items()})),)  # type: ignore[union-attr]
-        case Picture():
-            return tuple(_pictures(each))  # type: ignore[arg-type]
-    return None
+def _fold(each: Both[Fold]) -> Iterator[Fold]:
+    yield Fold(next(iter(each.values())).title, _blocks({arm: fold.blocks for arm, fold in each.items()}))
 
 
 def _pictures(each: Both[Picture]) -> Iterator[Picture]:
@@ -76,12 +63,12 @@ def _pictures(each: Both[Picture]) -> Iterator[Picture]:
         yield replace(picture, name=name, caption=(Strong(arms), ": ", *parts_of(picture.caption)))
 
 
-def _facts(each: Both[Facts]) -> Facts:
+def _facts(each: Both[Facts]) -> Iterator[Facts]:
     values: dict[str, dict[Arm, Words]] = {}
     for arm, facts in each.items():
         for name, words in facts.rows:
             values.setdefault(name, {})[arm] = words
-    return Facts(tuple((name, _words(each, own)) for name, own in values.items()))
+    yield Facts(tuple((name, _words(each, own)) for name, own in values.items()))
 
 
 def _words(each: Both[object], own: Both[Words]) -> Words:
@@ -106,8 +93,8 @@ def _shared(texts: Sequence[str]) -> str:
     return begin[: max(begin.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
 
 
-def _table(each: Both[Table]) -> Table:
-    """Return all rows of tables, with a column that names the arms of a row that not all have."""
+def _table(each: Both[Table]) -> Iterator[Table]:
+    """Yield all rows of tables, with a column that names the arms of a row that not all have."""
     first = next(iter(each.values()))
     titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
     groups = []
@@ -121,7 +108,15 @@ def _table(each: Both[Table]) -> Table:
         named = {row: "" if len(arms) == len(each) else _named(each, arms) for row, arms in having.items()}
         groups.append(Group(title, tuple((*row, named[row]) for row in rows)))
     captions = {arm: table.caption for arm, table in each.items()}
-    return Table((*first.columns, Column("only in")), tuple(groups), _words(each, captions))
+    yield Table((*first.columns, Column("only in")), tuple(groups), _words(each, captions))
+
+
+_MERGED: Final[dict[type[Block], Callable[[Any], Iterator[Block]]]] = {
+    Facts: _facts,
+    Fold: _fold,
+    Picture: _pictures,
+    Table: _table,
+}
 
 
 def _alike[T](each: Both[object], own: Both[T]) -> list[tuple[str, T]]:

@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from prism_mesa.statechart import Statechart
     from prism_mesa.statechart.checks import Finding
 
-_LONGEST = 60
-"""Characters of the arms in the name of a chart's picture."""
 ECONOMY_FILE = Path("configs/economy.yaml")
 """The same for nations."""
 
 _BIG = 100_000  # agents; it takes seconds to make so many
+_LONGEST = 60  # characters of arms in the name of a picture
 
 
 def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:

@@ -205,6 +205,16 @@ def test_of_a_study_file_the_chart_of_each_arm_is_shown_once(prism):
     assert prism("chart", "labels.yaml", "rounds=3")[0] == 2
 
 
+def test_pictures_of_charts_of_conditions_with_long_names_do_not_replace_each_other(prism):
+    same = {"agents.homophily.engaging": [1.1], "agents.homophily.following": [1.1], "utility.appeal_sigma": [1]}
+    vary = same | {"reasoner.asks_action": [False, True]}
+    Path("long.yaml").write_text(
+        yaml.safe_dump({"question": "?", "vary": vary, "measures": ["likes"]}, sort_keys=False)
+    )
+    charts = json.loads(prism("chart", "long.yaml", "--json")[1])["charts"]
+    assert len({chart["picture"] for chart in charts}) == 2
+
+
 def test_what_is_told_of_a_chart_begins_with_where_it_is_drawn_and_what_follows(prism):
     code, out, err = prism("chart")
     first, second, *findings = out.partition("\nAs Mermaid, ")[0].splitlines()

@@ -108,6 +108,7 @@ def test_the_p_of_a_margin_is_named_and_families_count_the_tests_that_were_made(
     assert "correction over the 1 expectation. With a margin" in page.text
     page = read_page(forms_of(result_of(tmp_path, table, analyse(table, [])))[0])
     assert "correction over the 1 other difference." in page.text
+    assert "The largest of 1 difference" in page.text
     assert "correction over all 1:" in page.text
 
 

@@ -58,11 +58,12 @@ def _without_expectations(result: StudyResult) -> list[Block]:
     """Return what differs most between arms or levels; in a design without these, what matters most."""
     lead = "The study states no expectation. "
     found = result.analysis.differences
+    found = found[found["n"] > 0]
     if len(found):
         size, sign = effect_size(result)
         first = found.loc[found[size].abs().sort_values(ascending=False, kind="stable").index]
         rows = first.head(_MOST_TOLD).to_dict("records")
-        told = f"The largest of {len(found):,} differences, by effect size {sign}, with 95 % intervals"
+        told = f"The largest of {counted(len(found), 'difference')}, by effect size {sign}, with 95 % intervals"
         told += f" and p after Holm's correction over all {found['p'].count():,}:"
         return [Paragraph(lead + told), Bullets(tuple(_difference(row, sign, row[size]) for row in rows))]
     total = result.analysis.sensitivity

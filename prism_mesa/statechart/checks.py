@@ -184,13 +184,12 @@ def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
     columns = _probes(list(guards.values()), values)
     else_asks = any(t.target is None and t not in guards for t in cell.candidates)
     for transition, guard in guards.items():
-        others = [other for t, other in guards.items() if t is not transition]
         if transition.target is None:
-            settled = [_values(other, columns) for t, other in guards.items() if t.target is not None]
+            settled = (_values(other, columns) for t, other in guards.items() if t.target is not None)
             if any((_values(guard, columns) & other).any() for other in settled):
                 yield _widens(transition, guard, "another guard is true as well")
         elif else_asks and sum(t.target is transition.target for t in cell.candidates) == 1:
-            read = {name for other in others for name in other.fields}
+            read = {name for t, other in guards.items() if t is not transition for name in other.fields}
             parts = guard.conjuncts if len(guard.conjuncts) > 1 else ()
             yield from (_widens(transition, part, "it is false") for part in parts if not part.fields & read)
 

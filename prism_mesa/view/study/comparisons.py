@@ -29,16 +29,18 @@ def comparisons_section(result: StudyResult) -> Section:
     return Section("comparisons", "Comparisons", (*notes, *nothing), parts)
 
 
-def _grouped(
+def _section(
+    name: str,
+    title: str,
     result: StudyResult,
     frame: pd.DataFrame,
     columns: Sequence[Column],
     cells: Callable[[Row, int], tuple[Words, ...]],
     caption: str,
-) -> tuple[Block, ...]:
+) -> Section | None:
     """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
 
-    `cells` makes the cells of a row, with so many decimals as its measure bears.
+    A frame without rows gives None. `cells` makes the cells of a row, with so many decimals as its measure bears.
     """
     groups: list[Group] = []
     for measure in measures_in_order(result):
@@ -51,13 +53,12 @@ def _grouped(
     shown, left_out = _cut(groups, _MOST_IN_ALL)
     first, rest = _cut(shown, _MOST_ROWS)
     blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
+    n_rest, n_left_out = (sum(len(group.rows) for group in part) for part in (rest, left_out))
     if rest:
-        n = sum(len(group.rows) for group in rest)
-        blocks.append(Fold(counted(n, "further row"), (Table(tuple(columns), tuple(rest), caption),)))
+        blocks.append(Fold(counted(n_rest, "further row"), (Table(tuple(columns), tuple(rest), caption),)))
     if left_out:
-        n = sum(len(group.rows) for group in left_out)
-        blocks.append(Paragraph(f"{counted(n, 'row')} more: in Python, the study's analysis has them all."))
-    return tuple(blocks)
+        blocks.append(Paragraph(f"{counted(n_left_out, 'row')} more: in Python, the study's analysis has them all."))
+    return Section(name, title, tuple(blocks)) if groups else None
 
 
 def _cut(groups: Sequence[Group], most: int) -> tuple[list[Group], list[Group]]:
@@ -82,9 +83,6 @@ def _numbers(*titles: str) -> tuple[Column, ...]:
 
 def _differences(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.differences)
-    if frame.empty:
-        return None
-
     size, sign = effect_size(result)
     families = set(frame["family"])
     is_named = len(families) > 1 or MARGINS in families
@@ -109,7 +107,7 @@ def _differences(result: StudyResult) -> Section | None:
     caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
     columns = (Column("compared"), *_numbers("difference", "95 % interval", sign, "p (Holm)"))
     columns += ((Column("family"),) if is_named else ()) + _numbers("n", "missing")
-    return Section("differences", "Differences", _grouped(result, frame, columns, cells, caption))
+    return _section("differences", "Differences", result, frame, columns, cells, caption)
 
 
 def _corrected_over(result: StudyResult, families: set[str]) -> str:
@@ -135,9 +133,7 @@ def effect_size(result: StudyResult) -> tuple[str, str]:
 def _groups(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.groups)
     explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
-    frame = frame[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
-    if frame.empty:
-        return None
+    frame = frame.loc[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
         figures = (number(row["h"], 2), count(row["df"]), p_value(row["p_holm"]))
@@ -149,7 +145,7 @@ def _groups(result: StudyResult) -> Section | None:
         "Kruskal-Wallis: whether any level differs from the others. It knows nothing of pairs: with paired seeds it "
         f"finds too little. p is after Holm's correction over {n_tests}."
     )
-    return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
+    return _section("groups", "Groups", result, frame, columns, cells, caption)
 
 
 def _term(term: object) -> Words:
@@ -158,8 +154,6 @@ def _term(term: object) -> Words:
 
 def _equivalence(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.equivalence)
-    if frame.empty:
-        return None
 
     def cells(row: Row, decimals: int) -> tuple[Words, ...]:
         sides = f"{side_name(row, 'left')} \u2212 {side_name(row, 'right')}"
@@ -179,14 +173,12 @@ def _equivalence(result: StudyResult) -> Section | None:
         "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
         "over all expectations; before it, where the 90 % interval of the difference lies within the margin."
     )
-    return Section("equivalence", "Equivalence", _grouped(result, frame, columns, cells, caption))
+    return _section("equivalence", "Equivalence", result, frame, columns, cells, caption)
 
 
 def _effects(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.effects)
     frame = frame[(frame["df"] > 1) | frame["effect"].str.contains(" x ")]
-    if frame.empty:
-        return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
         figures = (count(row["df"]), number(row["f"], 2), p_value(row["p_holm"]))
@@ -199,7 +191,7 @@ def _effects(result: StudyResult) -> Section | None:
         "Main effects and interactions (analysis of variance over all runs); what has two levels alone stands under "
         f"Differences. p is after Holm's correction over {n_tests}."
     )
-    return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))
+    return _section("effects", "Effects", result, frame, columns, cells, caption)
 
 
 _INDICES: Final = {
@@ -213,8 +205,6 @@ _INDICES: Final = {
 
 def _indices(result: StudyResult) -> Section | None:
     frame = result.analysis.sensitivity
-    if frame.empty:
-        return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
         within = interval_of(row)
@@ -228,7 +218,7 @@ def _indices(result: StudyResult) -> Section | None:
         else "How much of a measure's variation each factor accounts for."
     )
     caption += " Intervals are SALib's: the normal interval of a bootstrap."
-    return Section("indices", "Sensitivity", _grouped(result, frame, columns, cells, caption))
+    return _section("indices", "Sensitivity", result, frame, columns, cells, caption)
 
 
 def interval_of(row: Row) -> str:

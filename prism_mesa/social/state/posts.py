@@ -78,6 +78,7 @@ class Posts(Restorable):
 
     Attributes:
         corpus: Where the first texts come from; `topics` what they are about.
+        all_texts: These, and those that are written during the run.
         window: Rounds over which engagements make velocity.
         draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
         draw_attributes: Ids of posts that have just been added to their attributes, shape (n, attributes); None: they
@@ -94,12 +95,12 @@ class Posts(Restorable):
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
-    _all_texts: Texts = field(init=False)
+    all_texts: Texts = field(init=False)
 
     def __post_init__(self, room: int) -> None:
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
         self._recent = deque()
-        self._all_texts = Texts(self.corpus, self.topics)
+        self.all_texts = Texts(self.corpus, self.topics)
 
     def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
         """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
@@ -131,7 +132,7 @@ class Posts(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return the posts, and the texts that were written in the run."""
         columns = {name: self._columns[name][: self.n] for name in _COLUMNS}
-        return {"columns": columns, "recent": plain(self._recent), "texts": self._all_texts.snapshot()}
+        return {"columns": columns, "recent": plain(self._recent), "texts": self.all_texts.snapshot()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned, after the same corpus."""
@@ -147,7 +148,7 @@ class Posts(Restorable):
         for roots in self._recent:
             require(is_column(roots), "velocity counts no posts")
             require_within("a root of velocity", roots, 0, self.n)
-        self._all_texts.restore(kept["texts"])
+        self.all_texts.restore(kept["texts"])
 
     def add(
         self,
@@ -219,15 +220,15 @@ class Posts(Restorable):
     @property
     def texts(self) -> list[str]:
         """All texts, those written during the run too: what `text_id` points into."""
-        return self._all_texts.texts
+        return self.all_texts.texts
 
     def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
         """Keep texts written during the run and return their ids (see `Texts.add`)."""
-        return self._all_texts.add(texts, about, with_media=with_media)
+        return self.all_texts.add(texts, about, with_media=with_media)
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
-        return self._all_texts.media(text_id)
+        return self.all_texts.media(text_id)
 
     def says(self, ids: Ids) -> Ids:
         """Return which text posts say themselves.
@@ -268,7 +269,7 @@ class Posts(Restorable):
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
         """Return which posts have media, as `Post.has_media` says of each."""
-        return np.asarray(self._all_texts.with_media[self.text_id[ids]])
+        return np.asarray(self.all_texts.with_media[self.text_id[ids]])
 
     def n_there(self, now: int) -> int:
         """Return how many posts have appeared up to a round, this one included: those with lower ids."""
@@ -282,12 +283,12 @@ class Posts(Restorable):
     def table(self) -> PostTable:
         """The columns that kernels read."""
         columns = {name: getattr(self, name) for name in PostTable._fields if name in _COLUMNS}
-        return PostTable(**columns, vectors=self.text_vectors, with_media=self._all_texts.with_media)
+        return PostTable(**columns, vectors=self.text_vectors, with_media=self.all_texts.with_media)
 
     @property
     def text_vectors(self) -> npt.NDArray[np.int8]:
         """Topic vectors of all texts, shape (len(texts), n_topics)."""
-        return self._all_texts.vectors
+        return self.all_texts.vectors
 
     def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
         """Return the topic vectors of posts, shape (len(ids), n_topics)."""

@@ -1,6 +1,6 @@
 """The texts that posts point into: those of the corpus, and those that are written during the run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
@@ -88,17 +88,30 @@ class Texts(Restorable):
         about = [NO_TEXT] * len(texts) if about is None else about
         labels = [self._origin(i) if self._has_labels else NO_TEXT for i in about]
         shows = [i if with_media and i < len(self.corpus.texts) else NO_TEXT for i in about]
-        keys = list(zip(texts, labels, shows, strict=True))
+        return self._keep(list(zip(texts, labels, shows, strict=True)), self.topics.place)
+
+    def add_wordings(self, texts: Sequence[str], about: Sequence[int]) -> Ids:
+        """Keep other words for texts of the corpus, with the topics and media of these, and return their ids."""
+        return self._keep(list(zip(texts, about, about, strict=True)), lambda _, about: self._vectors[about])
+
+    def has_wording(self, text: str, about: int) -> bool:
+        """Return whether these words for a text of the corpus have been kept."""
+        return (text, about, about) in self._ids
+
+    def _keep(
+        self, keys: Sequence[tuple[str, int, int]], place: Callable[[list[str], list[int]], npt.NDArray[np.int8]]
+    ) -> Ids:
+        """Keep what is new of texts, what they are about and whose media they show, and return the ids of all."""
         new = [key for key in dict.fromkeys(keys) if key not in self._ids]
         if new:
             first = len(self.texts)
             self._ids.update((key, first + i) for i, key in enumerate(new))
-            self.texts += [text for text, _, _ in new]
-            self._about += [origin for _, origin, _ in new]
-            self._shows += [shown for _, _, shown in new]
+            texts, about, shows = map(list, zip(*new, strict=True))
+            self.texts += texts
+            self._about += about
+            self._shows += shows
             self.with_media = np.concatenate([self.with_media, self._have_media(first)])
-            shared = (self._about[-len(new) :],) if self._has_labels else ()
-            self._keep_vectors(first, self.topics.place(self.texts[first:], *shared))
+            self._keep_vectors(first, place(texts, about))
         return np.array([self._ids[key] for key in keys], np.int64)
 
     def media(self, text_id: int) -> tuple[str, str]:

@@ -18,7 +18,7 @@ def reworded(platform: Platform, authors: Rows, texts: Rows) -> Rows:
     The first post about a text of the corpus says that text, unless a scheduled one does. Each later one begins with
     the opening that its author draws, or the next that no other post of its round has, as long as there are enough.
     """
-    posts, (openings, remarks) = platform.posts, _parts()
+    posts, (openings, remarks) = platform.posts, wordings()
     ids, is_first = texts.copy(), np.zeros(len(texts), np.bool_)
     is_first[np.unique(texts, return_index=True)[1]] = True
     is_posted = np.bincount(posts.text_id, minlength=len(posts.corpus.texts))[texts] > 0
@@ -40,7 +40,7 @@ def reworded(platform: Platform, authors: Rows, texts: Rows) -> Rows:
 
 def _options(corpus: Corpus, text: int, draw: int) -> Iterator[tuple[int, str]]:
     """Yield each opening, from the one that was drawn on, and what it makes of the subject of a text."""
-    openings, remarks = _parts()
+    openings, remarks = wordings()
     remark, first = divmod(draw, len(openings))
     for opening in (place % len(openings) for place in range(first, first + len(openings))):
         words = f"{openings[opening].format(corpus.subjects[text])} {remarks[corpus.labels[text][0]][remark]}"
@@ -48,7 +48,7 @@ def _options(corpus: Corpus, text: int, draw: int) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def _parts() -> tuple[list[str], dict[str, list[str]]]:
+def wordings() -> tuple[list[str], dict[str, list[str]]]:
     """Return openings with a place for a subject, and by topic the remarks that may follow."""
     parts = json.loads((resources.files("prism_mesa.social.content") / "wordings.json").read_bytes())
     return parts["openings"], parts["remarks"]

@@ -87,19 +87,29 @@ class Texts(Restorable):
         """
         about = [NO_TEXT] * len(texts) if about is None else about
         labels = [self._origin(i) if self._has_labels else NO_TEXT for i in about]
-        shows = [i if with_media and i < len(self.corpus.texts) else NO_TEXT for i in about]
-        return self._keep(list(zip(texts, labels, shows, strict=True)), self.topics.place)
+        shows = [self._shown(i) if with_media else NO_TEXT for i in about]
+        return self._keep(
+            list(zip(texts, labels, shows, strict=True)),
+            lambda new, origins, _: self.topics.place(new, *((origins,) if self._has_labels else ())),
+        )
 
     def add_wordings(self, texts: Sequence[str], about: Sequence[int]) -> Ids:
         """Keep other words for texts of the corpus, with the topics and media of these, and return their ids."""
-        return self._keep(list(zip(texts, about, about, strict=True)), lambda _, about: self._vectors[about])
+        keys = [(text, NO_TEXT, row) for text, row in zip(texts, about, strict=True)]
+        return self._keep(keys, lambda _, __, rows: self._vectors[rows])
 
     def has_wording(self, text: str, about: int) -> bool:
         """Return whether these words for a text of the corpus have been kept."""
-        return (text, about, about) in self._ids
+        return (text, NO_TEXT, about) in self._ids
+
+    def plainly(self, text_id: int) -> int:
+        """Return the text of the corpus that a text says in other words; else the text itself."""
+        place = text_id - len(self.corpus.texts)
+        is_wording = place >= 0 and bool(self.corpus.subjects) and self._about[place] == NO_TEXT
+        return self._shown(text_id) if is_wording and self._shown(text_id) != NO_TEXT else text_id
 
     def _keep(
-        self, keys: Sequence[tuple[str, int, int]], place: Callable[[list[str], list[int]], npt.NDArray[np.int8]]
+        self, keys: Sequence[tuple[str, int, int]], place: Callable[[Any, Any, Any], npt.NDArray[np.int8]]
     ) -> Ids:
         """Keep what is new of texts, what they are about and whose media they show, and return the ids of all."""
         new = [key for key in dict.fromkeys(keys) if key not in self._ids]
@@ -111,13 +121,12 @@ class Texts(Restorable):
             self._about += about
             self._shows += shows
             self.with_media = np.concatenate([self.with_media, self._have_media(first)])
-            self._keep_vectors(first, place(texts, about))
+            self._keep_vectors(first, place(texts, about, shows))
         return np.array([self._ids[key] for key in keys], np.int64)
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
-        own = len(self.corpus.texts)
-        shows = text_id if text_id < own else self._shows[text_id - own]
+        shows = self._shown(text_id)
         if not 0 <= shows < len(self.corpus.media_types):
             return "", ""
         return self.corpus.media_types[shows], self.corpus.media_descriptions[shows]
@@ -135,7 +144,13 @@ class Texts(Restorable):
     def _origin(self, text_id: int) -> int:
         """Return the text of the corpus that a text is about, by way of others; `NO_TEXT` for none."""
         own = len(self.corpus.texts)
-        return text_id if text_id < own else self._about[text_id - own]
+        about = text_id if text_id < own else self._about[text_id - own]
+        return about if about != NO_TEXT else self._shown(text_id)
+
+    def _shown(self, text_id: int) -> int:
+        """Return the text of the corpus whose media a text shows; `NO_TEXT` for none."""
+        own = len(self.corpus.texts)
+        return text_id if text_id < own else self._shows[text_id - own]
 
     def _keep_vectors(self, first: int, vectors: npt.NDArray[np.int8]) -> None:
         """Write the vectors of the texts from `first` on; the room for them doubles when it is full."""

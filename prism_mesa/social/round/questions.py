@@ -53,7 +53,10 @@ def as_archetype(question: Question, agents: AgentColumns) -> Question:
     [persona] = _personas(agents, archetypes_of_rows)
     own = question.persona
     numbers = {name: getattr(own, name) for name in ("traits", "propensities", "low", "high")}
-    question = replace(question, persona=replace(persona, **numbers), history=())
+    posts, post = agents.platform.posts, question.post
+    if post is not None and 0 <= post.post_id < len(posts) and post.text == posts.texts[posts.text_id[post.post_id]]:
+        post = replace(post, text=posts.texts[posts.all_texts.plainly(int(posts.text_id[post.post_id]))])
+    question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
     return replace(question, match=told.match(question))
 
 

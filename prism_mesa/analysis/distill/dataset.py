@@ -168,7 +168,7 @@ def _persona_of(question: Question) -> str:
 
 
 def _text_of(model: SocialModel, question: Question) -> str:
-    """Return the text that the thread of a post goes back to, in whatever words: so no fold knows that of another."""
+    """Return what the thread of a post began with: replies and comments tell of what they are about, in their words."""
     if question.post is None:
         return ""
     posts, post = model.posts, question.post.post_id
@@ -176,7 +176,7 @@ def _text_of(model: SocialModel, question: Question) -> str:
         return question.post.text
     while posts.parent[post] != NO_PARENT:
         post = int(posts.parent[post])
-    return posts.texts[posts.all_texts.plainly(int(posts.text_id[post]))]
+    return posts.texts[int(posts.text_id[post])]
 
 
 def folds_of(groups: Sequence[str]) -> Ints:

@@ -87,7 +87,7 @@ def _published(platform: Platform, row: int, most: int) -> list[Activity]:
     for post in own.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            found.append(Activity(written, "post", post, text=posts.texts[posts.text_id[post]]))
+            found.append(Activity(written, "post", post, text=posts.shown(np.array([post]))[0]))
         else:
             parent, words = int(posts.parent[post]), int(posts.words[post])
             said = "" if words == NO_TEXT else posts.texts[words]
@@ -109,8 +109,8 @@ def _likes(platform: Platform, row: int, most: int) -> list[Activity]:
 def said_by(platform: Platform, post: int) -> tuple[str, str]:
     """Return the name of a post's author, and what the post says itself."""
     posts = platform.posts
-    [text] = posts.says(np.array([post])).tolist()
-    return platform.population.names[posts.author[post]], posts.texts[text]
+    [text] = posts.said(np.array([post]))
+    return platform.population.names[posts.author[post]], text
 
 
 def described(platform: Platform, posts: Sequence[int]) -> list[str]:
@@ -125,7 +125,7 @@ def described(platform: Platform, posts: Sequence[int]) -> list[str]:
         counted = ", ".join(f"{n} {what}" for n, what in counts if n)
         kind = POST_KINDS[own.kind[post]]
         about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
-        text = quoted(own.texts[own.text_id[post]], cap)
+        text = quoted(own.shown(np.array([post]))[0], cap)
         lines.append(
             f"post {post} by {name} (agent {author}), round {own.round[post]}{about}: {text}"
             + (f" [{counted}]" if counted else "")

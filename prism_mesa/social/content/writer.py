@@ -12,7 +12,6 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.social.content.wording import reworded
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, Writer
 from prism_mesa.social.round.engagements import counted
@@ -97,25 +96,21 @@ def write(platform: Platform) -> None:
 def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
     """Return what agents post of themselves, as ids of texts: with an LLM its words, where it finds some.
 
-    Otherwise no two posts say the same (`reworded`) about texts that come with PRISM; those of your file stay as they
-    are.
-
     Args:
         platform: The platform.
         authors: Who posts.
         texts: The text of the corpus that each has drawn: what it would post, and what it writes about.
     """
-    own, words = texts.astype(np.int64), [""] * len(texts)
-    if platform.writer is not None and len(authors):
-        from prism_mesa.social.content.drafts import draft_posts
+    if platform.writer is None or not len(authors):
+        return texts
+    from prism_mesa.social.content.drafts import draft_posts
 
-        with platform.writer.budget.lent(platform.round, TEXTS_SHARE, TEXTS_SHARE):
-            words = draft_posts(platform, platform.writer, authors, texts)
-    is_written = np.array([bool(text) for text in words], np.bool_)
-    if is_written.any():
-        own[is_written] = platform.posts.add_texts([text for text in words if text], texts[is_written].tolist())
-    if platform.posts.corpus.subjects and not is_written.all():
-        own[~is_written] = reworded(platform, authors[~is_written], own[~is_written])
+    with platform.writer.budget.lent(platform.round, TEXTS_SHARE, TEXTS_SHARE):
+        words = draft_posts(platform, platform.writer, authors, texts)
+    some = np.flatnonzero(np.array([bool(text) for text in words]))
+    own = texts.astype(np.int64)
+    if len(some):
+        own[some] = platform.posts.add_texts([words[i] for i in some.tolist()], texts[some].tolist())
     return own
 
 

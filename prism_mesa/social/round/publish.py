@@ -55,13 +55,17 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     author = np.concatenate([own, author[here]])
     drawn = _texts_of(platform, own)
     key = platform.streams.bits("post", author, round_=platform.round, index=np.concatenate([drawn, text[here]]))
-    text = np.concatenate([own_posts(platform, own, drawn), text[here]])  # the key is of what was drawn all the same
+    written = own_posts(platform, own, drawn)  # the key is of what was drawn all the same
+    text = np.concatenate([written, text[here]])
+    wording = np.zeros(len(text), np.int32)
+    wording[: len(own)] = platform.posts.new_wordings(written)
     chance = key
     if len(author) > len(own):
         chance = key.copy()
         chance[len(own) :] = np.sort(chance[len(own) :])
     order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
-    platform.posts.add(author.take(order), text.take(order), platform.round, POST, NO_PARENT, None, key.take(order))
+    author, text, key, wording = (column.take(order) for column in (author, text, key, wording))
+    platform.posts.add(author, text, platform.round, POST, NO_PARENT, None, key, wording=wording)
     platform.counts["posts"] = len(author)
 
 
@@ -195,7 +199,8 @@ def _spread(platform: Platform, *engagements: Int32) -> None:
     agent, post, action, kind, key = _copies(platform, *engagements)
     text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
-    posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, written=platform.round)
+    wording = posts.wording[posts.root[post]]
+    posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, wording, written=platform.round)
 
 
 def _publish_written(platform: Platform) -> None:

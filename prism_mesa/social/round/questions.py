@@ -54,8 +54,9 @@ def as_archetype(question: Question, agents: AgentColumns) -> Question:
     own = question.persona
     numbers = {name: getattr(own, name) for name in ("traits", "propensities", "low", "high")}
     posts, post = agents.platform.posts, question.post
-    if post is not None and 0 <= post.post_id < len(posts) and post.text == posts.texts[posts.text_id[post.post_id]]:
-        post = replace(post, text=posts.texts[posts.all_texts.plainly(int(posts.text_id[post.post_id]))])
+    if post is not None and 0 <= post.post_id < len(posts):  # kinds are asked about a text once, in whatever words
+        [shown], text = posts.shown(np.array([post.post_id])), posts.texts[posts.text_id[post.post_id]]
+        post = replace(post, text=post.text.replace(shown, text))
     question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
     return replace(question, match=told.match(question))
 
@@ -100,15 +101,15 @@ def characters_of(platform: Platform, rows: Rows) -> list[str]:
 
 
 def _posts(posts: PostColumns, *, whole: bool) -> list[Post | None]:
-    """Return the posts as their readers see them; unless `whole` as what they put in other words, or answer."""
-    platform, own = posts.platform, posts.platform.posts
+    """Return the posts as their readers see them; without the words around a reply's text unless `whole`."""
+    platform = posts.platform
     found: list[Post | None] = [None] * len(posts.posts)
     there = np.flatnonzero(posts.posts != NO_POST)
     at_hand = posts.take(there)
     if not len(there):
         return found
     views = platform.views(at_hand.readers, at_hand.posts)
-    texts = None if whole else [own.texts[own.all_texts.plainly(i)] for i in own.text_id[at_hand.posts].tolist()]
+    texts = None if whole else [platform.posts.texts[i] for i in platform.posts.text_id[at_hand.posts].tolist()]
     for place, (i, view) in enumerate(zip(there.tolist(), views, strict=True)):
         found[i] = view if texts is None else replace(view, text=texts[place])
     return found

@@ -33,6 +33,7 @@ WORDS_CAP: Final = 280
 _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "author": np.int32,
     "text_id": np.int32,
+    "wording": np.int32,
     "words": np.int32,
     "round": np.int32,
     "written": np.int32,
@@ -50,7 +51,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
 }
 
 
-_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "words")
+_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "wording", "words")
 COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 _HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
@@ -72,13 +73,13 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
-    Column `text_id` is what readers see and what the topics are of. Column `words` is what the author of a reply or a
+    Column `text_id` is what readers see and what the topics are of; column `wording` the number of the other words in
+    which they see the text of the corpus in it, 0 for its own: `shown` makes them when somebody reads. Column `words` is what the author of a reply or a
     reshare adds, `NO_TEXT` where that is nothing. Both point into `texts`. Column `written` is the round of writing,
     `round` the one in which a post appears.
 
     Attributes:
         corpus: Where the first texts come from; `topics` what they are about.
-        all_texts: These, and those that are written during the run.
         window: Rounds over which engagements make velocity.
         draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
         draw_attributes: Ids of posts that have just been added to their attributes, shape (n, attributes); None: they
@@ -95,12 +96,14 @@ class Posts(Restorable):
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
-    all_texts: Texts = field(init=False)
+    _all_texts: Texts = field(init=False)
+    _wordings: npt.NDArray[np.int32] = field(init=False)
 
     def __post_init__(self, room: int) -> None:
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
         self._recent = deque()
-        self.all_texts = Texts(self.corpus, self.topics)
+        self._all_texts = Texts(self.corpus, self.topics)
+        self._wordings = np.zeros(len(self.corpus.subjects), np.int32)
 
     def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
         """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
@@ -132,7 +135,8 @@ class Posts(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return the posts, and the texts that were written in the run."""
         columns = {name: self._columns[name][: self.n] for name in _COLUMNS}
-        return {"columns": columns, "recent": plain(self._recent), "texts": self.all_texts.snapshot()}
+        kept: dict[str, Plain] = {"columns": columns, "recent": plain(self._recent), "wordings": plain(self._wordings)}
+        return kept | {"texts": self._all_texts.snapshot()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned, after the same corpus."""
@@ -148,7 +152,10 @@ class Posts(Restorable):
         for roots in self._recent:
             require(is_column(roots), "velocity counts no posts")
             require_within("a root of velocity", roots, 0, self.n)
-        self.all_texts.restore(kept["texts"])
+        wordings = restored_like("Posts.wordings", kept["wordings"], self._wordings)
+        require(len(wordings) == len(self._wordings), "its wordings are of another corpus")
+        self._wordings = wordings
+        self._all_texts.restore(kept["texts"])
 
     def add(
         self,
@@ -160,6 +167,7 @@ class Posts(Restorable):
         root: Ids | None,
         key: npt.NDArray[np.uint64] | int = 0,
         words: Ids | int = NO_TEXT,
+        wording: Ids | int = 0,
         *,
         written: int | None = None,
     ) -> Ids:
@@ -177,6 +185,7 @@ class Posts(Restorable):
         given = {
             "author": author,
             "text_id": text_id,
+            "wording": wording,
             "words": words,
             "round": round_,
             "written": round_ if written is None else written,
@@ -220,15 +229,45 @@ class Posts(Restorable):
     @property
     def texts(self) -> list[str]:
         """All texts, those written during the run too: what `text_id` points into."""
-        return self.all_texts.texts
+        return self._all_texts.texts
 
     def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
         """Keep texts written during the run and return their ids (see `Texts.add`)."""
-        return self.all_texts.add(texts, about, with_media=with_media)
+        return self._all_texts.add(texts, about, with_media=with_media)
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
-        return self.all_texts.media(text_id)
+        return self._all_texts.media(text_id)
+
+    def use(self, texts: Ids) -> None:
+        """Leave these texts of the corpus to posts that say them as they are: `new_wordings` begins after them."""
+        if len(self._wordings):
+            self._wordings[texts] = 1
+
+    def new_wordings(self, texts: Ids) -> Ids:
+        """Return numbers of other words for new posts of these texts: how many posts of the same text came before.
+
+        They are 0 for texts of your file, and for those that are written during the run.
+        """
+        wordings = np.zeros(len(texts), np.int32)
+        own = np.flatnonzero(texts < len(self._wordings))
+        order = own[np.argsort(texts[own], kind="stable")]
+        again = texts[order]
+        wordings[order] = self._wordings[again] + np.arange(len(again)) - np.searchsorted(again, again)
+        self._wordings += np.bincount(again, minlength=len(self._wordings)).astype(np.int32)
+        return wordings
+
+    def text(self, text_id: int, wording: int) -> str:
+        """Return a text in the words of this number (see `Texts.text`)."""
+        return self._all_texts.text(text_id, wording)
+
+    def shown(self, ids: Ids) -> list[str]:
+        """Return what readers see of posts."""
+        return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
+
+    def said(self, ids: Ids) -> list[str]:
+        """Return what posts say themselves (see `says`)."""
+        return list(map(self.text, self.says(ids).tolist(), self.wording[ids].tolist()))
 
     def says(self, ids: Ids) -> Ids:
         """Return which text posts say themselves.
@@ -269,7 +308,7 @@ class Posts(Restorable):
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
         """Return which posts have media, as `Post.has_media` says of each."""
-        return np.asarray(self.all_texts.with_media[self.text_id[ids]])
+        return np.asarray(self._all_texts.with_media[self.text_id[ids]])
 
     def n_there(self, now: int) -> int:
         """Return how many posts have appeared up to a round, this one included: those with lower ids."""
@@ -283,12 +322,12 @@ class Posts(Restorable):
     def table(self) -> PostTable:
         """The columns that kernels read."""
         columns = {name: getattr(self, name) for name in PostTable._fields if name in _COLUMNS}
-        return PostTable(**columns, vectors=self.text_vectors, with_media=self.all_texts.with_media)
+        return PostTable(**columns, vectors=self.text_vectors, with_media=self._all_texts.with_media)
 
     @property
     def text_vectors(self) -> npt.NDArray[np.int8]:
         """Topic vectors of all texts, shape (len(texts), n_topics)."""
-        return self.all_texts.vectors
+        return self._all_texts.vectors
 
     def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
         """Return the topic vectors of posts, shape (len(ids), n_topics)."""
@@ -318,9 +357,9 @@ class Posts(Restorable):
     def _view(
         self, post: tuple[int, ...], author_name: str, relevance: float, utility: float, counts: tuple[int, ...]
     ) -> Post:
-        author, round_, code, parent, root, text_id, words, post_id = post
+        author, round_, code, parent, root, text_id, wording, words, post_id = post
         likes, replies, reshares, impressions, velocity = counts
-        kind, text = POST_KINDS[code], self.texts[text_id]
+        kind, text = POST_KINDS[code], self.text(text_id, wording)
         media_type, media_description = self.media(text_id)
         view: Post = object.__new__(Post)
         vars(view).update(  # a frozen class's own constructor takes several times as long

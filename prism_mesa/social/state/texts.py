@@ -1,6 +1,6 @@
 """The texts that posts point into: those of the corpus, and those that are written during the run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
@@ -12,6 +12,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.snapshot import Plain, Restorable, plain, require, restored
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
+from prism_mesa.social.world.wording import reworded
 
 type Ids = npt.NDArray[np.integer[Any]]
 
@@ -87,46 +88,32 @@ class Texts(Restorable):
         """
         about = [NO_TEXT] * len(texts) if about is None else about
         labels = [self._origin(i) if self._has_labels else NO_TEXT for i in about]
-        shows = [self._shown(i) if with_media else NO_TEXT for i in about]
-        return self._keep(
-            list(zip(texts, labels, shows, strict=True)),
-            lambda new, origins, _: self.topics.place(new, *((origins,) if self._has_labels else ())),
-        )
-
-    def add_wordings(self, texts: Sequence[str], about: Sequence[int]) -> Ids:
-        """Keep other words for texts of the corpus, with the topics and media of these, and return their ids."""
-        keys = [(text, NO_TEXT, row) for text, row in zip(texts, about, strict=True)]
-        return self._keep(keys, lambda _, __, rows: self._vectors[rows])
-
-    def has_wording(self, text: str, about: int) -> bool:
-        """Return whether these words for a text of the corpus have been kept."""
-        return (text, NO_TEXT, about) in self._ids
-
-    def plainly(self, text_id: int) -> int:
-        """Return the text of the corpus that a text says in other words; else the text itself."""
-        place = text_id - len(self.corpus.texts)
-        is_wording = place >= 0 and bool(self.corpus.subjects) and self._about[place] == NO_TEXT
-        return self._shown(text_id) if is_wording and self._shown(text_id) != NO_TEXT else text_id
-
-    def _keep(
-        self, keys: Sequence[tuple[str, int, int]], place: Callable[[Any, Any, Any], npt.NDArray[np.int8]]
-    ) -> Ids:
-        """Keep what is new of texts, what they are about and whose media they show, and return the ids of all."""
+        shows = [i if with_media and i < len(self.corpus.texts) else NO_TEXT for i in about]
+        keys = list(zip(texts, labels, shows, strict=True))
         new = [key for key in dict.fromkeys(keys) if key not in self._ids]
         if new:
             first = len(self.texts)
             self._ids.update((key, first + i) for i, key in enumerate(new))
-            texts, about, shows = map(list, zip(*new, strict=True))
-            self.texts += texts
-            self._about += about
-            self._shows += shows
+            self.texts += [text for text, _, _ in new]
+            self._about += [origin for _, origin, _ in new]
+            self._shows += [shown for _, _, shown in new]
             self.with_media = np.concatenate([self.with_media, self._have_media(first)])
-            self._keep_vectors(first, place(texts, about, shows))
+            shared = (self._about[-len(new) :],) if self._has_labels else ()
+            self._keep_vectors(first, self.topics.place(self.texts[first:], *shared))
         return np.array([self._ids[key] for key in keys], np.int64)
+
+    def text(self, text_id: int, wording: int) -> str:
+        """Return a text in which that of the corpus that it says, or quotes, is put in other words; 0: in its own."""
+        text, origin = self.texts[text_id], self._origin(text_id) if wording else NO_TEXT
+        if origin == NO_TEXT or not self.corpus.subjects:
+            return text
+        [topic, *_] = self.corpus.labels[origin]
+        return text.replace(self.corpus.texts[origin], reworded(self.corpus.subjects[origin], topic, wording))
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
-        shows = self._shown(text_id)
+        own = len(self.corpus.texts)
+        shows = text_id if text_id < own else self._shows[text_id - own]
         if not 0 <= shows < len(self.corpus.media_types):
             return "", ""
         return self.corpus.media_types[shows], self.corpus.media_descriptions[shows]
@@ -144,13 +131,7 @@ class Texts(Restorable):
     def _origin(self, text_id: int) -> int:
         """Return the text of the corpus that a text is about, by way of others; `NO_TEXT` for none."""
         own = len(self.corpus.texts)
-        about = text_id if text_id < own else self._about[text_id - own]
-        return about if about != NO_TEXT else self._shown(text_id)
-
-    def _shown(self, text_id: int) -> int:
-        """Return the text of the corpus whose media a text shows; `NO_TEXT` for none."""
-        own = len(self.corpus.texts)
-        return text_id if text_id < own else self._shows[text_id - own]
+        return text_id if text_id < own else self._about[text_id - own]
 
     def _keep_vectors(self, first: int, vectors: npt.NDArray[np.int8]) -> None:
         """Write the vectors of the texts from `first` on; the room for them doubles when it is full."""

@@ -157,7 +157,7 @@ class LiveSource:
     def post_text(self, post: int) -> str:
         """Return what a post says."""
         posts = self.model.posts
-        return printable(posts.texts[posts.text_id[post]]) if 0 <= post < len(posts) else ""
+        return printable(posts.shown(np.array([post]))[0]) if 0 <= post < len(posts) else ""
 
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""

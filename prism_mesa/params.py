@@ -1,16 +1,32 @@
 """The base of all parameter models, and their validation with errors that name the key."""
 
 import operator
+import os
 import reprlib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic.functional_validators import AfterValidator
 
 from prism_mesa.errors import ConfigError, DataError, did_you_mean, printable, shortened
 from prism_mesa.streams import fresh_seed
+
+UserPath = Annotated[str, AfterValidator(os.path.expanduser)]
+"""A path that a user gives; ``~`` is the home folder."""
+
+Seed = Annotated[int, BeforeValidator(lambda value: fresh_seed() if value is None else value)]
+"""A seed; None draws one."""
 
 FROM_PARAMS: Final = object()
 """What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
@@ -235,7 +251,12 @@ def model_params[P: Params](
     """
     of_scenario = dict(scenario.to_dict()) if scenario is not None else {}
     named = {name: v for name, v in of_scenario.items() if name not in ("model", "rng", "_scenario_id")} | dict(given)
-    seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else fresh_seed() if rng is None else rng
+    seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else rng
+    if config is not None and not isinstance(config, kind | Mapping):
+        raise ConfigError(
+            f"{where}: config: give nested values or {kind.__name__}, not {shown(config)} (single values by name: "
+            "rounds=10; a YAML file: load_config(path), of nations run_economy(path))"
+        )
     before = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
     paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}
     flat = {}
@@ -244,8 +265,8 @@ def model_params[P: Params](
         if path is None:
             raise ConfigError(f"{where}: no parameter {name!r}.{did_you_mean(name, paths)}")
         flat[path] = value
-    if seed is not None:
-        flat["seed"] = _seed(seed, where)
+    if seed is not None or rng is None:
+        flat["seed"] = None if seed is None else _seed(seed, where)
     if before is None:
         return validated(kind, nested(flat), where)
     if not flat:

@@ -208,10 +208,13 @@ def test_a_replay_can_be_kept_and_opened(done, tmp_path):
 
 def test_why_is_the_report_of_the_command(done, nations, prism):
     for over, who, when in ((done, 3, 1), (nations, "Canada", "2010Q1")):
-        code, out, _ = prism("why", over.run_dir, who, when)
+        code, out, _ = prism("why", over.run_dir, who, when, "--all")
         told = why(over, who, when)
         assert code == 0
         assert f"{told}\n" == f"{told!r}\n" == out
+        short = prism("why", over.run_dir, who, when)[1].splitlines()
+        assert tuple(short[:-1]) == told.brief == told.lines[: len(told.brief)]
+        assert "--all" in short[-1]
         assert str(why(str(over.run_dir), str(who), str(when))) == str(told)
 
 

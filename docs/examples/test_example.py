@@ -72,7 +72,7 @@ def test_alarm_moves_the_nervous_unless_they_heed_a_label():
 
 
 def test_who_is_interested_and_knows_better_is_left_to_decide():
-    open_choice = (AgentState.SCROLLING, AgentState.COMPOSING)
+    open_choice = [AgentState.SCROLLING, AgentState.COMPOSING]
     assert after("decides", utility=0.9, subject="health") == open_choice
     assert after("decides", utility=0.9, subject="health", untrue=False) is AgentState.COMPOSING
 

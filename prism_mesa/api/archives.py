@@ -39,7 +39,7 @@ def archive(
 
     return pack(
         Path(os.fspath(folder)),
-        lambda config, varied, question, load: odd_text(config, varied, question, load_chart=load),
+        lambda worlds, varied, question, load: odd_text(worlds, varied, question, load=load),
         out=None if out is None else Path(out),
         data=data,
         license=license,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from prism_mesa.analysis.explain.brief import brief_lines
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, report_lines
 from prism_mesa.analysis.explain.why import why as explained
@@ -278,7 +279,8 @@ def why(
         trust: As for `replay`.
 
     Returns:
-        The report: printed, or shown by a notebook, it is its text.
+        The report: printed, or shown by a notebook, it is its text. `brief` has its first five lines, which the command
+        prints without ``--all``.
 
     Raises:
         BadInputError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.
@@ -288,12 +290,14 @@ def why(
     if is_economy(run_dir):
         if post is not None:
             raise BadInputError(f"{run_dir}: is a run of nations, which has no posts")
-        return Report(tuple(why_nation(run_dir, str(agent), when)))
+        brief = tuple(why_nation(run_dir, str(agent), when, brief=True))
+        return Report(brief, (*brief, "", *why_nation(run_dir, str(agent), when)))
     round_ = None if when is None else whole_number(when)
     if when is not None and round_ is None:
         raise BadInputError(f"ROUND: {when!r} is no round: give a whole number from 0")
     explanation = explained(run_dir, str(agent), round_, post=post, on_round=on_round, trust=trust)
-    return Report(tuple(report_lines(explanation)), explanation)
+    brief = tuple(brief_lines(explanation))
+    return Report(brief, (*brief, "", *report_lines(explanation)), explanation)
 
 
 def measure(

@@ -6,19 +6,24 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prism_mesa.api.results import StudyPlots
 from prism_mesa.errors import ConfigError, DataError, counted, one_line
 from prism_mesa.params import shown, whole_number
+from prism_mesa.runs.config import Config
 from prism_mesa.studies.calibration.folder import MANIFEST as CALIBRATION
-from prism_mesa.studies.design.study_design import StudyDesign, design_study
+from prism_mesa.studies.design.models import conditions_to_check
+from prism_mesa.studies.design.study_design import StudyDesign, design_study, told_of
 from prism_mesa.studies.driver import Engine, Progress
 from prism_mesa.studies.engines.executors import EngineKind
 from prism_mesa.studies.folder import MANIFEST, Shard, StudyFolder, open_folder
 from prism_mesa.studies.params import read_study, study_params
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.study import StudyPlan, StudyStatus, plan_study, result_of, run_study, status_of
+
+if TYPE_CHECKING:
+    from prism_mesa.view.study.report import FigureKind
 
 
 class AnsweredStudy(StudyResult):
@@ -107,6 +112,7 @@ class Study:
         attempts: int = 1,
         retry: bool = True,
         report: bool = True,
+        figures: "FigureKind" = "png",
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> AnsweredStudy:
         """Run what is missing, and return what all runs say.
@@ -119,6 +125,7 @@ class Study:
             attempts: How often a run is tried that fails.
             retry: Whether runs that failed in an earlier call are tried again.
             report: Whether report.html and report.md are written.
+            figures: What its figures are written as, beside PNG: `svg` or `pdf`.
             on_run: Called with the progress at first and after each run.
 
         Raises:
@@ -141,7 +148,7 @@ class Study:
             status = status_of(self.design, self._folder)
             done = f"{status.done} of {status.planned} runs are done and kept; the same command continues"
             raise KeyboardInterrupt(f"{self.study_dir}: interrupted: {done}") from stop
-        return _answered(result, report=report)
+        return _answered(result, figures if report else None)
 
     def _check(self) -> None:
         """Make models of the conditions, once: what cannot run is an error, what has no effect is noted."""
@@ -155,8 +162,11 @@ class Study:
         """Return how far it is: runs done, failed with their reasons, missing, stale. Nothing is run or written."""
         return status_of(self.design, self._folder)
 
-    def report(self) -> AnsweredStudy:
+    def report(self, figures: "FigureKind" = "png") -> AnsweredStudy:
         """Write the report of the runs that are there, and return what they say. Nothing is run.
+
+        Args:
+            figures: As for `run`.
 
         Raises:
             DataError: If none has been run.
@@ -164,7 +174,7 @@ class Study:
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
         self._check()
-        return _answered(result_of(self.design, self._folder), report=True)
+        return _answered(result_of(self.design, self._folder), figures)
 
 
 def look_beside(file: Path | None) -> None:
@@ -176,6 +186,18 @@ def look_beside(file: Path | None) -> None:
         folder = str(file.parent.absolute())
         if folder not in sys.path:
             sys.path.append(folder)
+
+
+def configs_by_condition(file: Path) -> dict[str, Config]:
+    """Return the configuration of each arm of a study file, and of each level of what varies, by a label.
+
+    Raises:
+        BadInputError: If the study is wrong.
+    """
+    look_beside(file)
+    design = design_study(read_study(file), name_of(file), str(file))
+    first = design.seeds[0]
+    return {told_of(c, design): design.config_of(design.run_of(c, first)) for c in conditions_to_check(design)}
 
 
 def name_of(file: Path) -> str:
@@ -198,10 +220,10 @@ def _shard(text: str | None) -> Shard:
     return Shard(k, n)
 
 
-def _answered(result: StudyResult, *, report: bool) -> AnsweredStudy:
-    """Return a study's result as users have it, once its report is written, if it is to be."""
-    if report:
+def _answered(result: StudyResult, figures: "FigureKind | None") -> AnsweredStudy:
+    """Return a study's result as users have it, once its report is written, unless `figures` is None."""
+    if figures is not None:
         from prism_mesa.view.study.report import write_report
 
-        write_report(result)
+        write_report(result, figures=figures)
     return AnsweredStudy(**vars(result))

@@ -47,11 +47,14 @@ def why(
         int | None,
         typer.Option("--post", metavar="ID", min=0, help="tell why this post was in the agent's feeds, or was not"),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="tell everything: each tick, guard, prompt, answer and draw")
+    ] = False,
     trust: Trust = False,
 ) -> None:
     """Tell what an agent or nation did in a round, and why.
 
-    It says what it saw, each guard with its values, who was asked, the prompt, the answer, and what was made of it.
+    In five lines; --all adds all that it saw, each guard with its values, who was asked, the prompt, and the answer.
     """
     from prism_mesa.api.runs import why as explained
     from prism_mesa.params import whole_number
@@ -61,8 +64,10 @@ def why(
     rounds = run.manifest.planned if round_ is None else round_ + 1
     with progress_bar(rounds or 0, "rounds") as advance:
         report = explained(run_dir, agent, at, post=post, on_round=lambda done: advance(), trust=trust)
-    for line in report.lines:
+    for line in report.lines if everything else report.brief:
         show_line(line)
+    if not everything:
+        show_line("Everything that it saw and weighed: the same command with --all.")
     if run.state.unfinished:
         say(f"prism: {run_dir}: {run.state}{run.way_on}")
 

@@ -1,14 +1,17 @@
 """What commands show besides their results: progress, warnings, how a run ended, errors."""
 
 import logging
+import os
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, printable, said_openly, shortened
+from prism_mesa.errors import PrismError, PrismWarning, RunError, in_command, printable, said_openly, shortened
 from prism_mesa.terminal import show, show_json, show_line
 
 if TYPE_CHECKING:
@@ -131,7 +134,21 @@ def tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
     if as_json:
         show_json(summary)
     else:
-        print_lines(lines(summary))
+        print_lines((name, _as_typed(text) if name == "next" else text) for name, text in lines(summary))
+
+
+def _as_typed(commands: str) -> str:
+    """Return commands as they can be typed here."""
+    return re.sub(r"(^|; )prism ", lambda found: f"{found[1]}{called_from(Path.cwd())} ", commands)
+
+
+def called_from(folder: Path) -> str:
+    """Return how `prism` is called from within a folder: where uv runs it now, by uv, with its project if need be."""
+    project = Path(sys.prefix).parent
+    if "UV_RUN_RECURSION_DEPTH" not in os.environ or not (project / "pyproject.toml").is_file():
+        return "prism"
+    is_inside = folder.resolve().is_relative_to(project.resolve())
+    return "uv run prism" if is_inside else f"uv run --project {in_command(project)} prism"
 
 
 def failure_of(summary: dict[str, Any], what: str = "run") -> PrismError:

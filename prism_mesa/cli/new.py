@@ -1,7 +1,5 @@
 """The command that writes a small project to start from."""
 
-import os
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -9,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from prism_mesa.cli.arguments import AsJson
+from prism_mesa.cli.console import called_from
 from prism_mesa.errors import BadInputError, in_command, shortened
 from prism_mesa.terminal import show_json, show_line
 
@@ -41,7 +40,7 @@ def new(
     for name in FILES:
         with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
             file.write(texts.joinpath(name).read_text(encoding="utf-8"))
-    prism = _called_from(folder)
+    prism = called_from(folder)
     cd = [] if folder.resolve() == Path.cwd() else [f"cd {in_command(_no_option(folder))}"]
     then = [*cd, f"{prism} run config.yaml", f"{prism} study run study.yaml --seeds 2"]
     if as_json:
@@ -75,12 +74,3 @@ def _make_empty(folder: Path) -> None:
 
 def _no_option(folder: Path) -> Path | str:
     return f"./{folder}" if str(folder).startswith("-") else folder
-
-
-def _called_from(folder: Path) -> str:
-    """Return how `prism` is called from within a folder: where uv runs it now, by uv, with its project if need be."""
-    project = Path(sys.prefix).parent
-    if "UV_RUN_RECURSION_DEPTH" not in os.environ or not (project / "pyproject.toml").is_file():
-        return "prism"
-    is_inside = folder.resolve().is_relative_to(project.resolve())
-    return "uv run prism" if is_inside else f"uv run --project {in_command(project)} prism"

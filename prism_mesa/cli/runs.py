@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism_mesa.cli.arguments import (
+    DEFAULT_FILE,
     AsJson,
     Configured,
     ConfiguredNations,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from prism_mesa.api.runs import RunResult
     from prism_mesa.runs.config import Config
     from prism_mesa.statechart import Statechart
+    from prism_mesa.statechart.checks import Finding
 
 ECONOMY_FILE = Path("configs/economy.yaml")
 """The same for nations."""
@@ -180,38 +182,65 @@ def replay(
 def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Check a statechart without running it, and draw it.
 
-    The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
+    Of a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
-    from prism_mesa.social.behavior import FIRED, chosen_chart
-    from prism_mesa.social.chart_checks import READABLE
+    faults, shown = [], []
+    for label, config in _configs_with_charts(arguments).items():
+        drawn, findings = _checked_chart(config)
+        title = f"{label}: chart {drawn.name}" if label else f"chart {drawn.name}"
+        picture, text = _draw_chart(drawn, out, label)
+        faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
+        found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
+        of_arms = {"arms": label} if label else {}
+        shown.append(of_arms | {"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)})
+        if not as_json:
+            show_line(f"{title}: drawn in {picture}; the same as a text of Mermaid in {text}, and below.")
+            show_line("What the check found (error: must be mended; warning: may be a mistake; note: good to know):")
+            for finding in findings:
+                show_line(f"  {finding}")
+            show_line("As Mermaid, which Markdown on GitHub, GitLab and mermaid.live draw:")
+            show(text.read_text(encoding="utf-8"))
+    if as_json:
+        show_json({"charts": shown} if "arms" in shown[0] else shown[0])
+    if faults:
+        raise BadInputError(faults[0])
+
+
+def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
+    """Return the configuration without a label, or those of a study's arms by label, each chart once."""
+    from prism_mesa.api.studies import configs_by_condition
+    from prism_mesa.runs.yaml_text import read_yaml
+
+    file, overrides = file_and_overrides(arguments, DEFAULT_FILE)
+    if file is None or not {"question", "arms"} & read_yaml(Path(file)).keys():
+        return {"": configured(arguments)}
+    if overrides:
+        raise BadInputError(f"{file}: holds a study: give no keys beside it ({overrides[0]}), but edit its arms")
+    labels: dict[str, tuple[list[str], Config]] = {}
+    for label, config in configs_by_condition(Path(file)).items():
+        alike = f"{config.statechart}{config.reasoner.asks_action}{config.attributes}{config.feed.glances}"
+        labels.setdefault(alike, ([], config))[0].append(label)
+    return {"; ".join(names): config for names, config in labels.values()}
+
+
+def _checked_chart(config: "Config") -> "tuple[Statechart, list[Finding]]":
+    from prism_mesa.social.behavior import chosen_chart
+    from prism_mesa.social.chart_checks import READABLE, findings_on
+    from prism_mesa.social.round.walk_tables import WalkTables
     from prism_mesa.social.state.attributes import Attributes
 
-    config = configured(arguments)
+    known = Attributes(config.attributes)
     drawn = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    findings = drawn.check(FIRED, READABLE | Attributes(config.attributes).fields)
-    picture, text = _draw_chart(drawn, out)
-    errors = [finding for finding in findings if finding.level == "error"]
-    if as_json:
-        found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
-        show_json({"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)})
-    else:
-        show_line(f"chart {drawn.name}: drawn in {picture}; the same as a text of Mermaid in {text}, and below.")
-        show_line("What the check found (error: must be mended; warning: may be a mistake; note: good to know):")
-        for finding in findings:
-            show_line(f"  {finding}")
-        show_line("As Mermaid, which Markdown on GitHub, GitLab and mermaid.live draw:")
-        show(text.read_text(encoding="utf-8"))
-    if errors:
-        raise BadInputError(f"chart {drawn.name}: {errors[0].where}: {errors[0].message}")
+    return drawn, findings_on(drawn, WalkTables(drawn, known), READABLE | known.fields)
 
 
-def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
+def _draw_chart(chart: "Statechart", out: Path, label: str) -> tuple[Path, Path]:
     from prism_mesa.runs.records.folder import make_folder
     from prism_mesa.statechart import draw_chart, mermaid
     from prism_mesa.view.plots.files import save
 
     make_folder(out)
-    name = re.sub(r"[^\w.-]+", "-", chart.name)
+    name = re.sub(r"[^\w.-]+", "-", f"{label[:60]}-{chart.name}" if label else chart.name)
     picture, text = out / f"{name}-chart.png", out / f"{name}-chart.mmd"
     save(draw_chart(chart), picture)
     text.write_text(mermaid(chart), encoding="utf-8")

@@ -38,6 +38,9 @@ Keep = Annotated[
     Literal["tables", "measures"] | None,
     typer.Option(help="tables: each run leaves its folder; measures: only its row; by default what the study says"),
 ]
+Figures = Annotated[
+    Literal["png", "svg", "pdf"], typer.Option(help="figures of the report are written as this, beside PNG")
+]
 
 
 @study.command()
@@ -84,6 +87,7 @@ def run(
     attempts: Annotated[int, typer.Option(min=1, max=100, help="how often a run is tried that fails")] = 1,
     retry: Annotated[bool, typer.Option(help="try again what failed in an earlier call")] = True,
     report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
+    figures: Figures = "png",
     as_json: AsJson = False,
 ) -> None:
     """Run what is missing of a study, and answer its question.
@@ -96,7 +100,7 @@ def run(
     _run(
         Study(file, out=out, **values),
         {"workers": workers, "engine": engine, "scheduler": scheduler, "shard": shard}
-        | {"attempts": attempts, "retry": retry, "report": report},
+        | {"attempts": attempts, "retry": retry, "report": report, "figures": figures},
         as_json=as_json,
     )
 
@@ -120,11 +124,13 @@ def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = 
 
 
 @study.command()
-def report(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
+def report(
+    file: StudyFile, out: OutOption = Path("results"), figures: Figures = "png", as_json: AsJson = False
+) -> None:
     """Write the report of the runs that are there. Nothing is run."""
     from prism_mesa.api.studies import Study
 
-    _tell(Study(file, out=out).report(), as_json=as_json, ran=False)
+    _tell(Study(file, out=out).report(figures), as_json=as_json, ran=False)
 
 
 @study.command()

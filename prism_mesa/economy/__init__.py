@@ -1,1 +1,8 @@
-"""Nations whose policy is set in words: an economy that answers, typed policies, and a validator that computes."""
+"""Nations whose policy is set in words: an economy that answers, typed policies, and a validator that computes.
+
+The names stand in `__init__.pyi`. Each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

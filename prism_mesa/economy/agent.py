@@ -81,9 +81,9 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
     def __init__(
         self,
-        model: mesa.Model,
-        name: str,
-        llm_client: LLMClient,
+        model: mesa.Model | None = None,
+        name: str = "",
+        llm_client: LLMClient | None = None,
         *,
         domain: str = "economic",
         prompt_style: str = "chain_of_thought",
@@ -199,8 +199,13 @@ class RuleAgent(Nation):
 
     def decide(self, context: RuleContext) -> Proposal:
         """Return what the rule says."""
-        policy, why = RULES[self.rule].policy_of(context, self.row)
-        said = str(policy)
-        decision = PolicyDecision(action=said, reasoning=why, confidence=1.0)
-        action: Action[PolicyDecision] = Action(agent_name=self.name, action_string=said, policy_decision=decision)
-        return action, Reading(policy, "rule"), None
+        return by_rule(self.rule, self.name, self.row, context)
+
+
+def by_rule(rule: str, name: str, row: int, context: RuleContext) -> Proposal:
+    """Return what one of `RULES` says for the nation of a row."""
+    policy, why = RULES[rule].policy_of(context, row)
+    said = str(policy)
+    decision = PolicyDecision(action=said, reasoning=why, confidence=1.0)
+    action: Action[PolicyDecision] = Action(agent_name=name, action_string=said, policy_decision=decision)
+    return action, Reading(policy, "rule"), None

@@ -7,13 +7,13 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 import pandas as pd
-from mesa import DataCollector
 
 from prism_mesa.economy.llm_agent import thoughts_in_json
 from prism_mesa.economy.observation import INDICATORS
 from prism_mesa.economy.state import Decided, EconomyState, HasState, outcome_of
 from prism_mesa.economy.tables import OUTCOMES
 from prism_mesa.economy.world import World
+from prism_mesa.round_model import RoundCollector
 
 WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
 
@@ -26,11 +26,11 @@ class QuarterRecorder(Protocol):
         ...
 
 
-def make_datacollector() -> DataCollector:
+def make_datacollector() -> RoundCollector:
     """Return the collector of every model: of nations their indicators, of the world means and outcomes."""
-    return DataCollector(
+    return RoundCollector(
         model_reporters={name: partial(_of_world, name=name) for name in WORLD_FIELDS},
-        agent_reporters={"nation": "name"} | {name: attrgetter(f"state.{name}") for name in INDICATORS},
+        agent_reporters={"nation": attrgetter("name")} | {name: attrgetter(f"state.{name}") for name in INDICATORS},
     )
 
 

@@ -26,7 +26,8 @@ from prism_mesa.deliberation import (
     run_turns,
     steps,
 )
-from prism_mesa.errors import LLMFailureException
+from prism_mesa.errors import AgentError
+from prism_mesa.errors import LLMFailureException as LLMFailureException
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.llm.clients.event_loop import run_now
 
@@ -107,7 +108,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
     """An agent whose actions an LLM chooses, in free text.
 
     Args:
-        model: The model it belongs to.
+        model: The model it belongs to; None, to try an agent alone.
         name: What it is called, in prompts too.
         llm_client: Who is asked; needs `call_with_retry` only, with `limits` it must be an `LLMClient`.
         response_model: The form of the answer.
@@ -120,11 +121,13 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         reasoning_chain: The last one; None before the first decision.
     """
 
+    model: Any
+
     def __init__(
         self,
-        model: mesa.Model,
-        name: str,
-        llm_client: LLMClient,
+        model: mesa.Model | None = None,
+        name: str = "",
+        llm_client: LLMClient | None = None,
         *,
         response_model: type[D],
         domain: str,
@@ -132,9 +135,14 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         row: int = -1,
         limits: Limits | None = None,
     ) -> None:
-        super().__init__(model)
+        if not name or llm_client is None:
+            raise AgentError(f"{type(self).__name__}: give a name and an llm_client")
+        if model is None:
+            self.model = None
+        else:
+            super().__init__(model)
         self.name = name
-        self.llm_client = llm_client
+        self.llm_client: LLMClient = llm_client
         self.response_model = response_model
         self.domain = domain
         self.prompt_style = prompt_style

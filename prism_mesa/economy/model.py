@@ -24,11 +24,12 @@ from typing import Any
 import mesa
 import numpy as np
 
-from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent
+from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, by_rule
 from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows_of
 from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.llm_agent import decide_all
 from prism_mesa.economy.macro import Macro
+from prism_mesa.economy.nations import nations_by_default
 from prism_mesa.economy.observation import NationState, SimulationState, observed
 from prism_mesa.economy.params import EconomyParams, quarter_name
 from prism_mesa.economy.policy import Policy
@@ -42,10 +43,11 @@ from prism_mesa.llm import LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.factory import answer_store
 from prism_mesa.params import FROM_PARAMS, model_params
+from prism_mesa.round_model import Reporters, RoundModel
 from prism_mesa.streams import Streams
 
 
-class EconomyModel(mesa.Model):
+class EconomyModel(RoundModel):
     """Nations and their economies; see the module's text for the order of a quarter.
 
     Args:
@@ -55,23 +57,25 @@ class EconomyModel(mesa.Model):
         recorder: Where records go; None keeps only what the DataCollector holds.
         llm: Who is asked with `economy.policy=llm`: a client, or a function of the prompt; None makes what the
             parameters name, which is nobody, and then Taylor's rule, where there is no LLM.
+        agent_reporters: As for `SocialModel`; so `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
     Attributes:
         state: Everything that a step changes; a new value after each.
-        nations: The agents, in the order of their rows.
+        nations: The agents, in the order of their rows. One that you remove decides nothing from then on; its economy
+            stays, and what it has set.
         world: Where all nations stand.
         seen: The indicators of all nations, exactly, each of shape (n,).
         decided: What the nations decided in the last quarter.
         llm: Who is asked; None if nobody is.
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
-        notes: Which keys were set and have no effect, in words.
+        notes: Which keys were set and have no effect, which nations have default values, and what it warned of.
         totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
             nothing to carry out).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
-        datacollector: Of each nation and quarter the indicators (`observation.INDICATORS`); of the world `accepted`,
-            `no_change`, `rejected`, `not_understood` and the means of output gap, inflation and unemployment,
-            weighed by output.
+        prism_datacollector: As for `SocialModel`. Of each nation and quarter the indicators
+            (`observation.INDICATORS`); of the world `accepted`, `no_change`, `rejected`, `not_understood` and the means
+            of output gap, inflation and unemployment, weighed by output.
 
     Warns:
         NotedWarning: What stands in `notes`.
@@ -79,9 +83,6 @@ class EconomyModel(mesa.Model):
     Raises:
         ConfigError: If a parameter is unknown or out of range, or the LLM that is named is not there.
     """
-
-    _default_schedule: Any
-    """Mesa's own, of the steps."""
 
     def __init__(
         self,
@@ -91,6 +92,8 @@ class EconomyModel(mesa.Model):
         rng: Any = FROM_PARAMS,
         recorder: QuarterRecorder | None = None,
         llm: Any = None,
+        agent_reporters: Reporters = None,
+        model_reporters: Reporters = None,
         **params: Any,
     ) -> None:
         self.params: EconomyParams = model_params(EconomyParams, config, scenario, rng, params, "EconomyModel")
@@ -102,12 +105,13 @@ class EconomyModel(mesa.Model):
         self.macro = Macro(own.nations, own.macro)
         self.state = EconomyState.first(self.macro)
         self.llm, self.note = self._advisor(llm)
-        self.nations = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
+        self._seats = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
         self.recorder = recorder
-        self.datacollector = make_datacollector()
+        self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
         rules = {nation.rule for nation in self.nations if isinstance(nation, RuleAgent)}
         has_own = isinstance(llm, LLMClient)
-        self.notes = keys_without_effect(self.params, rules, self.llm, given=llm is not None, has_own=has_own)
+        idle = keys_without_effect(self.params, rules, self.llm, given=llm is not None, has_own=has_own)
+        self.notes = (*nations_by_default(own.nations), *idle)
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
 
@@ -153,6 +157,12 @@ class EconomyModel(mesa.Model):
         done = f"quarter {self.world.quarter} of {self.params.rounds} ({self.quarter})"
         nations = counted(len(self.nations), "nation")
         return f"<{type(self).__name__}: {nations}, {done}, seed {self.params.seed}, decided by {self.label}>"
+
+    @property
+    def nations(self) -> list[EconLLMAgent | RuleAgent]:
+        """The agents that were not removed, in the order of their rows."""
+        agents = self.agents
+        return [nation for nation in self._seats if nation in agents]
 
     @property
     def label(self) -> str:
@@ -212,14 +222,10 @@ class EconomyModel(mesa.Model):
             LLMFailureException: If an LLM gave no usable answer; nothing has changed then.
             OracleError: If a ledger is replayed that does not hold a question; so here.
         """
-        try:
-            state = self._next_state()
-            self._record(state)
-            self._set_state(state)
-            self.datacollector.collect(self)
-        except BaseException:
-            self._set_clock()
-            raise
+        state = self._next_state()
+        self._record(state)
+        self._set_state(state)
+        self.prism_datacollector.collect_round(self)
 
     def _next_state(self) -> EconomyState:
         """Return the state a quarter later; nothing changes."""
@@ -227,7 +233,7 @@ class EconomyModel(mesa.Model):
         policies = {one.row: one.reading.policy for one in decided if one.action.validated and one.reading.policy}
         set_ = with_policies(self.world, policies, self.macro.names)
         world = self.macro.next_quarter(set_, self._shocks())
-        memory = [nation.memory for nation in self.nations]
+        memory = [nation.memory for nation in self._seats]
         return self.state.after(decided, world, self.macro, self._name_of(self.world.quarter), memory)
 
     def _record(self, state: EconomyState) -> None:
@@ -240,20 +246,20 @@ class EconomyModel(mesa.Model):
     def _set_state(self, state: EconomyState) -> None:
         """Make a state the model's and its nations'."""
         self.state = state
-        self.running = state.world.quarter < self.params.rounds
+        self.running = self.running and state.world.quarter < self.params.rounds
         for nation in self.nations:
             nation.past = state.past[nation.row]
             nation.reasoning_chain = state.decided[nation.row].chain if state.decided else None
 
-    def _set_clock(self) -> None:
-        """Set Mesa's clock to the end of the last quarter that is over: it moves before a step.
+    @property
+    def rounds_done(self) -> int:
+        """Quarters that are over."""
+        return self.world.quarter
 
-        When a step fails Mesa has forgotten the event of the next one.
-        """
-        self.steps = self.world.quarter
-        self.time = float(self.steps)
-        self._default_schedule.pause()
-        self._default_schedule.resume()
+    def say(self, text: str) -> None:
+        """Warn of something, and keep it in `notes`."""
+        self.notes += (text,)
+        warnings.warn(f"EconomyModel: {text}", NotedWarning, stacklevel=2)
 
     def observe(self) -> list[SimulationState]:
         """Return what each nation sees now, in the order of their rows."""
@@ -262,13 +268,18 @@ class EconomyModel(mesa.Model):
 
     def _decide(self) -> list[Decided]:
         """Return what all nations decide, judged as the world stands; the first failure, by row, is raised."""
-        asking = [nation for nation in self.nations if isinstance(nation, EconLLMAgent)]
+        nations = self.nations
+        asking = [nation for nation in nations if isinstance(nation, EconLLMAgent)]
         found = self._asked(asking) if asking else []
         said = dict(zip((one.row for one in asking), found, strict=True))
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
         decided = []
-        for nation in self.nations:
-            proposal = nation.decide(context) if isinstance(nation, RuleAgent) else said[nation.row]
+        for nation in self._seats:
+            proposal: Proposal | BaseException
+            if nation not in nations:
+                proposal = by_rule("nothing", nation.name, nation.row, context)
+            else:
+                proposal = nation.decide(context) if isinstance(nation, RuleAgent) else said[nation.row]
             if isinstance(proposal, BaseException):
                 raise proposal
             decided.append(self._judged(nation.row, proposal))
@@ -302,7 +313,7 @@ class EconomyModel(mesa.Model):
 
     def _shocks(self) -> Shocks:
         """Return the quarter's shocks; of demand and inflation a share is common to all nations."""
-        own, rows = self.params.economy.macro, np.arange(len(self.nations))
+        own, rows = self.params.economy.macro, np.arange(len(self._seats))
 
         def draw(name: str, sd: float, common: float = 0.0) -> Floats:
             index = self.world.quarter

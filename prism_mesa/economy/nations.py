@@ -5,7 +5,8 @@ derive these numbers from there again. All others are rounded to what the source
 too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -126,21 +127,31 @@ debt of 2009, spending that of about 2007, before the slump (IMF), all rounded. 
 def named_nation(value: Any) -> Any:
     """Return the nation of a name; of keys, with those of the known nation of that name where they say nothing.
 
+    A name that is not known is that of a nation with the defaults of `NationParams`.
+
     Raises:
-        ValueError: If no nation of that name is known, or it is neither a name nor keys.
+        ValueError: If it is neither a name nor keys, or a known name with a slip.
     """
-    if isinstance(value, dict):
-        known = _known(value.get("name"))
-        return value if known is None else {**known.model_dump(), **value, "name": known.name}
+    near = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
+    if near and _known(value) is None:
+        raise ValueError(f"no such nation (one of your own: {{name: {value}}}). Did you mean {near[0]!r}?")
+    keys = {"name": value} if isinstance(value, str) else value
+    if isinstance(keys, dict):
+        known = _known(keys.get("name"))
+        return keys if known is None else {**known.model_dump(), **keys, "name": known.name}
     if isinstance(value, NationParams):
         return value
-    if not isinstance(value, str):
-        raise ValueError(f"a nation is a name ({', '.join(NATIONS)}) or the keys of one of your own")
-    found = _known(value)
-    if found is None:
-        near = did_you_mean(value, NATIONS)
-        raise ValueError(f"no such nation (known: {', '.join(NATIONS)}; of your own give its keys).{near}")
-    return found
+    raise ValueError(f"a nation is a name (known: {', '.join(NATIONS)}) or the keys of one of your own")
+
+
+def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
+    """Return in words which nations are not known and have nothing but defaults."""
+    return tuple(
+        f"economy.nations: {nation.name} is not known, and has the default values of a nation "
+        f"(known: {', '.join(NATIONS)}).{did_you_mean(nation.name, NATIONS)}"
+        for nation in nations
+        if nation.name not in NATIONS and nation == NationParams(name=nation.name, policy=nation.policy)
+    )
 
 
 def _known(name: object) -> NationParams | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.policy import Lever
@@ -21,10 +21,10 @@ _PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade
 
 
 class NationState(BaseModel):
-    """A nation in one quarter.
+    """A nation in one quarter; by default one without trade, at rest in its long run.
 
     Attributes:
-        gdp: Real output a year, in the unit of `NationParams.size`.
+        gdp: Real output a year, in the unit of `NationParams.size`; also called `economic_strength`.
         gdp_growth: Of real output over the last four quarters, percent.
         output_gap: Output beyond its potential, percent.
         inflation: Mean of the last four quarters, percent a year.
@@ -36,26 +36,31 @@ class NationState(BaseModel):
         inflation_target: What its central bank has announced; `natural_unemployment` is unemployment without a gap.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    gdp: float
-    gdp_growth: float
-    output_gap: float
-    inflation: float
-    unemployment: float
-    policy_rate: float
-    lending_rate: float
-    spending: float
-    taxes: float
-    deficit: float
-    debt: float
-    exports: float
-    imports: float
-    trade_balance: float
-    exchange_rate: float
+    gdp: float = Field(1.0, validation_alias=AliasChoices("gdp", "economic_strength"))
+    gdp_growth: float = 2.5
+    output_gap: float = 0.0
+    inflation: float = 2.0
+    unemployment: float = 6.0
+    policy_rate: float = 4.0
+    lending_rate: float = 4.0
+    spending: float = 35.0
+    taxes: float = 35.0
+    deficit: float = 0.0
+    debt: float = 60.0
+    exports: float = 0.0
+    imports: float = 0.0
+    trade_balance: float = 0.0
+    exchange_rate: float = 0.0
     inflation_target: float = 2.0
     natural_unemployment: float = 6.0
+
+    @property
+    def economic_strength(self) -> float:
+        """The same as `gdp`."""
+        return self.gdp
 
 
 class GlobalState(BaseModel):
@@ -67,7 +72,7 @@ class GlobalState(BaseModel):
         tariffs: Importer -> exporter -> tariff in percent, where there is one; so `sanctions`.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     interest_rate: float
     total_economic_value: float
@@ -80,14 +85,14 @@ class SimulationState(BaseModel):
 
     Attributes:
         turn: The quarter in which it decides, from 0; all numbers are of the end of the one before.
-        quarter: Its name, such as 2009Q4.
+        quarter: Its name, such as 2009Q4; prompts leave out an empty one.
         agents: All nations by name; those other than the observer with an error.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     turn: int
-    quarter: str
+    quarter: str = ""
     agents: Mapping[str, NationState]
     global_state: GlobalState
 

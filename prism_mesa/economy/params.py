@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from prism_mesa.deliberation.params import LoopParams, ResultChars
 from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, named_nation
 from prism_mesa.llm import LLMParams
-from prism_mesa.params import Params
+from prism_mesa.params import Params, Seed
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
@@ -282,7 +282,7 @@ class ThinkingParams(LoopParams):
 class EconomyParams(Params):
     """Everything an `EconomyModel` is made from."""
 
-    seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
+    seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
     rounds: int = Field(40, ge=1, le=40_000, description="quarters of a run")
     economy: EconomySettings = Field(default_factory=EconomySettings)
     deliberation: ThinkingParams = Field(default_factory=ThinkingParams)

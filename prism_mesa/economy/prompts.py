@@ -114,7 +114,7 @@ def situation(name: str, state: SimulationState) -> str:
     """Return how the nation stands."""
     own = state.agents[name]
     return (
-        f"You advise {plain(name, NAME_CAP)}; it is {state.quarter}.\n"
+        f"You advise {plain(name, NAME_CAP)}{f'; it is {state.quarter}' if state.quarter else ''}.\n"
         "Current economic state:\n"
         f"- GDP Growth: {own.gdp_growth:.1f}%\n"
         f"- Inflation: {own.inflation:.1f}%\n"

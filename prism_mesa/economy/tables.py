@@ -156,3 +156,5 @@ BASELINES: Final = TableSchema(
 
 ECONOMY_TABLES: Final = by_name(INDICATORS_TABLE, DECISIONS, VERDICTS, TRADE, REASONING, NATIONS, RESPONSES, BASELINES)
 """The tables of a run of nations; `reasoning` only where an LLM decided."""
+ALWAYS: Final = tuple(name for name in ECONOMY_TABLES if name != REASONING.name)
+"""The tables of every run of nations."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from prism_mesa.params import Params
+from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
 """Who gave an answer; `failed`: nobody did, and nothing stood in for it, so that the step was given up."""
@@ -82,7 +82,7 @@ class LLMParams(Params):
         default="live",
         description="live: ask and record; cache: ask only what the ledger has no answer for; replay: never ask",
     )
-    ledger_path: str | None = Field(
+    ledger_path: UserPath | None = Field(
         default=None,
         min_length=1,
         description="A ledger beside the run's own: what cache and replay read, and what several runs can share",

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.llm.params import LLMParams
-from prism_mesa.params import Params, validated
+from prism_mesa.params import Params, UserPath, validated
 
 type Fallback = Literal["first", "rule", "stay"]
 type SpendOn = Literal["open", "followed"]
@@ -55,7 +55,7 @@ class ReasonerParams(LLMParams):
         le=1,
         description="Share of the open choices that the LLM answers, by a keyed draw; the distilled model the rest",
     )
-    distilled: str | None = Field(
+    distilled: UserPath | None = Field(
         default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
     )
     answer: Literal["choice", "probabilities"] | None = Field(

@@ -252,8 +252,10 @@ class RunRecords:
         return sorted(activities, key=lambda activity: (activity.round, activity.tick))
 
     def _activity(self, round_: int, tick: int, action: ActivityKind, post: int, words: str = "") -> Activity:
-        author = self.names[self.posts.author[post]]
-        return Activity(round_, action, post, author, self.posts.says(post), words, tick)
+        origin = self.posts.origin(post)
+        author, writer = (self.names[self.posts.author[one]] for one in (post, origin))
+        quotes = "" if origin == post else writer
+        return Activity(round_, action, post, author, self.posts.says(post), words, tick, quotes)
 
 
 def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
@@ -312,11 +314,15 @@ class RecordedPosts:
         column = self._text if self.kind[post] == "reply" else self._comment
         return "" if column is None or self.kind[post] == "post" else _text_at(column, post)
 
-    def says(self, post: int) -> str:
-        """Return what a post says: of a reshare what it passes on, of a reply without words what it answers."""
-        while post >= 0 and not (text := _text_at(self._text, post)):
+    def origin(self, post: int) -> int:
+        """Return the post whose text a post shows: itself, what it passes on, or what it answers without words."""
+        while self.kind[post] == "reshare" or (self.kind[post] == "reply" and not self.words(post)):
             post = int(self.parent[post])
-        return text if post >= 0 else ""
+        return post
+
+    def says(self, post: int) -> str:
+        """Return the text that a post shows, which is by the author of its `origin`."""
+        return _text_at(self._text, self.origin(post))
 
 
 type _Coded = tuple[npt.NDArray[np.intp], "pd.Index[Any]"]

@@ -6,10 +6,9 @@ so its answers and its random numbers are the same, and nobody is asked again wh
 
 import os
 import shutil
-import sqlite3
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from prism_mesa.runs.lifecycle import RunResult, name_in_ledgers
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.process.lock import require_free
 from prism_mesa.runs.process.machine import wall_clock
-from prism_mesa.runs.recorded import as_config, manifest_values
+from prism_mesa.runs.recorded import as_config, manifest_values, own_ledger
 from prism_mesa.runs.records.aside import aside_files
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
@@ -86,6 +85,8 @@ def branch(
     check_given(run, given, does=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
+    if run.manifest.llm is not None:
+        own_ledger(run.folder)
     _say_other_version(run)
     with nullcontext() if trust or run.whose == "own" else unsigned():
         folder = new_folder(_beside(run.folder) if out is None else Path(out), config.name)
@@ -149,11 +150,8 @@ def _copy_before(run: Path, folder: Path, at: int, name: str) -> None:
     `name` is what ledgers call the branch.
     """
     if (run / LEDGER).is_file():
-        with (
-            closing(sqlite3.connect(f"{(run / LEDGER).resolve().as_uri()}?mode=ro", uri=True)) as kept,
-            closing(sqlite3.connect(folder / LEDGER)) as own,
-        ):
-            kept.backup(own)
+        with Ledger(run / LEDGER, read_only=True) as ledger:
+            ledger.copy_to(folder / LEDGER)
         with Ledger(folder / LEDGER) as ledger:
             ledger.rename(next(iter(ledger.runs()), ""), name)
     if (run / FILE).is_file():
@@ -197,7 +195,7 @@ def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
     """Remove the folder of a branch that did not begin; errors name the run, which is there."""
     try:
         yield
-    except (BadInputError, OSError, sqlite3.Error) as error:
+    except (BadInputError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
             is_refused = isinstance(error, RefusedError)

@@ -73,7 +73,7 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     as_config(EconomyConfig, values, run_dir)
     own: dict[str, Any] = {**_NOBODY, "kind": "rule"}
     if llm is not None:
-        own = {**_NOBODY, "ledger": "replay", "ledger_path": str(_own_ledger(run_dir))}
+        own = {**_NOBODY, "ledger": "replay", "ledger_path": str(own_ledger(run_dir))}
         values = merged(values, {"economy": {"prompt_style": llm.prompt_style}} if llm.prompt_style else {})
     return as_config(EconomyConfig, merged(values, {"rounds": done, "reasoner": own}), run_dir)
 
@@ -236,7 +236,7 @@ def as_config[C: Params](kind: type[C], values: Mapping[str, Any], run_dir: Path
         raise DataError(f"{error} (another version wrote it)") from None
 
 
-def _own_ledger(run_dir: Path) -> Path:
+def own_ledger(run_dir: Path) -> Path:
     """Return the ledger in a run's folder.
 
     Raises:
@@ -257,7 +257,7 @@ def _as_recorded(run: RecordedRun) -> dict[str, Any]:
         own |= {"kind": "rule", "llm_share": 1.0}
     else:
         own |= {"kind": llm.kind, "model": llm.name, "answer": llm.answer, "persona": llm.persona}
-        own |= {"ledger": "replay", "ledger_path": str(_own_ledger(folder)), "max_fallback_share": 1.0}
+        own |= {"ledger": "replay", "ledger_path": str(own_ledger(folder)), "max_fallback_share": 1.0}
     if distilled is not None:
         if (folder / FILE).exists():
             check_within(folder, folder / FILE)

@@ -77,6 +77,8 @@ def run_rounds(
 ) -> None:
     """Step a model through the rounds that the watch has not counted yet, its records going where they go.
 
+    A model whose `running` is set to False has come to its end.
+
     A signal that ends the run lets the round come to its end, and a checkpoint is made then; in the last round it
     comes too late.
 
@@ -98,7 +100,9 @@ def run_rounds(
             records.round_done()
             if on_round is not None:
                 on_round(done)
-            if done == rounds:
+            if done < rounds and not model.running:
+                records.notes.append(f"running was set to False: the run ended after {done} of {rounds} rounds")
+            if done == rounds or not model.running:
                 return
             if records.checkpoints is not None:
                 records.checkpoints.round_done(

@@ -82,7 +82,7 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
         DataError: If there is no such run, table or column, it cannot be read, or holds what no such table does.
     """
     file = _table_of(run, table)
-    with _naming_file(file):
+    with naming_file(file):
         _check_size(file, columns)
         read = pq.ParquetDataset(file, partitioning=None)
         check_columns(str(file), table, read.schema, columns or ())
@@ -115,9 +115,9 @@ def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 
     """
     file = _table_of(run, table)
     for part in files_of(file):
-        with _naming_file(part):
+        with naming_file(part):
             _check_size(part, columns)
-        with _naming_file(part), pq.ParquetFile(part) as opened:
+        with naming_file(part), pq.ParquetFile(part) as opened:
             check_columns(str(part), table, opened.schema_arrow, columns)
             yield from opened.iter_batches(rows, columns=list(columns))
 
@@ -142,7 +142,7 @@ def columns_of(run: str | Path, table: str) -> list[str]:
         DataError: If there is no such run or table, or it cannot be read.
     """
     file = _table_of(run, table)
-    with _naming_file(file):
+    with naming_file(file):
         return [str(name) for name in pq.read_schema(files_of(file)[0]).names]
 
 
@@ -153,7 +153,7 @@ def count_rows(run: str | Path, table: str) -> int:
         DataError: If there is no such run or table, or it cannot be read.
     """
     file = _table_of(run, table)
-    with _naming_file(file):
+    with naming_file(file):
         return sum(pq.read_metadata(part).num_rows for part in files_of(file))
 
 
@@ -203,7 +203,7 @@ def _is_own(run: Path) -> bool:
 
 
 @contextmanager
-def _naming_file(file: Path) -> Iterator[None]:
+def naming_file(file: Path) -> Iterator[None]:
     """Make errors of reading `file` say so in one line."""
     try:
         yield
@@ -243,7 +243,7 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
         DataError: If the folder holds no run, or its manifest cannot be read.
     """
     file = Path(run) / MANIFEST
-    with _naming_file(file):
+    with naming_file(file):
         size = _size_of(file)
     if size is None:
         where = printable(shortened(str(run), _LONGEST_PATH))

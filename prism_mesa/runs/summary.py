@@ -13,6 +13,7 @@ from prism_mesa.errors import counted
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round.shortfalls import shortfall
 from prism_mesa.social.state.opinions import spread_of
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
@@ -28,12 +29,13 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
     """
     shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
+    elsewhere = (model.reasoner.note, shortfall(model.platform))  # as who decided, and how the run ended
     own = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
     return {
         "seed": model.params.seed,
         "agents": int(model.population.present.sum()),
         "follows": model.network.n_edges,
-        "direction": model.params.network.direction if model.params.network.edges is not None else None,
+        "direction": model.params.network.edges and (model.params.network.direction or "dst_follows_src"),
         "most_followers": _first(model, "followers", model.network.n_followers),
         "follows_most": _first(model, "follows", model.network.n_followees),
         **_network_changes(model),
@@ -62,7 +64,12 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "writing": _writing(model),
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.row_by_row_guards),
-        "notes": [*model.notes, *_repeated(model), *_unwritten(model), *_unseen(model, rounds)],
+        "notes": [
+            *(note for note in model.notes if note not in elsewhere),
+            *_repeated(model),
+            *_unwritten(model),
+            *_unseen(model, rounds),
+        ],
         "recorded": model.recorded.as_facts(),
     }
 

@@ -109,6 +109,7 @@ class Stepped(Protocol):
     """A model whose rounds are run."""
 
     recorder: Any
+    running: bool
 
     def snapshot(self) -> Mapping[str, Plain]:
         """Return its state as plain data; it is asked for only where checkpoints are made."""

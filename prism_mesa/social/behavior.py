@@ -3,11 +3,15 @@
 `social.round.effects` carries out what the chart decides.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import reduce
+from operator import or_
+from typing import Any, Final
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
+from prism_mesa.social.band import IS_ABOVE, IS_BELOW, is_certain
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.statechart import (
     ANY,
@@ -19,6 +23,7 @@ from prism_mesa.statechart import (
     Transition,
 )
 from prism_mesa.statechart.params import StatechartParams
+from prism_mesa.statechart.transitions import Guard
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = (
     AgentState.IDLE,
@@ -41,9 +46,10 @@ RELEASES_POST: Final = frozenset({IDLE, AgentState.SCROLLING, RESTING})
 FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
 IGNORES: Final = "ignores"
+DECIDES: Final = "decides"
 ROUND_ENDS: Final = "round_ends"
 
-IS_INTERESTED: Final = F.post.utility > F.agent.high_threshold
+IS_INTERESTED: Final = IS_ABOVE
 """The post lies above the agent's band: what takes it to COMPOSING in the default chart."""
 
 IS_VIRAL: Final = F.post.velocity > 100
@@ -57,6 +63,10 @@ _BAND: Final = (F.agent.low_threshold <= F.agent.engagement_threshold) & (
     F.agent.engagement_threshold <= F.agent.high_threshold
 )
 """What holds of every agent's band, for the checks."""
+
+
+type Claimed = Expression | bool | None
+"""See `claims_below`."""
 
 
 @dataclass(frozen=True)
@@ -79,31 +89,33 @@ class TriggerRule:
 
 TRIGGER_RULES: Final = (
     TriggerRule(SCROLLING, SEES_POST, F.agent.n_unread > 0),
-    TriggerRule(EVALUATING, IGNORES, F.post.utility < F.agent.low_threshold),
-    TriggerRule(EVALUATING, "decides"),
+    TriggerRule(EVALUATING, IGNORES, IS_BELOW),
+    TriggerRule(EVALUATING, DECIDES),
     TriggerRule(COMPOSING, "compose_done"),
     *(TriggerRule(state, "action_done") for state in ENGAGING.values()),
 )
+"""Of these, `IGNORES` does not fire where a chart `claims` the post."""
 
 FIRED: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for rule in TRIGGER_RULES})
 """All triggers that a round fires."""
 
 
-def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTED, name: str = "social") -> Statechart:
+def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, name: str = "social") -> Statechart:
     """Return the chart of the default behaviour (`docs/pictures/social-chart.png`).
 
     Args:
         asks_action: Ask the oracle at `compose_done` for the kind of engagement, instead of drawing it.
-        engages: When an agent engages without asking; inside the band, else, the oracle is asked.
+        engages: When an agent engages without asking. It passes by the other posts outside its band, and the oracle
+            is asked about those inside.
         name: What messages call the chart.
     """
     transitions = [
         Transition(FEED_READY, IDLE, SCROLLING),
         Transition(SEES_POST, SCROLLING, EVALUATING),
         Transition(IGNORES, EVALUATING, SCROLLING),
-        Transition("decides", EVALUATING, COMPOSING, guard=engages),
-        Transition("decides", EVALUATING, SCROLLING, guard=F.post.utility < F.agent.low_threshold),
-        Transition("decides", EVALUATING, None),
+        Transition(DECIDES, EVALUATING, COMPOSING, guard=engages),
+        *(Transition(DECIDES, EVALUATING, SCROLLING, guard=guard) for guard in _passing_by(engages)),
+        Transition(DECIDES, EVALUATING, None),
     ]
     for action, state in ENGAGING.items():
         drawn = None if asks_action else F.agent.pending_action == action
@@ -123,6 +135,19 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
         invariant=_BAND,
         name=name,
     )
+
+
+def _passing_by(engages: Guard) -> list[Guard]:
+    """Return the guard that holds outside the band where `engages` does not; none if it always does there."""
+    if not isinstance(engages, Expression):
+
+        def passes_by(agent: Any, post: Any) -> bool:
+            return not engages(agent, post) and bool((IS_BELOW | IS_ABOVE)(agent, post))
+
+        return [passes_by]
+    certain = [(side, is_certain(engages, below=side is IS_BELOW)) for side in (IS_BELOW, IS_ABOVE)]
+    outside = [side if value is False else side & ~engages for side, value in certain if value is not True]
+    return [reduce(or_, outside)] if outside else []
 
 
 social_chart: Final = build_chart()
@@ -160,9 +185,53 @@ def load_chart(where: str) -> Statechart:
     return chart
 
 
-def next_trigger(state: AgentState, agent: object, post: object) -> str | None:
-    """Return the trigger that meets one agent that has not timed out, or None."""
+def next_trigger(chart: Statechart, claimed: Claimed, state: AgentState, agent: object, post: object) -> str | None:
+    """Return the trigger that meets one agent that has not timed out, or None; `claimed` is that of `claims_below`."""
     for rule in TRIGGER_RULES:
         if rule.state is state and rule.holds(agent, post):
-            return rule.trigger
+            never = rule.trigger != IGNORES or claimed is False
+            if never or not (claimed is True or claims(chart, agent, post)):
+                return rule.trigger
     return None
+
+
+def claims(chart: Statechart, agent: object, post: object) -> bool:
+    """Return whether `decides` meets an agent and a post below its band, and not `ignores`.
+
+    It does if a guard leads elsewhere than to SCROLLING. A choice that is open by *else* alone claims no post.
+    """
+    if EVALUATING not in chart.cells.get(IGNORES, {}):
+        return True
+    left = chart.enabled(agent, DECIDES, post)
+    guarded = [t for t in left if _settles(t)]
+    return any(t.target is not SCROLLING for t in guarded) if guarded else _leads_away(left)
+
+
+def claims_below(chart: Statechart) -> Claimed:
+    """Return when `claims` is true of a post below the band, always or never; None if only callables can tell."""
+    cell = chart.cells.get(DECIDES, {}).get(EVALUATING)
+    if cell is None or EVALUATING not in chart.cells.get(IGNORES, {}):
+        return cell is not None
+    away: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is not SCROLLING]
+    back: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is SCROLLING]
+    else_claims = _leads_away([t for t in cell.candidates if t.guard is None])
+    matter = [t.guard for t in cell.candidates if t.guard is not None] if else_claims else away
+    if not all(isinstance(guard, Expression) for guard in matter):
+        return None
+    if else_claims and not back:
+        return True
+    if else_claims:
+        away.append(~reduce(or_, back))
+    claimed: Expression | bool = reduce(or_, away) if away else False
+    certain = is_certain(claimed, below=True) if isinstance(claimed, Expression) else claimed
+    return claimed if certain is None else certain
+
+
+def _settles(transition: Transition) -> bool:
+    """Return whether a transition is no *else*: it has a guard, and is no marker."""
+    return isinstance(transition.guard, Expression) or None not in (transition.guard, transition.target)
+
+
+def _leads_away(left: Sequence[Transition]) -> bool:
+    """Return whether *else* leads elsewhere than to SCROLLING, and does not ask."""
+    return bool(left) and not {None, SCROLLING} & {t.target for t in left}

@@ -1,20 +1,29 @@
 """What can be wrong with the guards of a chart on this platform: fields nobody has, guards that raise or are slow."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prism_mesa.errors import ChartError, ConfigError
-from prism_mesa.social.behavior import EVALUATING, FIRED, IGNORES, SCROLLING, SEES_POST
+from prism_mesa.social.behavior import (
+    FEED_READY,
+    FIRED,
+    IDLE,
+    IGNORES,
+    ROUND_ENDS,
+    SCROLLING,
+    SEES_POST,
+    TRIGGER_RULES,
+)
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.own.feed import readable
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
+from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.tables import AGENTS, POSTS
-from prism_mesa.social.warnings import warn
-from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
-from prism_mesa.statechart.checks import near_field
+from prism_mesa.statechart import TIMEOUT, Expression, FailingGuard, Statechart, Transition, Values
+from prism_mesa.statechart.checks import Finding, near_field
 from prism_mesa.statechart.values import UNKNOWN
 
 FEW_TIMES: Final = 5
@@ -28,22 +37,47 @@ READABLE: Final = {name: FIELD_VALUES.get(name, UNKNOWN) for name in sorted(FIEL
 """What guard expressions can read of every agent and post, over columns or by row, and the values of each."""
 
 
-def checked(chart: Statechart, declared: Mapping[str, Values]) -> Statechart:
-    """Return `chart`, if its static check finds no error; `require_agent_fields` looks at the fields of agents later.
+_MET: Final = {(rule.trigger, rule.state) for rule in TRIGGER_RULES} | {(FEED_READY, IDLE)}
+"""Triggers and the states in which a round fires them, besides those that it fires in all states but idle."""
+
+
+def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Values]) -> list[Finding]:
+    """Return what `Statechart.check` finds, and the guards that no round ever asks."""
+    found = chart.check(FIRED, fields)
+    for trigger, state, cell in chart.all_cells():
+        is_fired = (trigger in (TIMEOUT, ROUND_ENDS) and state is not IDLE) or (trigger, state) in _MET
+        never_ignores = trigger == IGNORES and tables.claimed is True
+        if trigger in FIRED and (never_ignores or (cell.arms and not is_fired)):
+            text = "a round never fires this trigger in this state"
+            found.append(Finding("note", "never-met", cell.place, text))
+    return found
+
+
+def checked(
+    chart: Statechart, tables: WalkTables, declared: Mapping[str, Values], glances: Iterable[int]
+) -> tuple[str, ...]:
+    """Check a chart, and return notes; `require_agent_fields` looks at the fields of agents later.
 
     Args:
         chart: What is checked.
+        tables: Its tables.
         declared: What guards can read besides, by the attributes that are declared.
+        glances: What `feed.glances` is set to, in any round.
 
     Raises:
         ChartError: With the first error found.
     """
     readable = READABLE | dict(declared)
     fields = readable | {name: UNKNOWN for _, name in agent_fields(chart, readable)}
-    for finding in chart.check(FIRED, fields):
+    notes = []
+    if tables.why_each and max(glances) > 1 and SCROLLING in chart.cells.get(SEES_POST, {}):
+        notes.append(f"feed.glances has no effect, agents meet every post one at a time: {tables.why_each}")
+    for finding in findings_on(chart, tables, fields):
         if finding.level == "error":
             raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
-    return chart
+        if finding.kind in ("widens", "never-met"):
+            notes.append(f"{finding.where}: {finding.message}")
+    return tuple(f"chart {chart.name}: {note}" for note in notes)
 
 
 _OF_MESA: Final = "remove pos cell random rng scenario create_agents from_dataframe".split()
@@ -107,41 +141,11 @@ def require_agent_fields(
             )
 
 
-def passed_without(chart: Statechart, glances: int) -> tuple[str, ...]:
-    """Return in words what of a chart does not meet posts below an agent's band, as these are passed; mostly nothing.
-
-    A scrolling agent passes them without a transition, which is short for a chart that leads from SCROLLING to
-    EVALUATING, and by `ignores` back, whatever else it says.
-
-    Args:
-        chart: The chart.
-        glances: Posts that a scrolling agent passes in a tick (`feed.glances`); with 1 the chart meets every post.
-    """
-    if glances == 1 or SCROLLING not in chart.cells.get(SEES_POST, {}):
-        return ()
-    on_the_way = ((SEES_POST, SCROLLING, EVALUATING), (IGNORES, EVALUATING, SCROLLING))
-    other = [
-        f"{state.value} --{trigger}-->"
-        for trigger, state, target in on_the_way
-        if [
-            (t.target, t.guard is None, t.action is None)  # an expression that is compared is another expression
-            for t in chart.transitions
-            if (t.trigger, t.source) == (trigger, state)
-        ]
-        != [(target, True, True)]
-    ]
-    if not other:
-        return ()
-    return (
-        f"chart {chart.name}: posts below an agent's band are passed without it, whatever it says of "
-        f"{' and '.join(other)} (feed.glances={glances}; feed.glances=1: it meets every post)",
-    )
-
-
 class GuardWarnings:
-    """Says which guards of a chart raised, in one Python warning for each."""
+    """Says which guards of a chart raised, in one warning for each, given to `warn`."""
 
-    def __init__(self) -> None:
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
         self._said: set[Transition] = set()
         self._held = 0
 
@@ -158,7 +162,7 @@ class GuardWarnings:
         for guard in [] if self._held else chart.failing_guards():
             if guard.transition not in self._said:
                 self._said.add(guard.transition)
-                warn(_warning_text(guard))
+                self._warn(_warning_text(guard))
 
     @contextlib.contextmanager
     def hold(self, chart: Statechart) -> Iterator[None]:

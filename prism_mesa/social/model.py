@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import mesa
-from mesa import DataCollector
 
 from prism_mesa.errors import BadInputError, DataError, RunError, one_line
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.round_model import Reporters, RoundCollector
 from prism_mesa.snapshot import Plain, plain, restored_like
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
@@ -38,18 +38,21 @@ class SocialModel(CardedModel, PopulationModel):
     Args:
         config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
-        rng: The seed (Mesa's name for it): a whole number, or text that holds one; an explicit None draws a
-            fresh one, as Mesa does. Overrides `seed`.
+        rng: The seed (Mesa's name for it): a whole number, or text that holds one; None draws one, which `seed` then
+            is. Without it the seed is 42, so that the same call makes the same run.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
         reasoner: Who answers open choices; None makes the one that the parameters name.
         world: What was kept of the world of equal parameters; None: it is drawn.
+        agent_reporters: What the DataCollector also reports of each agent, by name; see docs/models.md.
+        model_reporters: The same of the model.
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
 
     Attributes:
-        datacollector: Model reporters per round: `online`, `posts`, `impressions`, `likes`, `replies`,
-            `reshares`, `open`, `fallback`, `share_<state>`, the shares of agent-ticks, and `there`, the agents on the
-            platform as the round opened; of all rounds so far (what ``mesa.batch_run`` returns is the last round):
+        prism_datacollector: PRISM's DataCollector, which is `datacollector` too where you set none. Per round:
+            `online`, `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`, `share_<state>`, the
+            shares of agent-ticks, and `there`, the agents on the platform as the round opened; of all rounds so far
+            (what ``mesa.batch_run`` returns is the last round):
             `total_posts`, `total_impressions`, `total_likes`, `total_replies`, `total_reshares`, `total_open`,
             `total_fallback`, `cascades` (their number), `cascade_mean_size`, `cascade_max_size`,
             `cascade_never_reshared` (their share), and `attention_gini`, the inequality between all agents of the
@@ -77,19 +80,22 @@ class SocialModel(CardedModel, PopulationModel):
         recorder: RoundRecorder | None = None,
         reasoner: AnyReasoner | None = None,
         world: KeptWorld | None = None,
+        agent_reporters: Reporters = None,
+        model_reporters: Reporters = None,
         **params: Any,
     ) -> None:
+        before = vars(self).keys() - {"datacollector"}  # what a subclass has set
         own = model_params(SocialParams, config, scenario, rng, params, "SocialModel")
         super().__init__(rng=own.seed)
         if scenario is not None:
             self.scenario = scenario
         self.platform = start_platform(own, chart=chart, reasoner=reasoner, recorder=recorder, world=world)
-        self.guard_warnings = GuardWarnings()
+        self.guard_warnings = GuardWarnings(self.say)
         self._warned_of_shortfall = False
         self._broken_off = ""
         self.round_row: dict[str, float] = {}
-        self.datacollector = _make_datacollector()
-        self._own_fields = frozenset(vars(self)) | {"_own_fields"}
+        self._start_collecting(_make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
+        self._own_fields = (vars(self).keys() | {"datacollector", "_own_fields"}) - before
 
     @property
     def chart(self) -> Statechart:
@@ -136,22 +142,20 @@ class SocialModel(CardedModel, PopulationModel):
             if self.round >= 0:  # of a round that has opened some has happened
                 self.running, self._broken_off = False, self._broken_off or type(error).__name__
             raise
-        self.running = self.round + 1 < self.params.rounds
+        self.running = self.running and self.rounds_done < self.params.rounds
         self.guard_warnings.say(self.chart)
         if not self.running:
             self._warn_of_shortfall()
 
-    def _do_step(self) -> None:
-        """Do a step at its time; when it fails Mesa, which has forgotten the next one, has it again."""
-        before = self.round
-        try:
-            super()._do_step()
-        except BaseException:
-            if self.round == before:  # no round has opened
-                self.steps, self.time = before + 1, float(before + 1)
-            self._default_schedule.pause()
-            self._default_schedule.resume()
-            raise
+    @property
+    def rounds_done(self) -> int:
+        """Rounds that have opened so far."""
+        return self.round + 1
+
+    def say(self, text: str) -> None:
+        """Warn of something, and keep it in `notes`."""
+        self.platform.notes += (text,)
+        warn(text)
 
     def _require_whole(self) -> None:
         if self._broken_off:
@@ -161,8 +165,8 @@ class SocialModel(CardedModel, PopulationModel):
     def _collect(self, row: dict[str, float]) -> None:
         """Let the DataCollector have a round's row, and the states of its ticks."""
         self.round_row = row
-        self.datacollector.collect(self)
-        counts, ticks = self.platform.tick_counts, self.datacollector.tables["ticks"]
+        self.prism_datacollector.collect_round(self)
+        counts, ticks = self.platform.tick_counts, self.prism_datacollector.tables["ticks"]
         ticks["round"] += [self.round] * len(counts)
         ticks["tick"] += range(1, len(counts) + 1)
         for name, column in zip(TICK_FIELDS, counts.T.tolist(), strict=True):  # add_table_row takes rows, one by one
@@ -173,15 +177,10 @@ class SocialModel(CardedModel, PopulationModel):
         declared = self.platform.attributes.known.fields
         require_agent_fields(self.chart, self.made_agents, declared, has_scripts=self.has_scripted_classes)
 
-    def run_for(self, duration: float) -> None:
-        """Run so many rounds. Guards that raise are warned of at the end, with their counts."""
+    def _advance_time(self, until: float) -> None:
+        """Go on to a time. Guards that raise are warned of at the end, with their counts."""
         with self.guard_warnings.hold(self.chart):
-            super().run_for(duration)
-
-    def run_until(self, end_time: float) -> None:
-        """Run until so many rounds are done in all. Guards that raise are warned of at the end, with their counts."""
-        with self.guard_warnings.hold(self.chart):
-            super().run_until(end_time)
+            super()._advance_time(until)
 
     def run_model(self) -> None:
         """Run all rounds that are left. Guards that raise are warned of at the end, with their counts."""
@@ -209,7 +208,8 @@ class SocialModel(CardedModel, PopulationModel):
             "agents": agents_of(self),
             "clock": clock_of(self),
             "draws": draws_of(self),
-            "collected": collected(self),
+            "collected": collected(self.prism_datacollector),
+            "theirs": collected(self.their_datacollector),
             "round_row": plain(self.round_row),
             "warned": warned,
             "fields": fields_of_model(self, self._own_fields),
@@ -230,7 +230,8 @@ class SocialModel(CardedModel, PopulationModel):
             set_fields_of_model(self, self._own_fields, kept["fields"])
             set_clock(self, kept["clock"])
             set_draws(self, kept["draws"])
-            set_collected(self, kept["collected"])
+            set_collected(self.prism_datacollector, kept["collected"])
+            set_collected(self.their_datacollector, kept.get("theirs"))
             self.round_row = restored_like("round_row", kept["round_row"], self.round_row)
             self._warned_of_shortfall = bool(kept["warned"]["shortfall"])
             self.guard_warnings.leave_said(self.chart, kept["warned"]["guards"])
@@ -255,14 +256,14 @@ class SocialModel(CardedModel, PopulationModel):
         told = "" if self._warned_of_shortfall else shortfall(self.platform)
         if told:
             self._warned_of_shortfall = True
-            warn(told)
+            self.say(told)
 
 
-def _make_datacollector() -> DataCollector:
+def _make_datacollector() -> RoundCollector:
     """Return the collector of every model: counts and shares per round, outcomes so far, state counts per tick."""
     fields = (*ROUND_FIELDS, *SHARE_FIELDS, "there", *OUTCOME_FIELDS)
     reporters = {name: partial(_reported, name=name) for name in fields}
-    return DataCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
+    return RoundCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
 
 
 def _reported(model: SocialModel, name: str) -> float:

@@ -309,6 +309,11 @@ class Platform(Restorable, Reading):
         """Half the width of every agent's band of utility, around its threshold."""
         return self.params.agents.band / 2
 
+    @property
+    def glances(self) -> int:
+        """Posts that a scrolling agent passes in a tick."""
+        return 1 if self.tables.why_each else self.params.feed.glances
+
     def trigger_code(self, trigger: str) -> int:
         """Return a trigger's place in the chart, or -1."""
         return self.tables.triggers.get(trigger, -1)

@@ -63,8 +63,8 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
         if self.ticks_in_state >= self._platform.chart.timeout_threshold(self):
             self.fire(TIMEOUT, post)
             return
-        trigger = next_trigger(state, self, post)
-        scrolls = trigger == SEES_POST in self._platform.tables.triggers and self._platform.params.feed.glances > 1
+        trigger = next_trigger(self._platform.chart, self._platform.tables.claimed, state, self, post)
+        scrolls = trigger == SEES_POST in self._platform.tables.triggers and self._platform.glances > 1
         if trigger is not None and not (scrolls and not pass_posts(self._platform, self.row)):
             self.fire(trigger, self.next_post if trigger == SEES_POST else post)
 
@@ -226,7 +226,9 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     @state.setter
     def state(self, value: AgentState) -> None:
         if not isinstance(value, AgentState):
-            raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; write AgentState({value!r})")
+            several = "an open choice: ask the oracle for one of them, and call chart.apply with its answer"
+            advice = several if isinstance(value, list | tuple) else f"write AgentState({value!r})"
+            raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; {advice}")
         self._platform.population.state[self.row] = value.code
 
     @property
@@ -296,8 +298,16 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
 
     @property
     def max_history_depth(self) -> int:
-        """Most entries in `state_history`."""
-        return self._platform.history.depth
+        """Most entries in `state_history`, 0 to `statechart.max_history_depth`, which is the default."""
+        return self._platform.history.limit(self.row)
+
+    @max_history_depth.setter
+    def max_history_depth(self, value: int) -> None:
+        history = self._platform.history
+        if whole_number("max_history_depth", value, 0) > history.depth:
+            most = f"statechart.max_history_depth={history.depth}"
+            raise AgentError(f"SocialAgent.max_history_depth: {value} is above {most}: raise that")
+        history.set_limit(self.row, int(value))
 
     @property
     def state_history(self) -> HistoryView:

@@ -2,15 +2,15 @@
 
 from collections import Counter, deque
 from datetime import datetime
-from typing import Self, overload
+from typing import Any, cast
 
-import mesa
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.round_model import RoundModel
 from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
@@ -44,21 +44,15 @@ class _Read[T]:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, model: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, model: "PlatformModel", owner: type) -> T: ...
-    def __get__(self, model: "PlatformModel | None", owner: type) -> Self | T:
-        if model is None:
-            return self
-        value: T = getattr(model.platform, self._name)
+    def __get__(self, model: Any, owner: type) -> T:
+        value: T = cast(T, self) if model is None else getattr(model.platform, self._name)
         return value
 
     def __set__(self, model: "PlatformModel", value: object) -> None:
         raise AttributeError(f"{type(model).__name__}.{self._name} can only be read; set that of its platform")
 
 
-class PlatformModel(mesa.Model):
+class PlatformModel(RoundModel):
     """A Mesa model with the state of a `platform`, whose fields can be read here too (`Platform` explains them)."""
 
     _platform: Platform

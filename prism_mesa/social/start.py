@@ -3,7 +3,7 @@
 from prism_mesa.errors import ChartError
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
-from prism_mesa.social.chart_checks import checked, passed_without, require_free_names
+from prism_mesa.social.chart_checks import checked, require_free_names
 from prism_mesa.social.content.writer import writer_of
 from prism_mesa.social.idle_keys import interventions_without_effect, keys_without_effect
 from prism_mesa.social.params import SocialParams
@@ -11,6 +11,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents
 from prism_mesa.social.protocols import RoundRecorder
 from prism_mesa.social.round.shortfalls import unlearned
+from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.warnings import warn
 from prism_mesa.social.world.build import make_world
@@ -49,7 +50,7 @@ def start_platform(
     made_world = make_world(params, streams, world)
     known = made_world.attributes.known
     require_free_names(known)
-    own_chart = _own_chart(params, chart, known)
+    own_chart, chart_notes = _own_chart(params, chart, known)
     asked = reasoner or make_reasoner(params.reasoner)
     left = unlearned(asked.batch_reasoner, own_chart, known)
     writer, why_not = writer_of(params, asked)
@@ -62,9 +63,8 @@ def start_platform(
         *keys_without_effect(platform, made_world, **made),
         *interventions_without_effect(platform, made_world, **made),
     )
-    passed = passed_without(own_chart, params.feed.glances)
-    platform.notes += (*left, *filter(None, [why_not]), *idle, *passed, *_announced(params))
-    for said in filter(None, (made_world.misfits, idle, passed)):
+    platform.notes += (*left, *filter(None, [asked.note, why_not]), *idle, *chart_notes, *_announced(params))
+    for said in filter(None, (made_world.misfits, idle)):
         warn("; ".join(said))
     return platform
 
@@ -90,25 +90,23 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
     known = platform.attributes.known
-    before, new = platform.chart, _own_chart(platform.params, chart, known)
+    before, (new, chart_notes) = platform.chart, _own_chart(platform.params, chart, known)
     answers = platform.reasoner.batch_reasoner
     left, unlearned_before = unlearned(answers, new, known), unlearned(answers, platform.chart, known)
-    glances = platform.params.feed.glances
-    passed = passed_without(new, glances)
-    outdated = (*unlearned_before, *passed_without(platform.chart, glances))
+    outdated = (*unlearned_before, *_own_chart(platform.params, before, known)[1])
     platform.go_by(new)
-    platform.notes = (*(note for note in platform.notes if note not in outdated), *left, *passed)
-    if passed:
-        warn("; ".join(passed))
+    platform.notes = (*(note for note in platform.notes if note not in outdated), *left, *chart_notes)
     platform.population.state[platform.population.state == before.initial.code] = new.initial.code
 
 
-def _own_chart(params: SocialParams, chart: Statechart | None, known: Attributes) -> Statechart:
-    """Return a chart, else that of the parameters, with its settings and counts of its own.
+def _own_chart(params: SocialParams, chart: Statechart | None, known: Attributes) -> tuple[Statechart, tuple[str, ...]]:
+    """Return a chart, else that of the parameters, with its settings and counts of its own; and notes on it.
 
     Raises:
         ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
     """
     own = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
-    is_ours = chart is None and not params.statechart.chart  # tests check those of PRISM
-    return own if is_ours else checked(own, known.fields)
+    if chart is None and not params.statechart.chart:  # tests check the charts of PRISM
+        return own, ()
+    glances = [params.feed.glances, *(one.set.get("feed.glances", 1) for one in params.interventions)]
+    return own, checked(own, WalkTables(own, known), known.fields, glances)

@@ -23,7 +23,7 @@ ROUND_COUNTS: Final = (
     Column("posts", "int", "posts that appeared, replies and reshares not among them"),
     Column("impressions", "int", "posts that somebody read"),
     *(Column(name, "int", name) for name in COUNTERS),
-    Column("open", "int", "choices that the guards left open"),
+    Column("open", "int", "choices that the guards left open, also those after which the agent stayed where it was"),
     Column("fallback", "int", "of these, answered by a fallback"),
 )
 ROUND_SHARES: Final = tuple(
@@ -46,7 +46,7 @@ TRANSITIONS: Final = TableSchema(
         Column("from_state", "category", "the state before"),
         Column("to_state", "category", "the state after"),
         _POST_IF_ANY,
-        Column("open", "bool", "whether the guards left it open"),
+        Column("open", "bool", "whether the guards left it open; an open choice to stay (`stay`) has no row here"),
     ),
 )
 IMPRESSIONS: Final = TableSchema("impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT))
@@ -70,7 +70,7 @@ POSTS: Final = TableSchema(
         Column("impressions", "int", "impressions of it and all its copies, counted at the root"),
         Column("velocity", "int", "engagements with it in the last `feed.velocity_window` rounds"),
         Column("topic", "category", "the name of a topic that it is nearest to, as interests have them", blank=True),
-        Column("text", "category", "of a reply its own words, of a reshare what it passes on", blank=True),
+        Column("text", "category", "of a reply its own words, of a reshare what it passes on or quotes", blank=True),
         Column("comment", "category", "what a reshare adds", blank=True),
         Column("media_type", "category", "image, video, link, ...; empty: none", blank=True),
         Column("media_description", "category", "what its media show, in words", blank=True),
@@ -78,7 +78,7 @@ POSTS: Final = TableSchema(
 )
 CASCADES: Final = TableSchema(
     "cascades",
-    "a post or a reply, with its tree of reshares",
+    "a post or a reply, with its tree of reshares (summaries, figures and measures count those of posts)",
     (
         Column("root", "int", "the post in `posts`"),
         Column("size", "int", "1 + reshares"),
@@ -98,6 +98,7 @@ AGENTS: Final = TableSchema(
     "an agent",
     (
         Column("agent", "int", "its row, from 0"),
+        Column("unique_id", "int", "Mesa's `unique_id` of it, which is `AgentID` in a DataCollector's frames: row + 1"),
         Column("id", "text", "your id for it"),
         Column("name", "text", "its name, which others may have too"),
         Column("interests", "text", "words for its interests, what it likes best first, with `;` between them"),
@@ -213,10 +214,10 @@ INFLUENCES: Final = TableSchema(
     ),
 )
 
-SOCIAL_TABLES: Final = by_name(
-    *(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES, FOLLOWS),
-    *(CHURN, OPINIONS, STANCES, INFLUENCES),
-)
+ALWAYS: Final = by_name(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS)
+"""The tables of every run of the platform."""
+
+SOCIAL_TABLES: Final = ALWAYS | by_name(THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES)
 """The tables of a run of the platform; `thoughts` and `notes` only where an LLM writes (`content: llm`), `follows` only
 where the network moves (`network.dynamics: live`, or a script or a tool that decides about others), `churn` only where
 agents come and go (`agents.churn`, or a script that makes or removes some), `opinions`, `stances` and `influences` only

@@ -143,6 +143,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # which files are read
     WithoutEffect("files.*", lambda k: not k.files, "no file is read (network.edges, posts.file, agents.profiles)"),
+    WithoutEffect("posts.dates", lambda k: k.p.posts.file is None, "no dates are read (posts.file)"),
     WithoutEffect(
         "files.encoding", lambda k: all(map(is_parquet, k.files)), "it is for CSV, and all files are Parquet"
     ),

@@ -1,4 +1,10 @@
-"""Statecharts of eight states: the engine, its tables for columns, its checks and pictures."""
+"""Statecharts of eight states: the engine, its tables for columns, its checks and pictures.
+
+`Reasoner` can be imported from here too, although it lives above, in `prism_mesa.reasoner`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from prism_mesa.statechart.batch import Fired, column_values
 from prism_mesa.statechart.checks import Finding
@@ -43,3 +49,10 @@ __all__ = [
     "mermaid",
     "state_distribution",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of this package
+
+    def __getattr__(name: str) -> Any:
+        if name == "Reasoner":
+            return import_module("prism_mesa.reasoner").Reasoner
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

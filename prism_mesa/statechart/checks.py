@@ -70,6 +70,7 @@ def check(
     for _, state, cell in chart.all_cells():
         outcomes = _possible(chart, state, cell, values)
         found += _cell_findings(cell, outcomes)
+        found += _widening(cell, values) if chart.oracle_enabled else ()
         sure = [o.witness is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
         if sure and state in reachable(chart):
             asks[cell.place] = any(sure)
@@ -113,13 +114,17 @@ def _never_fired(chart: ChartDefinition, fired: set[str]) -> Iterator[Finding]:
 def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[str]) -> Iterator[Finding]:
     """Yield misspelt fields: errors, but where an action may set the field, or a script gives a context of its own."""
     acts = any(t.action is not None for t in chart.transitions)
+    reported: set[str] = set()
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression):
             for name in sorted(transition.guard.fields - known):
-                root = name.partition(".")[0]
+                root, _, field = name.partition(".")
                 may_be = acts if root == "agent" else fired is not None and transition.trigger not in fired
                 unless = ": the guard is false unless an action or a script gives it one" if may_be else ""
-                text = f"no {root} has a field {name!r}{unless}.{near_field(name, known)}"
+                declaring = f" To declare it: attributes.{field}: {{of: {root}, values: [true, false]}}."
+                hints = [hint for hint in (near_field(name, known), declaring) if hint not in reported]
+                reported.update(hints)
+                text = f"no {root} has a field {name!r}{unless}.{''.join(hints)}"
                 yield Finding("warning" if may_be else "error", "unknown-field", str(transition), text)
 
 
@@ -131,15 +136,15 @@ def near_field(name: str, known: Iterable[str]) -> str:
     >>> near_field("post.velocty", ["post.velocity", "post.kind"])
     " Did you mean 'post.velocity'?"
     >>> near_field("post.appeal", ["post.velocity", "post.kind"])
-    ' A post has: kind, velocity.'
+    ' A post has: kind, velocity, and what attributes declares.'
     >>> near_field("agent.leaning", ["agent.activity", "post.kind"])
     ' An agent has: activity, and what attributes declares.'
     """
     root, _, field = name.partition(".")
     own = sorted(one.removeprefix(f"{root}.") for one in known if one.startswith(f"{root}."))
     near = did_you_mean(field, own).replace("'", f"'{root}.", 1)
-    has = {"agent": "An agent has: {}, and what attributes declares.", "post": "A post has: {}."}
-    return near or (f" {has[root].format(', '.join(own))}" if root in has and own else "")
+    whose = {"agent": "An agent", "post": "A post"}.get(root)
+    return near or (f" {whose} has: {', '.join(own)}, and what attributes declares." if whose and own else "")
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,32 @@ def _possible(chart: ChartDefinition, state: AgentState, cell: Cell, values: Map
                 witness = None if has_callables else _witness(columns, read, int(keep[at]))
                 found[int(value)] = _Possible(cell.outcomes[int(value)], left, witness)
     return list(found.values())
+
+
+def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
+    """Yield conditions by which guards settle nothing, and only leave open what was settled without them.
+
+    Such is a part of the only guard (of several with `&`) that leads to a target, if no other guard reads its fields
+    and *else* asks the oracle; and the guard of a transition without a target, where another one is true as well.
+    """
+    guards = {t: t.guard for t in cell.candidates if isinstance(t.guard, Expression)}
+    columns = _probes(list(guards.values()), values)
+    else_asks = any(t.target is None and t not in guards for t in cell.candidates)
+    for transition, guard in guards.items():
+        others = [other for t, other in guards.items() if t is not transition]
+        if transition.target is None:
+            settled = [_values(other, columns) for t, other in guards.items() if t.target is not None]
+            if any((_values(guard, columns) & other).any() for other in settled):
+                yield _widens(transition, guard, "another guard is true as well")
+        elif else_asks and sum(t.target is transition.target for t in cell.candidates) == 1:
+            read = {name for other in others for name in other.fields}
+            parts = guard.conjuncts if len(guard.conjuncts) > 1 else ()
+            yield from (_widens(transition, part, "it is false") for part in parts if not part.fields & read)
+
+
+def _widens(transition: Transition, condition: Expression, where: str) -> Finding:
+    text = f"'{condition}' only widens what the oracle is asked: where {where}, the choice is open"
+    return Finding("note", "widens", str(transition), text)
 
 
 def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]]:

@@ -79,6 +79,13 @@ class Expression:
         """What in it is compared or reckoned with, each as an expression."""
         return tuple(Expression(n) for n in ast.walk(self.tree) if isinstance(n, ast.Compare | ast.BinOp))
 
+    @cached_property
+    def conjuncts(self) -> tuple["Expression", ...]:
+        """The parts that `&` joins in it, or itself."""
+        if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
+            return tuple(part for value in self.tree.values for part in Expression(value).conjuncts)
+        return (self,)
+
     def __str__(self) -> str:
         return ast.unparse(self.tree)
 

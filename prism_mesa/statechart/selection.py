@@ -35,6 +35,11 @@ def guard_value(value: Any) -> int:
     return TRUE if value else FALSE
 
 
+def is_marker(transition: Transition, value: int) -> bool:
+    """Return whether a transition only marks a choice for the oracle: it has no target, and its guard says so."""
+    return transition.target is None and value == NEEDS
+
+
 def leaves_open(transition: Transition, value: int) -> bool:
     """Return whether a transition that is left leaves the choice to the oracle: by its target, or its guard's value."""
     return transition.target is None or value == NEEDS
@@ -112,9 +117,14 @@ class Cell:
         return [TRUE if t.guard is None else next(digits) for t in self.candidates]
 
     def left(self, values: Sequence[int]) -> list[tuple[Transition, int]]:
-        """Return the candidates that the guards leave: an unguarded one only if no guarded one is left."""
+        """Return the candidates that the guards leave.
+
+        Unguarded transitions and markers mean *else*: they are left only if no guarded transition with a target is.
+        """
         alive = [(t, v) for t, v in zip(self.candidates, values, strict=True) if v != FALSE]
-        return [(t, v) for t, v in alive if t.guard is not None] or alive
+        if all(t.guard is None or t.target is None for t, _ in alive):
+            return alive
+        return [(t, v) for t, v in alive if t.guard is not None and not is_marker(t, v)]
 
     def transition_to(self, target: AgentState, left: Sequence[tuple[Transition, int]]) -> Transition:
         """Return the transition that enters `target`: the first that is left, else the first declared."""

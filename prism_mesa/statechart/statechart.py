@@ -24,7 +24,8 @@ class Statechart(ChartDefinition):
 
     For a trigger in a state the candidates are the transitions in list order. A guard gives True, False
     or `NEEDS_ORACLE`; one that raises counts as False and is counted in `guard_errors`, by transition and
-    kind of error. An unguarded transition means *else*: it counts only if no guarded one is left.
+    kind of error. An unguarded transition means *else*, and so does a marker (target None, and a guard that
+    gives `NEEDS_ORACLE`): they count only if no guarded transition with a target is left.
 
     Args:
         states: The states of this chart, at least one.
@@ -45,7 +46,7 @@ class Statechart(ChartDefinition):
 
     def fire(
         self, agent: Any, trigger: str, context: Any = None, *, now: datetime | None = None
-    ) -> AgentState | tuple[AgentState, ...] | None:
+    ) -> AgentState | list[AgentState] | None:
         """Fire `trigger` on `agent`.
 
         Args:
@@ -57,8 +58,8 @@ class Statechart(ChartDefinition):
                 without that the wall clock.
 
         Returns:
-            The new state; or the options, as a tuple, if the choice is ambiguous (nothing is changed
-            then: ask, and call `apply`); or None if no transition is enabled.
+            The new state; or a list of the options if the choice is ambiguous (nothing is changed then: ask
+            the oracle, and call `apply` with its choice); or None if no transition is enabled.
         """
         try:
             cell = self.cells[trigger][agent.state]
@@ -73,7 +74,7 @@ class Statechart(ChartDefinition):
             agent.ticks_in_state = 0
             return target
         if node.takes is None:
-            return node.options
+            return list(node.options) if node.options else None
         take(node.takes, agent, context, now)
         return node.takes.target
 

@@ -214,7 +214,8 @@ def recorded(transition: Transition, timestamp: datetime, context: Any) -> State
 
 def _require_utc(timestamp: datetime) -> None:
     if not isinstance(timestamp, datetime) or timestamp.utcoffset() != timedelta(0):
-        raise ChartError(f"the timestamp {timestamp!r} of a transition is not in UTC; give one with tzinfo=UTC")
+        what = f"the timestamp {timestamp!r} of a transition is not in UTC"
+        raise ChartError(f"{what}; give one with tzinfo=UTC: datetime.now(UTC), not datetime.utcnow()")
 
 
 def _plain(value: Any) -> Any:

@@ -151,6 +151,7 @@ class StudyFolder:
             "name": design.name,
             "question": design.params.question,
             "runs": design.n_runs,
+            "file": str(Path(design.where).absolute()),
             "made": provenance() if before is None else before.get("made"),
         }
         base = yaml.safe_dump(design.base.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

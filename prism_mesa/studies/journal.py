@@ -7,13 +7,14 @@ files say of a run is put together when they are read.
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import DataError, RunError, printable
+from prism_mesa.llm.ledger.sqlite_file import ReadOnlyFile
 from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.studies.engines.job import Outcome
@@ -75,7 +76,7 @@ class Journal:
         with _told(file):
             self._db = sqlite3.connect(file, _WAIT_S, isolation_level=None)
             try:
-                require_tables(self._db)
+                require_tables(self._db.execute)
                 self._db.executescript(_TABLES)
             except BaseException:
                 self._db.close()
@@ -95,7 +96,7 @@ class Journal:
         at = time.time()
         measures = {name: [versions[name], v if v == v else None, at] for name, v in outcome.measures.items()}
         with _told(self._file):
-            before = next(_rows(self._db, self._file, outcome.run), None)
+            before = next(_rows(self._db.execute, self._file, outcome.run), None)
         if before is not None:
             measures = {name: list(taken) for name, taken in before.measures.items()} | measures
         facts = outcome.facts | _spent([outcome.facts] + ([before.facts] if before else []))
@@ -134,7 +135,7 @@ class Journals:
 
     def __init__(self, files: Sequence[Path], runs: Path | None = None) -> None:
         self._runs = runs
-        self._databases: list[tuple[sqlite3.Connection, Path]] = []
+        self._databases: list[tuple[ReadOnlyFile, Path]] = []
         try:
             for file in files:
                 self._databases.append((_opened(file), file))
@@ -154,14 +155,14 @@ class Journals:
 
         Of a measure that was taken several times the last one counts.
         """
-        found = [row for db, file in self._databases for row in _rows(db, file, run)]
+        found = [row for db, file in self._databases for row in _rows(db.fetch, file, run)]
         return _merged(found, self._runs) if found else None
 
     def entries(self) -> Iterator[Entry]:
         """Yield what is known of all runs, of each once."""
         seen = set()
         for db, file in self._databases:
-            for row in _rows(db, file):
+            for row in _rows(db.fetch, file):
                 found = _merged([row], self._runs) if len(self._databases) == 1 else self.entry(row.run)
                 if found is not None and row.run not in seen:
                     seen.add(row.run)
@@ -169,17 +170,17 @@ class Journals:
 
     def calls(self) -> int:
         """Return the calls of an LLM of all runs that are known of."""
-        return sum(row.facts.get("calls") or 0 for db, file in self._databases for row in _rows(db, file))
+        return sum(row.facts.get("calls") or 0 for db, file in self._databases for row in _rows(db.fetch, file))
 
     def rows(self, run: str, table: str) -> bytes | None:
         """Return the rows of a run's table that were collected, as an Arrow IPC stream."""
         for db, file in self._databases:
             with _told(file):
-                found = db.execute("select arrow from rows where run = ? and name = ?", (run, table)).fetchone()
-            if found:
-                if not isinstance(found[0], bytes):
+                found = db.fetch("select arrow from rows where run = ? and name = ?", (run, table))
+            for (arrow,) in found:
+                if not isinstance(arrow, bytes):
                     raise _damaged(file, f"rows of {run}")
-                return found[0]
+                return arrow
         return None
 
 
@@ -214,26 +215,25 @@ def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {name: sum(values) for name, values in told.items() if values}
 
 
-def _opened(file: Path) -> sqlite3.Connection:
-    """Open a journal to be read; what a driver that was killed left half written is taken back by SQLite."""
+def _opened(file: Path) -> ReadOnlyFile:
+    """Open a journal to be read; what a driver that was killed left half written does not count."""
     with _told(file):
-        db = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", _WAIT_S, uri=True)
+        db = ReadOnlyFile(file, _WAIT_S)
         try:
-            db.execute("pragma query_only = on")
-            require_tables(db)
+            require_tables(db.fetch)
             for table, columns in (("runs", COLUMNS), ("rows", ("run", "name", "arrow"))):
-                db.execute(f"select {', '.join(columns)} from {table} where 0").fetchone()  # noqa: S608 - names of ours
+                db.fetch(f"select {', '.join(columns)} from {table} where 0")  # noqa: S608 - names of ours
         except BaseException:
             db.close()
             raise
     return db
 
 
-def _rows(db: sqlite3.Connection, file: Path, run: str | None = None) -> Iterator[Row]:
+def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = None) -> Iterator[Row]:
     """Yield what a journal has of a run, or of all."""
     where, values = ("", ()) if run is None else ("where run = ?", (run,))
     with _told(file):
-        for values_of_row in db.execute(f"select {', '.join(COLUMNS)} from runs {where}", values):  # noqa: S608 - names of ours
+        for values_of_row in fetch(f"select {', '.join(COLUMNS)} from runs {where}", values):  # noqa: S608 - names of ours
             try:
                 row = read_row(values_of_row)
             except ValueError as error:
@@ -256,8 +256,9 @@ def _told(file: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
-        if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _IN_THE_WAY:
+    except (sqlite3.Error, OSError) as error:
+        code = getattr(error, "sqlite_errorcode", None) or 0
+        if isinstance(error, OSError) or code & 0xFF in _IN_THE_WAY:
             told = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
             raise RunError(printable(told)) from None
         raise _damaged(file, error) from None

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeGuard, get_args
 
@@ -35,14 +35,16 @@ class Row:
     kept: bool
 
 
-def require_tables(db: sqlite3.Connection) -> None:
+def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
     """Check that what is read as a table is one: a view of that name may be a query that never ends.
+
+    `fetch` returns the rows of a query.
 
     Raises:
         sqlite3.DatabaseError: If not.
     """
-    db.execute("pragma trusted_schema = off")
-    for (name,) in db.execute("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
+    fetch("pragma trusted_schema = off")
+    for (name,) in fetch("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
         raise sqlite3.DatabaseError(f"{name} is no table")
 
 

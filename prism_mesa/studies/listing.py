@@ -4,7 +4,6 @@ Of each folder little is read, and little is loaded for it: there may be many.
 """
 
 import os
-import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from typing import Any, Final, Literal
 from pydantic_core import from_json
 
 from prism_mesa.errors import DataError, printable, shortened
+from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile
 from prism_mesa.runs.process.lock import LOCK, held, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
 from prism_mesa.studies.journal_rows import require_tables
@@ -37,6 +37,7 @@ _RESULT: Final[dict[Kind, str]] = {"calibration": "fitted.yaml", "validation": "
 """What is written last."""
 _MOST_BYTES: Final = 64 * 2**20
 _LONGEST: Final = 200
+_WAIT_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -196,16 +197,12 @@ def _rows(journal: Path) -> list[tuple[str, str]]:
     """
     if any(journal.with_name(f"{journal.name}{log}").is_symlink() for log in ("", "-wal", "-shm", "-journal")):
         return []
-    for how in ("mode=ro", "immutable=1"):  # the second: as the file stands, if a driver was killed while it wrote
-        try:
-            with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?{how}", 1, uri=True)) as db:
-                require_tables(db)
-                found = db.execute("select run, ending from runs").fetchall()
-        except sqlite3.Error as error:
-            told = f"{journal.name}: cannot be read: {error}"
-        else:
-            return [(str(run), str(ending)) for run, ending in found]
-    raise ValueError(told)
+    try:
+        with closing(ReadOnlyFile(journal, _WAIT_S)) as db:
+            require_tables(db.fetch)
+            return [(str(run), str(ending)) for run, ending in db.fetch("select run, ending from runs")]
+    except FAULTS as error:
+        raise ValueError(f"{journal.name}: cannot be read: {error}") from None
 
 
 def _listed(path: str, now: float, values: _Told, kind: Kind, told: _Told, size: int) -> Listed:

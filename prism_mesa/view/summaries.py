@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import PurePath
+from shlex import quote
 from typing import Any
 
 from prism_mesa.domain import NOTHING_HAPPENED
@@ -33,13 +34,14 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _writing_lines(summary)
     yield from _fallback_lines(summary["decisions"])
     yield from _note_lines(summary)
-    rounds = (
-        f"{summary['round_cpu_s'] * 1000:.0f} ms a round at the median, {summary['records_cpu_s']:.1f} CPU s of records"
-    )
-    yield "time", f"{_time(summary)}{rounds}"
+    rounds = f"{summary['round_cpu_s'] * 1000:.0f} CPU ms a round at the median"
+    yield "time", f"{_time(summary)}{rounds}, {summary['records_cpu_s']:.1f} CPU s of records"
     if summary["peak_memory_mb"] is not None:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
     yield "pictures", _pictures(summary)
+    if summary["status"] == "done" and summary["rounds"]:
+        run_dir, agent = in_command(summary["run_dir"]), summary["most_followers"]["id"]
+        yield "next", f"prism why {run_dir} {quote(printable(agent))}; prism app {run_dir}"
 
 
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -55,8 +57,8 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if trees["n"]:
         yield (
             "cascades",
-            f"{trees['n']:,}, {trees['share_never_reshared']:.0%} never reshared, mean size {trees['mean_size']:.2f}, "
-            f"largest {trees['max_size']}, deepest {trees['max_depth']}",
+            f"{trees['n']:,} posts, {trees['share_never_reshared']:.0%} never reshared, "
+            f"mean size {trees['mean_size']:.2f}, largest {trees['max_size']}, deepest {trees['max_depth']}",
         )
     if "attention" in summary:
         yield "inequality", _inequality(summary["activity"], summary["attention"])
@@ -125,10 +127,11 @@ def _inequality(activity: dict[str, float], attention: dict[str, float]) -> str:
 def _time(summary: dict[str, Any]) -> str:
     """Return what the whole command took, where it is known, and the run in it."""
     run = {name: summary.get(f"run_{name}", summary[name]) for name in ("cpu_s", "wall_s")}
-    told = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} s), "
+    told = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} wall s), "
     if "run_cpu_s" not in summary:
         return told
-    return f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s) in all, imports and compiling too; the run {told}"
+    whole = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all, imports and compiling too"
+    return f"{whole}; the run {told}"
 
 
 def _pictures(summary: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
 from command_lines import SMALL, folders, small
 from ollama_server import drop, late, models, serving
 
@@ -182,6 +183,28 @@ def test_what_the_system_refuses_is_one_line_and_ends_with_1(prism):
 
 
 @pytest.mark.slow
+def test_of_a_study_file_the_chart_of_each_arm_is_shown_once(prism):
+    Path("chart_of_an_arm.py").write_text(
+        "from prism_mesa import F\nfrom prism_mesa.social.behavior import build_chart\n"
+        "mine = build_chart(engages=(F.post.noted == False) & (F.post.utility > F.agent.high_threshold), name='mine')\n"
+    )
+    study = {
+        "question": "Do labels help?",
+        "set": {"attributes.noted": {"of": "post", "values": [True, False]}, "agents.n": 20, "reasoner.kind": "rule"},
+        "arms": {"plain": {}, "longer": {"rounds": 9}, "heeding": {"statechart.chart": "chart_of_an_arm:mine"}},
+        "measures": ["likes"],
+    }
+    Path("labels.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
+    code, out, err = prism("chart", "labels.yaml", "--json")
+    charts = json.loads(out)["charts"]
+    assert (code, err) == (0, "")
+    assert [(chart["arms"], chart["chart"]) for chart in charts] == [("plain; longer", "social"), ("heeding", "mine")]
+    assert all(Path(chart["picture"]).is_file() for chart in charts)
+    code, out, err = prism("chart", "labels.yaml")
+    assert [line.split(":")[0] for line in out.splitlines() if ": chart " in line] == ["plain; longer", "heeding"]
+    assert prism("chart", "labels.yaml", "rounds=3")[0] == 2
+
+
 def test_what_is_told_of_a_chart_begins_with_where_it_is_drawn_and_what_follows(prism):
     code, out, err = prism("chart")
     first, second, *findings = out.partition("\nAs Mermaid, ")[0].splitlines()

@@ -3,6 +3,7 @@
 What is typed at a prompt, `>>>`, is run as a doctest.
 """
 
+import importlib
 import re
 from pathlib import Path
 
@@ -54,6 +55,18 @@ def test_a_run_with_the_file_of_a_page_does_otherwise_than_one_without(name, tmp
     table = "impressions" if "feed.mode" in USED[name] or name == "bold" else "agents"
     assert made.status == "done"
     assert not made.table(table).equals(plain.table(table))
+
+
+def test_readers_who_heed_labels_as_the_page_of_questions_has_it_like_less_of_what_is_labelled(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "page_labels.py").write_text(FILES["lowered"])
+    noted = {"attributes.noted": {"of": "post", "values": [True, False]}, "agents.n": 100, "rounds": 16}
+    made = [
+        run(nested(noted | {"statechart.chart": chart}), out=tmp_path, pictures=False)
+        for chart in (None, "page_labels:heeding")
+    ]
+    plain, heeding = map(importlib.import_module("page_labels").noted_likes, made)
+    assert heeding < plain / 2
 
 
 @pytest.mark.slow

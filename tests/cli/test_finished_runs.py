@@ -52,10 +52,10 @@ def test_replay_of_a_changed_run_ends_with_1_and_says_where(prism):
 def test_why_tells_what_an_agent_did(prism):
     with StandIn() as server:
         said = asked_run(prism, server)
-    code, out, _ = prism("why", said["run_dir"], "3", "1")
+    code, out, _ = prism("why", said["run_dir"], "3", "1", "--all")
     name = read_table(said["run_dir"], "agents")["name"][3]
     assert code == 0
-    assert out.splitlines()[0].startswith(f"{name} (agent 3) likes ")
+    assert f"\n\n{name} (agent 3) likes " in out
     assert "Round 1: it " in out
 
 

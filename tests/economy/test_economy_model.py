@@ -9,9 +9,9 @@ import pytest
 
 from prism_mesa.economy.agent import EconLLMAgent, RuleAgent
 from prism_mesa.economy.model import EconomyModel
-from prism_mesa.economy.nations import NATIONS
+from prism_mesa.economy.nations import NATIONS, NationParams
 from prism_mesa.economy.observation import INDICATORS
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, NotedWarning
 
 
 def table(model):
@@ -174,6 +174,51 @@ def test_bad_input_is_one_line_that_says_where_and_what(params, says):
 
 def test_one_nation_can_be_given_by_its_name_alone():
     assert [nation.name for nation in EconomyModel(economy_nations="sweden").nations] == ["Sweden"]
+
+
+@pytest.mark.parametrize(
+    "given", [["Brazil"], "Brazil", [{"name": "Brazil"}], [{"name": "Brazil", "policy": "nothing"}]]
+)
+def test_a_name_that_is_not_known_makes_a_nation_with_default_values_and_is_noted(given):
+    with pytest.warns(NotedWarning, match="Brazil is not known, and has the default values"):
+        model = EconomyModel(economy_nations=given)
+    [brazil] = model.params.economy.nations
+    assert brazil == NationParams(name="Brazil", policy=brazil.policy)
+    assert "Brazil is not known" in model.notes[0]
+
+
+def test_a_nation_with_values_of_its_own_and_one_that_is_known_are_not_noted():
+    assert EconomyModel(economy_nations=[{"name": "Brazil", "size": 2}, "canada"]).notes == ()
+
+
+def test_a_nation_that_is_removed_leaves_the_nations_and_decides_nothing_more():
+    whole, model = (EconomyModel(rounds=4, economy_nations=["Canada", "Australia", "Sweden"]) for _ in range(2))
+    model.step()
+    gone = model.nations[1]
+    gone.remove()
+    assert [nation.name for nation in model.nations] == ["Canada", "Sweden"]
+    model.run_model()
+    whole.run_model()
+    held = model.datacollector.get_agent_vars_dataframe().xs(gone.unique_id, level="AgentID")
+    assert len(held) == 1
+    assert model.world.policy_rate[1] == model.nation_state(1).policy_rate == held["policy_rate"].iloc[0]
+    assert whole.world.policy_rate[1] != model.world.policy_rate[1]
+    assert len(model.decided) == 3
+
+
+def test_a_nation_of_an_llm_that_is_removed_is_not_asked():
+    asked = []
+
+    def llm(prompt):
+        asked.append(prompt)
+        return '{"action": "Raise rates by a quarter of a point", "reasoning": "Prices rise.", "confidence": 0.7}'
+
+    model = EconomyModel(rounds=1, economy_policy="llm", llm=llm, economy_nations=["Canada", "Sweden"])
+    model.nations[0].remove()
+    model.run_model()
+    assert [prompt for prompt in asked if "advise Canada" in prompt] == []
+    assert model.decided[0].reading.read_by == "rule"
+    assert model.decided[1].action.action_string.startswith("Raise")
 
 
 def test_an_llm_that_nobody_asks_is_an_error_and_not_ignored():

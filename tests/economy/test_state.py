@@ -201,7 +201,7 @@ def test_a_state_can_be_saved_and_a_branch_from_it_goes_on_as_the_run_does():
     with EconomyModelOf(adviser, economy_nations=MIXED) as model, EconomyModelOf(adviser, economy_nations=MIXED) as one:
         model.run_for(2)
         one._set_state(pickle.loads(pickle.dumps(model.state)))
-        one._set_clock()
+        one._set_clock(2)
         assert_same_state(one.state, model.state)
         model.run_for(2)
         one.run_for(2)

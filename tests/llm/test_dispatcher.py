@@ -111,6 +111,7 @@ def test_a_call_that_waits_to_be_asked_again_holds_no_slot():
 
 PASSING = [
     *((reason, OracleError(reason, "x")) for reason in ("refused", "dropped", "busy", "server-error", "partial")),
+    ("http-429", OracleError("http-429", "x")),
     *((reason, OracleError(reason, "x")) for reason in ("not-json", "wrong-shape", "error-body", "transport")),
     ("timeout", OracleError("timeout", "x")),
     ("timeout", TimeoutError()),
@@ -119,8 +120,8 @@ PASSING = [
     ("invalid-state", json.dumps({"next_state": "resting"})),
 ]
 LASTING = [
-    *((reason, OracleError(reason, "x")) for reason in ("http-404", "http-400", "http-401", "http-429")),
-    *((reason, OracleError(reason, "x")) for reason in ("too-long", "refused-request")),
+    *((reason, OracleError(reason, "x")) for reason in ("http-404", "http-400", "http-401", "http-307")),
+    *((reason, OracleError(reason, "x")) for reason in ("too-long", "too-large", "refused-request")),
     ("ValueError", ValueError("my own bug")),
     ("KeyError", KeyError("x")),
     ("ConnectionResetError", ConnectionResetError("of a function's own")),

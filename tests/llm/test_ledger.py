@@ -246,6 +246,19 @@ def test_what_a_killed_run_left_on_such_a_disk_is_read_too(with_index, as_somebo
     assert everything_in(folder) == before
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("with_index", [True, False], ids=["with -shm", "without"])
+def test_reading_what_a_killed_process_left_changes_nothing_beside_it(with_index, tmp_path):
+    path = tmp_path / "d.sqlite"
+    killed(path)
+    if not with_index:
+        (tmp_path / "d.sqlite-shm").unlink()
+    before = everything_in(tmp_path)
+    with Ledger(path, read_only=True) as ledger:
+        assert [row.agent for row in ledger.asked()] == [3]
+    assert everything_in(tmp_path) == before
+
+
 def test_whoever_looks_sees_what_is_written_meanwhile(tmp_path):
     path = tmp_path / "d.sqlite"
     Ledger(path).close()

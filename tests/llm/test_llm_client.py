@@ -120,7 +120,7 @@ def test_the_embedded_llm_is_asked_up_to_eight_times_in_a_row():
     assert (failed.attempts, len(count)) == (8, 8)
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 429])
+@pytest.mark.parametrize("status", [400, 401, 404])
 def test_a_refusal_is_not_asked_again(status):
     reply = as_json(status, {"error": "model not found"})
     with serving(reply, always=chat_answer(says("yes"))) as server, ollama(server) as client:

@@ -13,7 +13,7 @@ from test_resume_ledger import Asked, reasoner
 
 from prism_mesa import Ledger, open_run, replay, run_economy
 from prism_mesa.api.runs import branch, resume, run
-from prism_mesa.errors import BadInputError, ConfigError, NotedWarning, PrismWarning
+from prism_mesa.errors import BadInputError, ConfigError, DataError, NotedWarning, PrismWarning
 from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
 from prism_mesa.runs.checkpoints.names import files, last_round
@@ -73,6 +73,36 @@ def test_it_goes_on_from_a_checkpoint_of_before_as_it_does_from_the_beginning(pa
             assert notes.count(f"from round {at} on: feed.mode=random (interventions)") == 1
     assert last_round(killed) == 4  # it was only read
     assert open_run(killed).status == "died"
+
+
+def everything_in(folder):
+    return {file: (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.parametrize("which", ["finished", "killed", "killed, without an index of its log"])
+def test_a_branch_leaves_its_parent_as_it_is(which, parent, tmp_path):
+    whole, killed = parent
+    folder = Path(shutil.copytree(whole.run_dir if which == "finished" else killed, tmp_path / "parent"))
+    if which.endswith("log"):
+        (folder / f"{LEDGER}-shm").unlink()
+    before = everything_in(folder)
+    branch(folder, 3, out=tmp_path / "out", **QUIET)
+    assert everything_in(folder) == before
+
+
+@pytest.mark.parametrize("left", [b"", b"no database", None], ids=["empty", "something else", "missing"])
+def test_a_run_whose_ledger_is_damaged_or_missing_is_not_branched(left, tmp_path):
+    asked = run(
+        small(rounds=2, agents={"n": 40, "activity": 0.8, "band": 0.3}),
+        out=tmp_path,
+        reasoner=reasoner(Asked()),
+        **QUIET,
+    )
+    file = asked.run_dir / LEDGER
+    file.unlink() if left is None else file.write_bytes(left)
+    with pytest.raises(DataError, match=rf"{LEDGER}"):
+        branch(asked, 1, out=tmp_path / "out", reasoner=reasoner(Asked()), **QUIET)
+    assert not any((tmp_path / "out").glob("*"))
 
 
 def test_a_branch_of_a_branch_keeps_what_had_changed_before(parent, tmp_path):

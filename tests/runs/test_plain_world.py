@@ -32,5 +32,7 @@ def digest_of(table):
 def test_the_tables_of_the_plain_world_are_those_of_the_default_world_of_before(given, tmp_path):
     config = load_config(PLAIN_FILE, ["agents.n=200", "rounds=5", "reasoner.kind=rule", *given])
     result = run(config, out=tmp_path, pictures=False)
-    found = {name: digest_of(result.table(name)) for name in sorted(TABLES)}
+    tables = {name: result.table(name) for name in sorted(TABLES)}
+    tables["agents"] = tables["agents"].drop(columns="unique_id")  # a column that runs had not before
+    found = {name: digest_of(table) for name, table in tables.items()}
     assert found == dict(zip(sorted(TABLES), BEFORE[given].split(), strict=True))

@@ -47,6 +47,7 @@ ANOTHER = {
     "feed.attribute": None,
     "feed.mode": "random",
     "feed.size": 2,
+    "files.columns": {"src": "from"},
     "files.encoding": "latin-1",
     "feed.velocity_window": 1,
     "feed.window": 1,
@@ -61,6 +62,7 @@ ANOTHER = {
     "opinions.rule": "assimilation_repulsion",
     "opinions.when": "engaged",
     "posts.authors": "rank",
+    "posts.dates": "month_first",
     "posts.embedder": "wordllama" if find_spec("wordllama") else None,  # of the extra embeddings
     "posts.file": None,
     "posts.media_share": 0.5,

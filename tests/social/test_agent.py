@@ -28,6 +28,12 @@ def test_a_state_that_is_no_agent_state_is_a_type_error_and_changes_nothing(agen
     assert agent.state is IDLE
 
 
+def test_a_list_of_options_set_as_the_state_is_told_how_to_go_on(agent):
+    with pytest.raises(TypeError, match=r"open choice: ask the oracle .* chart\.apply"):
+        agent.state = [AgentState.COMPOSING, AgentState.SCROLLING]
+    assert agent.state is IDLE
+
+
 @pytest.mark.parametrize("ticks", [-1, -(2**40), 2**31, 1.5, math.nan, "3", None])
 def test_ticks_in_state_below_0_or_not_whole_are_a_value_error(agent, ticks):
     agent.ticks_in_state = 3
@@ -158,6 +164,63 @@ def test_history_of_depth_0_keeps_nothing_and_agents_move_all_the_same():
 def test_history_is_never_longer_than_its_depth_in_a_run():
     model = ran(small(statechart_max_history_depth=4, agents_activity=1.0))
     assert max(len(agent.state_history) for agent in model.agents) == 4
+
+
+def limited(**params):
+    model = small(statechart_max_history_depth=6, agents_activity=1.0, **params)
+    for row, depth in ((0, 0), (1, 2), (2, 5)):
+        model.agent(row).max_history_depth = depth
+    return model
+
+
+def test_each_agent_keeps_as_much_history_as_its_own_depth_allows_by_columns_and_by_rows():
+    columns, rows, whole = ran(limited()), ran(limited(scheduler="mesa")), ran(small(agents_activity=1.0))
+    for row, depth in ((0, 0), (1, 2), (2, 5), (3, 6)):
+        entries = list(columns.agent(row).state_history)
+        assert entries == list(rows.agent(row).state_history)
+        assert entries == (list(whole.agent(row).state_history)[-depth:] if depth else [])
+
+
+def test_history_that_was_dropped_does_not_come_back_with_a_greater_depth():
+    model = ran(limited())
+    agent = model.agent(3)
+    before = list(agent.state_history)
+    agent.max_history_depth = 2
+    agent.max_history_depth = 6
+    assert agent.state_history == before[-2:]
+    agent.fire("feed_ready")
+    assert agent.state_history[:2] == before[-2:]
+    assert len(agent.state_history) == 3
+
+
+def test_depths_of_agents_go_on_from_a_snapshot():
+    first, rest = ran(limited()), small(statechart_max_history_depth=6, agents_activity=1.0)
+    rest.restore(first.snapshot())
+    assert [rest.agent(row).max_history_depth for row in range(4)] == [0, 2, 5, 6]
+    assert [list(rest.agent(row).state_history) for row in range(4)] == [
+        list(first.agent(row).state_history) for row in range(4)
+    ]
+
+
+@pytest.mark.parametrize("depth", [51, -1, 2.5, None, "3"])
+def test_a_depth_beyond_that_of_the_chart_is_refused(agent, depth):
+    with pytest.raises(AgentError, match=r"SocialAgent\.max_history_depth: "):
+        agent.max_history_depth = depth
+    assert agent.max_history_depth == 50
+
+
+def test_a_depth_that_an_action_sets_is_taken_back_if_the_action_raises():
+    def action(agent, context):
+        agent.max_history_depth = 1
+        raise RuntimeError("in the midst")
+
+    transitions = [Transition("feed_ready", IDLE, SCROLLING), Transition("go", SCROLLING, IDLE, action=action)]
+    chart = Statechart(states={IDLE, SCROLLING}, transitions=transitions, initial=IDLE)
+    agent = small(chart=chart).agent(0)
+    agent.fire("feed_ready")
+    with pytest.raises(RuntimeError, match="midst"):
+        agent.fire("go")
+    assert (agent.max_history_depth, len(agent.state_history)) == (50, 1)
 
 
 def test_history_reads_as_a_list(agent):

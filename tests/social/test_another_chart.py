@@ -1,13 +1,11 @@
 """Another chart for a model that has been made: all that is made from a chart follows it, or it is refused."""
 
-import warnings
-
 import own_charts
 import pytest
 from random_worlds import _distilled
 from worlds import differing, ran, small
 
-from prism_mesa.errors import ChartError, ConfigError, NotedWarning
+from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart, viral_chart
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
@@ -105,30 +103,24 @@ def test_a_chart_of_which_a_distilled_model_has_learned_nothing_is_refused():
     assert model.chart is before
 
 
-def noted_by(**given):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotedWarning)
-        model = small(**given)
-    return [note for note in model.notes if "feed.glances=" in note]
+def notes_of(text, **given):
+    return [note for note in small(**given).notes if text in note]
 
 
-def test_a_chart_that_posts_below_the_band_would_not_go_by_the_default_way_is_told_of_glances():
-    tells = {"eager": "evaluating --ignores-->", "keen": "scrolling --sees_post-->"}
+def test_a_chart_under_which_agents_do_not_glance_at_posts_is_told_why():
     keen = Transition("sees_post", SCROLLING, COMPOSING, guard=F.post.velocity > 20)
-    charts = [eager, Statechart(AgentState, [keen, *social_chart.transitions], IDLE, name="keen")]
-    for chart in charts:
-        [note] = noted_by(chart=chart, feed_glances=5)
-        assert f"{tells[chart.name]} (feed.glances=5; feed.glances=1: it meets every post)" in note
-        with pytest.warns(NotedWarning, match="posts below an agent's band are passed without it"):
-            small(chart=chart, feed_glances=5)
-        assert noted_by(chart=chart, feed_glances=1) == []
-    assert noted_by(chart=viral_chart, feed_glances=5) == noted_by(feed_glances=5) == []
+    keen_chart = Statechart(AgentState, [keen, *social_chart.transitions], IDLE, name="keen")
+    for chart, why in ((eager, "evaluating --ignores-->"), (keen_chart, "scrolling --sees_post-->")):
+        assert [why in note for note in notes_of("feed.glances", chart=chart, feed_glances=5)] == [True]
+        assert notes_of("feed.glances", chart=chart, feed_glances=1) == []
+        later = [{"at": 2, "set": {"feed.glances": 5}}]
+        assert len(notes_of("feed.glances has no", chart=chart, feed_glances=1, interventions=later)) == 1
+    assert notes_of("chart", chart=viral_chart, feed_glances=5) == notes_of("chart", feed_glances=5) == []
 
 
-def test_a_chart_that_takes_the_place_of_another_brings_its_own_note_of_glances():
+def test_a_chart_that_takes_the_place_of_another_brings_its_own_notes():
     model = small(feed_glances=5)
-    with pytest.warns(NotedWarning, match="chart eager: posts below"):
-        model.chart = eager
-    assert sum("feed.glances=" in note for note in model.notes) == 1
+    model.chart = eager
+    assert sum("feed.glances" in note for note in model.notes) == 1
     model.chart = social_chart
-    assert not any("feed.glances=" in note for note in model.notes)
+    assert not any("feed.glances" in note for note in model.notes)

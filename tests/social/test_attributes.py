@@ -155,6 +155,18 @@ def test_a_function_of_ones_own_gives_them():
     assert (model.posts.attributes[own, known.of_posts("mine")[0]] == (party == 0)).all()
 
 
+def above_all(columns):
+    """Values that nobody can take of no rows."""
+    return columns["author.leaning"] > columns["author.leaning"].max()
+
+
+def test_a_function_of_ones_own_is_not_asked_about_no_posts():
+    declared = of_function("above_all", "post", values=[True, False])
+    model = SocialModel(world(declared, agents__post_rate=0.02, rounds=6))
+    model.run_model()
+    assert 0 < len(np.unique(model.posts.round[: len(model.posts)])) < 6
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [

@@ -73,7 +73,7 @@ def test_a_new_agent_cannot_follow_who_is_not_there(others):
     assert len(model.population) == 30
 
 
-@pytest.mark.parametrize("fields", [{"mood": 1}, {"max_history_depth": 3}, {"scripted": True}, {"step": None}])
+@pytest.mark.parametrize("fields", [{"mood": 1}, {"n_unread": 3}, {"scripted": True}, {"step": None}])
 def test_a_field_that_is_unknown_or_cannot_be_set_is_named_and_no_agent_is_made(fields):
     model = small()
     with pytest.raises(AgentError, match=f"SocialAgent has no field '{next(iter(fields))}' that can be set"):

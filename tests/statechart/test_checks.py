@@ -310,7 +310,7 @@ def test_what_a_random_agent_meets_was_found(transitions, high, x):
     kinds = {finding.kind for finding in chart.check() if finding.where == "evaluating --decides-->"}
     shadowed = wheres(chart, "shadowed")
     outcome, ran = fired_on(chart, **{"agent.high": high, "post.x": x})
-    if isinstance(outcome, tuple):
+    if isinstance(outcome, list):
         assert kinds & {"open", "overlap"}
     elif outcome is None:
         assert kinds & {"gap", "no-options"}
@@ -322,12 +322,22 @@ def test_a_misspelt_field_is_found_at_its_transition_with_the_nearest_name():
     chart = a_chart((COMPOSING, F.post.x > F.agent.hihg), (SCROLLING,))
     [found] = [finding for finding in chart.check(fields=["agent.high", "post.x"]) if finding.kind == "unknown-field"]
     assert (found.level, found.where) == ("error", "evaluating --decides--> composing [post.x > agent.hihg]")
-    assert found.message == "no agent has a field 'agent.hihg'. Did you mean 'agent.high'?"
+    assert found.message.startswith("no agent has a field 'agent.hihg'. Did you mean 'agent.high'?")
+
+
+def test_what_posts_have_is_listed_once_and_each_unknown_field_can_be_declared():
+    own = (F.post.labelled == 1) & (F.post.doubted == 1)
+    messages = [f.message for f in a_chart((COMPOSING, own), (SCROLLING, ~own)).check(fields=["post.has_media"])]
+    messages = [message for message in messages if "has a field" in message]
+    assert len(messages) == 4
+    assert sum("A post has: has_media" in message for message in messages) == 1
+    for name in ("labelled", "doubted"):
+        assert sum(f"attributes.{name}: {{of: post, " in message for message in messages) == 1
 
 
 def test_a_field_that_nothing_is_near_to_says_what_a_post_or_an_agent_has():
     known = ["agent.high", "post.has_media", "post.parent", "post.utility"]
-    assert near_field("post.appeal", known) == " A post has: has_media, parent, utility."
+    assert near_field("post.appeal", known) == " A post has: has_media, parent, utility, and what attributes declares."
     assert near_field("post.utilty", known) == " Did you mean 'post.utility'?"
     assert near_field("agent.fatigue", known) == " An agent has: high, and what attributes declares."
     assert near_field("agent.fatigue", ["post.parent"]) == ""

@@ -139,7 +139,7 @@ def test_a_field_that_holds_the_marker_itself_needs_the_oracle_on_both_ways():
     assert fired.option_sets[fired.open[0]] == (COMPOSING, SCROLLING)
     assert fired.transitions[fired.taken[1]].target is SCROLLING
     agent = SimpleNamespace(state=EVALUATING)
-    assert chart.fire(agent, "decides", {"verdict": "needs_oracle"}) == (COMPOSING, SCROLLING)
+    assert chart.fire(agent, "decides", {"verdict": "needs_oracle"}) == [COMPOSING, SCROLLING]
 
 
 @pytest.mark.parametrize("n_guards", [1, 8, 9, 20, 39, 40, 41, 60])

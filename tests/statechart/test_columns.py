@@ -21,9 +21,10 @@ def expected_outcome(transitions, values, oracle_enabled):
         transitions: The candidates of (trigger, state) in list order: pairs (target or None, has a guard).
         values: True, False or "needs_oracle" for each; of an unguarded one it is not looked at.
     """
-    left = [i for i, (_, is_guarded) in enumerate(transitions) if is_guarded and values[i] is not False]
-    if not left:
-        left = [i for i, (_, is_guarded) in enumerate(transitions) if not is_guarded]
+    left = [i for i, (_, is_guarded) in enumerate(transitions) if not is_guarded or values[i] is not False]
+    is_else = [not guard or (values[i] == "needs_oracle" and not to) for i, (to, guard) in enumerate(transitions)]
+    if any(transitions[i][0] and transitions[i][1] for i in left):
+        left = [i for i in left if not is_else[i]]
     if not left:
         return ("nothing",)
     is_open = any(transitions[i][0] is None or (transitions[i][1] and values[i] == "needs_oracle") for i in left)
@@ -235,7 +236,8 @@ def by_fire(chart, state, trigger, agent, post):
         assert who.ticks_in_state == 0
         return ("takes", result), who.ran[0]
     assert (who.state, who.ticks_in_state, who.state_history, who.ran) == (state, 1, [], [])
-    return (("nothing",) if result is None else ("asks", result)), None
+    assert result is None or isinstance(result, list)
+    return (("nothing",) if result is None else ("asks", tuple(result))), None
 
 
 def counted(chart):

@@ -30,7 +30,7 @@ from prism_mesa.statechart import AgentState, F, Statechart, Transition
 def test_applying_enters_the_option_as_firing_would_have():
     agent = an_agent()
     chart = a_chart((COMPOSING, yes), (SCROLLING, yes))
-    assert chart.fire(agent, "decides", {"post_id": 3}, now=NOON) == (COMPOSING, SCROLLING)
+    assert chart.fire(agent, "decides", {"post_id": 3}, now=NOON) == [COMPOSING, SCROLLING]
     assert chart.apply(agent, "decides", SCROLLING, {"post_id": 3}, now=NOON) is SCROLLING
     assert (agent.state, agent.ticks_in_state) == (SCROLLING, 0)
     assert entries(agent) == [(EVALUATING, SCROLLING, "decides", NOON, {"post_id": 3})]

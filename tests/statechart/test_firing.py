@@ -4,6 +4,7 @@ import copy
 import pickle
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from fired_agents import (
     COMPOSING,
@@ -21,7 +22,7 @@ from fired_agents import (
 )
 
 from prism_mesa.errors import ChartError
-from prism_mesa.statechart import AgentState, F, Statechart, Transition
+from prism_mesa.statechart import AgentState, ArrayColumns, F, Statechart, Transition
 
 # Selection
 
@@ -35,23 +36,28 @@ from prism_mesa.statechart import AgentState, F, Statechart, Transition
         ([(COMPOSING, no), (SCROLLING,)], SCROLLING),
         ([(COMPOSING, yes), (SCROLLING,)], COMPOSING),
         ([(SCROLLING,), (COMPOSING, yes)], COMPOSING),
-        ([(COMPOSING, yes), (SCROLLING, yes)], (COMPOSING, SCROLLING)),
-        ([(SCROLLING, yes), (COMPOSING, yes), (RESTING, no)], (SCROLLING, COMPOSING)),
-        ([(SCROLLING, yes), (COMPOSING, yes), (SCROLLING, yes)], (SCROLLING, COMPOSING)),
-        ([(SCROLLING, yes), (COMPOSING, yes), (RESTING,)], (SCROLLING, COMPOSING)),
-        ([(SCROLLING,), (COMPOSING,)], (SCROLLING, COMPOSING)),
+        ([(COMPOSING, yes), (SCROLLING, yes)], [COMPOSING, SCROLLING]),
+        ([(SCROLLING, yes), (COMPOSING, yes), (RESTING, no)], [SCROLLING, COMPOSING]),
+        ([(SCROLLING, yes), (COMPOSING, yes), (SCROLLING, yes)], [SCROLLING, COMPOSING]),
+        ([(SCROLLING, yes), (COMPOSING, yes), (RESTING,)], [SCROLLING, COMPOSING]),
+        ([(SCROLLING,), (COMPOSING,)], [SCROLLING, COMPOSING]),
         ([(SCROLLING, yes), (SCROLLING, yes)], SCROLLING),
         ([(SCROLLING,), (SCROLLING,)], SCROLLING),
-        ([(COMPOSING, no), (SCROLLING, no), (None,)], (COMPOSING, SCROLLING)),
+        ([(COMPOSING, no), (SCROLLING, no), (None,)], [COMPOSING, SCROLLING]),
         ([(COMPOSING, yes), (SCROLLING, no), (None,)], COMPOSING),
-        ([(COMPOSING, yes), (SCROLLING, no), (None, yes)], (COMPOSING, SCROLLING)),
-        ([(COMPOSING, no), (SCROLLING,), (None, yes)], (COMPOSING, SCROLLING)),
-        ([(COMPOSING, no), (SCROLLING,), (None, ask)], (COMPOSING, SCROLLING)),
-        ([(COMPOSING, no), (SCROLLING, ask), (RESTING,)], (COMPOSING, SCROLLING, RESTING)),
-        ([(COMPOSING, yes), (SCROLLING, ask), (COMPOSING,)], (COMPOSING, SCROLLING)),
+        ([(COMPOSING, yes), (SCROLLING, no), (None, yes)], [COMPOSING, SCROLLING]),
+        ([(COMPOSING, no), (SCROLLING,), (None, yes)], [COMPOSING, SCROLLING]),
+        ([(COMPOSING, no), (SCROLLING,), (None, ask)], [COMPOSING, SCROLLING]),
+        ([(COMPOSING, no), (SCROLLING, ask), (RESTING,)], [COMPOSING, SCROLLING, RESTING]),
+        ([(COMPOSING, yes), (SCROLLING, ask), (COMPOSING,)], [COMPOSING, SCROLLING]),
         ([(COMPOSING, no), (SCROLLING,), (None, no)], SCROLLING),
-        ([(COMPOSING, ask)], (COMPOSING,)),
-        ([(COMPOSING, no), (None,)], (COMPOSING,)),
+        ([(COMPOSING, yes), (SCROLLING, no), (None, ask)], COMPOSING),
+        ([(None, ask), (COMPOSING, yes), (SCROLLING, yes)], [COMPOSING, SCROLLING]),
+        ([(COMPOSING, ask), (RESTING, no), (None, ask)], [COMPOSING, RESTING]),
+        ([(COMPOSING, no), (SCROLLING, no), (None, ask)], [COMPOSING, SCROLLING]),
+        ([(COMPOSING, yes), (SCROLLING, no), (None, yes), (None, ask)], [COMPOSING, SCROLLING]),
+        ([(COMPOSING, ask)], [COMPOSING]),
+        ([(COMPOSING, no), (None,)], [COMPOSING]),
         ([(None,)], None),
         ([(None, ask)], None),
     ],
@@ -64,9 +70,22 @@ def test_selection(transitions, outcome):
         assert as_it_was(agent)
 
 
+def test_a_marker_asks_only_about_what_no_guard_has_settled():
+    keen, bored = F.post.relevance > 0.6, F.post.relevance < 0.4
+    marked = a_chart((COMPOSING, keen), (SCROLLING, bored), (None, lambda agent, post: "needs_oracle"))
+    rows = ArrayColumns({"relevance": np.array([0.9, 0.5, 0.1])})
+    fired = marked.fire_many(np.full(3, EVALUATING.code), "decides", rows, rows)
+    assert (fired.open >= 0).tolist() == [False, True, False]
+    options = marked.fire(an_agent(), "decides", {"relevance": 0.5})
+    assert isinstance(options, list)
+    assert options == [COMPOSING, SCROLLING]
+    options.clear()  # the list is the caller's
+    assert marked.fire(an_agent(), "decides", {"relevance": 0.5}) == [COMPOSING, SCROLLING]
+
+
 @pytest.mark.parametrize(
     ("relevance", "outcome"),
-    [(0.9, COMPOSING), (0.1, SCROLLING), (0.5, (COMPOSING, SCROLLING)), (0.6, (COMPOSING, SCROLLING))],
+    [(0.9, COMPOSING), (0.1, SCROLLING), (0.5, [COMPOSING, SCROLLING]), (0.6, [COMPOSING, SCROLLING])],
 )
 def test_inside_the_band_the_choice_is_open_and_outside_it_is_not(relevance, outcome):
     chart = a_chart((COMPOSING, F.post.relevance > F.agent.high), (SCROLLING, F.post.relevance < F.agent.low), (None,))
@@ -234,7 +253,7 @@ def test_a_chart_with_expressions_survives_pickling_and_copying(twin, has_fired)
         chart.fire(an_agent(), "decides", SimpleNamespace(relevance=0.5))
     again = twin(chart)
     agent = an_agent(high=0.6, low=0.4)
-    assert again.fire(agent, "decides", SimpleNamespace(relevance=0.5)) == (COMPOSING, SCROLLING)
+    assert again.fire(agent, "decides", SimpleNamespace(relevance=0.5)) == [COMPOSING, SCROLLING]
     assert again.fire(agent, "decides", SimpleNamespace(relevance=0.9)) is COMPOSING
     assert (again.name, again.timeouts, again.guard_errors) == ("social", {RESTING: 2}, chart.guard_errors)
     assert [str(t) for t in again.transitions] == [str(t) for t in chart.transitions]

@@ -121,7 +121,7 @@ def test_applying_an_answer_asks_no_guard_where_all_ways_there_do_the_same(trans
     own, guards = guarded(transitions)
     chart, agent = a_chart(*own), an_agent()
     options = chart.fire(agent, "decides")
-    if isinstance(options, tuple):
+    if isinstance(options, list):
         chart.apply(agent, "decides", options[-1])
         assert agent.state is options[-1]
     assert [guard.asked for guard in guards] == [1] * len(guards)

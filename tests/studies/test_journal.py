@@ -1,4 +1,5 @@
 import math
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -258,3 +259,20 @@ def test_rows_that_are_none_are_said_by_the_file(tmp_path):
     db.close()
     with Journals([file]) as known, pytest.raises(DataError, match="rows of a"):
         known.rows("a", "rounds")
+
+
+def test_reading_what_a_killed_driver_left_half_written_changes_nothing_in_the_folder(tmp_path):
+    file, there = tmp_path / "journal.sqlite", tmp_path / "killed"
+    put(file, Outcome("a", "done", measures={"likes": 1.0}))
+    there.mkdir()
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("pragma cache_size = 1")  # what does not fit is written before it is committed
+        db.execute("begin")
+        db.execute("update runs set reason = ?", ("x" * 100_000,))
+        for name in ("journal.sqlite", "journal.sqlite-journal"):
+            shutil.copyfile(tmp_path / name, there / name)
+    before = {one: (one.read_bytes(), one.stat().st_mtime_ns) for one in there.iterdir()}
+    assert len(before) == 2
+    with Journals([there / "journal.sqlite"]) as known:
+        assert [(entry.run, entry.reason) for entry in known.entries()] == [("a", "")]
+    assert {one: (one.read_bytes(), one.stat().st_mtime_ns) for one in there.iterdir()} == before

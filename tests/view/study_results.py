@@ -92,15 +92,19 @@ def difference_of(table, measure, term, left, right, wide=None):
         "difference": mean,
         "low": mean - half,
         "high": mean + half,
+        "d_z": float(mean / pairs.std()) if pairs.std() else nan,
         "p": p,
         "p_holm": min(1.0, p * 3),
+        "family": "expectations" if measure == "gini_impressions" else "other differences",
         "u": 0.0,
         "p_mann_whitney": min(1.0, p * 1.2),
         "rank_biserial": float(np.tanh(mean / (pairs.std() or 1))),
     }
 
 
-DIFFERENCES = "measure term left right n missing difference low high p p_holm u p_mann_whitney rank_biserial".split()
+DIFFERENCES = (
+    "measure term left right n missing difference low high d_z p p_holm family u p_mann_whitney rank_biserial".split()
+)
 PRECISION = "measure term left right seeds half_width".split()
 
 
@@ -121,7 +125,6 @@ def analysis_of(table, expectations=(), **tables):
     ]
     empty = {
         "groups": "measure term n missing h df p p_holm",
-        "dunn": "measure term left right z p p_holm",
         "equivalence": "text measure left right n missing margin low high p_low p_high p p_holm equivalent",
         "effects": "measure effect n missing df f p p_holm partial_eta_squared",
         "sensitivity": "measure factor index value low high",
@@ -253,12 +256,7 @@ def factorial(folder):
         [(measure, "condition", 95, 5, 31.4, 3, 0.0001, 0.0002) for measure in measures],
         columns="measure term n missing h df p p_holm".split(),
     )
-    pairs = [("media 0.1, chronological", "media 0.6, x_algo", -4.1), ("media 0.1, x_algo", "media 0.6, x_algo", -1.2)]
-    dunn = pd.DataFrame(
-        [("cascade_mean", "condition", left, right, z, 0.02, 0.04) for left, right, z in pairs],
-        columns="measure term left right z p p_holm".split(),
-    )
-    analysis = analysis_of(table, effects=effects, groups=groups, dunn=dunn)
+    analysis = analysis_of(table, effects=effects, groups=groups)
     facts = facts_of(runs, kept=False, decided_by="llm SmolLM2-135M", fallback=10)
     question = "Do media make cascades larger, and does a ranked feed make more of that?"
     base = Config(agents={"n": 500}, rounds=50, network={"kind": "stochastic_block"})

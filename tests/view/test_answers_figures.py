@@ -25,7 +25,7 @@ def test_a_survey_shows_means_before_and_after_and_the_change_in_points(width):
     assert shares.get_title(loc="left") == "More than $1?\nn = 9 before, 8 after"
     assert changes.get_xlabel() == "change, points"
     assert figure.get_figwidth() == pytest.approx(width / 2.54)
-    assert "95 % intervals (bootstrap over agents" in caption_of(figure)
+    assert "95 % intervals (Student's, over agents" in caption_of(figure)
 
 
 @WIDTHS

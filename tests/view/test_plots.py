@@ -12,6 +12,7 @@ from matplotlib.text import Text
 from scipy import stats
 from worlds import plain, small
 
+from prism_mesa.api.runs import open_run
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
@@ -23,6 +24,7 @@ from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.inequality import lorenz_figure
+from prism_mesa.view.plots.network import network_figure
 from prism_mesa.view.plots.states import states_figure
 from prism_mesa.view.plots.style import NARROW, SMALL, WIDE, caption_of
 
@@ -233,7 +235,7 @@ def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_
     axes = drawn(figure)
     assert [text.get_text() for text in axes.texts] == ["nobody posted"]
     assert (axes.get_xticks().tolist(), axes.get_yticks().tolist()) == ([], [])
-    assert caption_of(figure) == "There are no cascades: no post appeared."
+    assert caption_of(figure) == "There are no cascades: no post appeared. From run (seed 1)."
     assert drawn(engagement_figure(folder, per="round")).get_yticks().tolist() == [0, 1]
 
 
@@ -263,6 +265,18 @@ def test_a_run_is_drawn_into_three_png_files(tmp_path):
         assert file.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+def test_every_figure_of_a_run_names_the_run_and_its_seed(tmp_path):
+    settings = plain({"agents": {"n": 30}, "network": {"mean_degree": 6, "dynamics": "live"}, "rounds": 4, "seed": 7})
+    result = open_run(run(settings, out=tmp_path).run_dir)
+    named = f"From {result.run_dir.name} (seed 7)."
+    figures = {"chart", "cascade_tree", "cascades", "engagement", "homophily", "lorenz", "network", "states"}
+    for name in figures:
+        assert caption_of(getattr(result.plot, name)()).endswith(named)
+    assert caption_of(network_figure(result.run_dir)).endswith(named)
+    assert caption_of(result.plot.timeline(result.table("transitions")["agent"].iloc[0])).endswith(named)
+    assert "(seed 7)" in " ".join(result.plot.states()._supxlabel.get_text().split())
+
+
 def test_a_folder_without_tables_cannot_be_drawn(tmp_path):
     with pytest.raises(DataError, match=r"no table '(rounds|cascades)' there \(it has: none\)"):
         draw_run(kept_run(tmp_path / "run"))
@@ -283,7 +297,7 @@ def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("coarse_pictures")
 def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
-    figures = [states_figure(kept_run(tmp_path / name, rounds=rounds_table(2)), width=NARROW) for name in "ab"]
+    figures = [states_figure(kept_run(tmp_path / name / "run", rounds=rounds_table(2)), width=NARROW) for name in "ab"]
     for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
         first, second = (save(one, tmp_path / f"{i}{ending}").read_bytes() for i, one in enumerate(figures))
         assert first == second

@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from read_reports import WHEN
 from study_results import HOSTILE, factorial, sobol, two_arms
 
 from prism_mesa.view.plots.files import png_of, svg_of
@@ -12,12 +13,15 @@ from prism_mesa.view.study.blocks import all_pictures
 from prism_mesa.view.study.distributions import distribution_caption, distribution_figure
 from prism_mesa.view.study.figures import figures_section
 from prism_mesa.view.study.relations import (
+    difference_figure,
+    difference_rows,
     interaction_figure,
     interaction_terms,
     morris_figure,
     precision_figure,
     sobol_figure,
 )
+from prism_mesa.view.study.report import write_report
 
 
 def luminance_of(color):
@@ -170,3 +174,40 @@ def test_colours_stand_out_from_white_as_much_as_marks_need_to():
     contrast = [1.05 / (luminance_of(color) + 0.05) for color in PALETTE]
     assert min(contrast[:3]) > 3  # what most figures have; WCAG 2 asks 3 of marks
     assert min(contrast) > 2
+
+
+# -- differences ---------------------------------------------------------------------------------------
+
+
+def test_a_figure_shows_the_difference_of_each_expectation_with_its_interval_and_margin(tmp_path):
+    result = two_arms(tmp_path)
+    equal = result.analysis.expectations[0].text
+    result.analysis.equivalence.loc[0, ["text", "margin"]] = [equal, 0.05]
+    figure = difference_figure(result, ["gini_impressions", "reshares"])
+    for axes, verdict in zip(figure.axes, (result.analysis.expectations[place] for place in (0, 2)), strict=True):
+        interval, mean, zero = axes.lines
+        assert list(interval.get_xdata()) == list(verdict.interval)
+        assert [*mean.get_xdata(), *zero.get_xdata()] == [verdict.difference, 0, 0]
+        assert axes.get_yticklabels()[0].get_text() == f"ranked > chronological ({verdict.verdict})"
+    assert [len(axes.collections) for axes in figure.axes] == [1, 0]  # the margin
+
+
+def test_without_expectations_each_level_is_drawn_against_the_first(tmp_path):
+    result = factorial(tmp_path)
+    rows = difference_rows(result, "cascade_mean")
+    found = result.analysis.differences
+    found = found[found["measure"] == "cascade_mean"]
+    assert [row[0] for row in rows] == ["media_share: 0.1 \u2212 0.6", "mode: chronological \u2212 x_algo"]
+    assert [row[1] for row in rows] == found["difference"].tolist()
+
+
+@pytest.mark.parametrize("kind", ["svg", "pdf"])
+def test_figures_are_written_in_another_format_too_and_those_of_an_older_report_are_gone(tmp_path, kind):
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    (figures / "17-before.png").touch()
+    write_report(two_arms(tmp_path), written=WHEN, figures=kind)
+    names = {file.stem for file in figures.glob("*.png")}
+    assert {file.stem for file in figures.glob(f"*.{kind}")} == names
+    assert "01-differences" in names
+    assert "17-before" not in names

@@ -1,16 +1,20 @@
 import re
+import sys
 
 import pytest
 from read_reports import Page, read_markdown
-from study_results import factorial, two_arms
+from study_results import analysis_of, factorial, result_of, runs_of, two_arms
 from worlds import plain
 
 from prism_mesa.params import leaves, nested
 from prism_mesa.runs.config import Config
 from prism_mesa.social.behavior import social_chart, viral_chart
-from prism_mesa.view.study.blocks import Report
+from prism_mesa.studies.design.worlds import worlds_of
+from prism_mesa.studies.statistics.analysis import RunTable
+from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.markdown import markdown_of
 from prism_mesa.view.study.odd.sections import odd_section, odd_sections
+from prism_mesa.view.study.odd.text import odd_text
 from prism_mesa.view.study.page import page_of
 
 ELEMENTS = [
@@ -30,7 +34,8 @@ CONCEPTS = (
 
 def shown(*sections):
     report = Report("", "", "done", "", sections, "")
-    return Page(page_of(report, {"statechart": "<svg></svg>"}, {"statechart": 1}))
+    names = [picture.name for picture in all_pictures(sections)]
+    return Page(page_of(report, dict.fromkeys(names, "<svg></svg>"), {name: n for n, name in enumerate(names, 1)}))
 
 
 def odd_of(chart=social_chart, **values):
@@ -105,8 +110,9 @@ def test_all_parameters_are_there_with_their_meaning():
 def test_what_a_study_changes_is_named_and_marked(tmp_path):
     page = shown(odd_section(two_arms(tmp_path)))
     assert "the arms and factors of the study change feed.mode." in page.text
-    assert [row[:2] for row in page.rows() if len(row) > 1 and row[1].endswith(" varies")] == [
-        ["feed.mode", "chronological varies"]
+    assert [[row[0], row[1], row[3]] for row in page.rows() if len(row) > 1 and row[1].endswith(" varies")] == [
+        ["feed.mode", "chronological varies", "chronological"],
+        ["feed.mode", "x_algo default chronological varies", "ranked"],
     ] * 2
     text = shown(odd_section(factorial(tmp_path))).text
     assert "change posts.media_share, feed.mode." in text
@@ -169,3 +175,107 @@ def test_what_is_compared_with_the_band_is_utility_as_the_configuration_weighs_i
     assert "what the agent compares with its band: 0.09 x relevance + 0.03 x (0.4 x appeal" in text
     assert "- 0.2 x log(1 + hours of age) + 7.5 if by a close tie + 1 x mood)" in text
     assert "relevance alone: what the agent compares with its band" in odd_of(utility={"sensitivity": 0}).text
+
+
+# -- arms with models of their own ---------------------------------------------------------------------
+
+LATER = {"at": 3, "set": {"feed.mode": "random"}, "agents": "agent.leaning > 0"}
+OWN_PARTS = """
+from prism_mesa.social.behavior import build_chart
+from prism_mesa.statechart import F
+
+picky = build_chart(engages=(F.post.utility > F.agent.high_threshold) & (F.post.velocity < 50))
+by_age = 3 * F.post.likes - F.post.age
+
+def by_likes(columns):
+    \"\"\"What is liked most, i.e. by most
+    readers. Ties go to the newer post.\"\"\"
+    return columns["post.likes"]
+"""
+
+
+@pytest.fixture
+def odd_of_arms(tmp_path, monkeypatch):
+    """Return the ODD section of a study with these arms, in whose folder is the module `own_parts`."""
+    (tmp_path / "own_parts.py").write_text(OWN_PARTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_parts", raising=False)
+
+    def get(**arms):
+        table = RunTable(runs_of(tuple(arms), [{}], [1, 2], ("likes",), lambda *_: 1.0), tuple(arms), (), ("likes",))
+        values = {"question": "?", "arms": arms}
+        return odd_section(result_of(tmp_path, table, analysis_of(table), values=values))
+
+    return get
+
+
+def test_each_arm_has_the_figure_and_the_transitions_of_its_own_chart(odd_of_arms):
+    section = odd_of_arms(plain={}, ranked={"feed.mode": "x_algo"}, picky={"statechart": {"chart": "own_parts:picky"}})
+    first, second = all_pictures((section,))
+    assert [picture.caption[0].text for picture in (first, second)] == ["plain, ranked", "picky"]
+    assert first.draw.chart.transitions != second.draw.chart.transitions
+    rows = [row for row in shown(section).rows() if row[0] == "evaluating"]
+    own = "post.utility > agent.high_threshold and post.velocity < 50"
+    assert ["evaluating", "decides", own, "composing", "picky"] in rows
+    assert ["evaluating", "decides", "post.utility > agent.high_threshold", "composing", "plain, ranked"] in rows
+    assert ["evaluating", "decides", "else", "open: the oracle chooses"] in rows
+    assert "picky: as the transitions of own_parts:picky from evaluating have it" in shown(section).text
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"feed.mode": "own_parts:by_likes"},
+            "own_parts:by_likes, a function of the study's own: What is liked most, i.e. by most readers",
+        ),
+        (
+            {"feed.mode": "own_parts:by_age"},
+            "in the order of own_parts:by_age, highest first: 3 * post.likes - post.age",
+        ),
+        ({"content": "template"}, "replies and reshares get sentences about the topic from templates"),
+        ({"network.kind": "watts_strogatz"}, "a small world"),
+        ({"network.dynamics": "live"}, "They change whom they follow by what they read"),
+        ({"posts.file": "mine.csv"}, "agents' own posts are texts of mine.csv"),
+        ({"reasoner.asks_action": True}, "which the oracle is asked for"),
+        (
+            {"interventions": [{"at": 3, "set": {"feed.mode": "random"}, "agents": "agent.leaning > 0"}]},
+            "from round 3 on: feed.mode=random for agents with agent.leaning > 0",
+        ),
+        ({"opinions.of": "leaning"}, "leaning: each post that an agent reads moves its reader"),
+        ({"attributes.mood": {"of": "agent", "range": [0, 2]}}, "declared: 0 to 2; drawn"),
+    ],
+)
+def test_what_an_arm_changes_is_said_of_this_arm_and_not_of_the_others(odd_of_arms, settings, said):
+    leaning = {"attributes.leaning": {"of": "agent", "range": [-1, 1]}}
+    section = odd_of_arms(uno={**leaning, **settings}, two=leaning, three=leaning)
+    page = shown(section)
+    stated = re.search(rf"uno: [^;]*{re.escape(said)}", page.text)
+    assert stated or any(said in cell and row[-1] == "uno" for row in page.rows() for cell in row)
+    assert said not in shown(odd_of_arms(two=leaning, three=leaning)).text
+    assert page.text.count("(1 + cosine of the post's topics") == 1  # what all arms share stands there once
+
+
+def test_levels_of_factors_are_described_as_arms_are(tmp_path):
+    text = shown(odd_section(factorial(tmp_path))).text
+    assert "that the reader has not read: feed.mode=chronological: the newest first, of followed agents" in text
+    assert "feed.mode=x_algo: by the ranking published for Twitter in 2023" in text
+
+
+def test_modules_of_a_study_are_loaded_only_where_they_may_be(odd_of_arms):
+    worlds = {
+        ("a",): Config(),
+        ("b",): Config(statechart={"chart": "own_parts:picky"}, feed={"mode": "own_parts:by_age"}),
+    }
+    text = odd_text(worlds)
+    assert "own_parts" not in sys.modules
+    assert "The chart is own_parts:picky, a module of the user's own, which is not loaded here." in text
+    assert "own_parts:by_age, a function of the study's own, which is not loaded here" in text
+
+
+def test_a_group_of_conditions_is_named_by_the_levels_that_set_it_apart():
+    base = Config()
+    worlds = worlds_of(base, {"arms": {"a": {}, "b": {"content": "template"}}, "vary": {"feed.size": [5, 20]}})
+    text = odd_text(worlds)
+    assert "**feed.size=5**: up to 5 posts" in text
+    assert "**b**: replies and reshares get sentences" in text

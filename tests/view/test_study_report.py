@@ -2,15 +2,20 @@ import json
 import re
 from collections import Counter
 
+import numpy as np
 import pandas as pd
 import pytest
 from read_reports import WHEN, forms_of, read_markdown, read_page
-from study_results import ALL, HOSTILE, LONG, factorial, many, nothing_yet, sobol, two_arms
+from study_results import ALL, HOSTILE, LONG, factorial, many, nothing_yet, result_of, sobol, two_arms
 
 from prism_mesa.runs.process import machine
+from prism_mesa.studies.measures.catalogue import find_measure
+from prism_mesa.studies.statistics.analysis import RunTable, analyse
+from prism_mesa.studies.statistics.significance import holm
 from prism_mesa.view.study import figures, report
 from prism_mesa.view.study.contents import meaning_of
 from prism_mesa.view.study.notebook import study_html
+from prism_mesa.view.study.numbers import p_value
 from prism_mesa.view.study.report import write_report
 
 TOLD = " ".join(HOSTILE.split())
@@ -64,11 +69,29 @@ def test_each_expectation_stands_with_its_verdict_in_a_word_and_a_sentence(forms
         assert said in text
 
 
-def test_a_verdict_has_its_figures(forms, tmp_path):
-    text = read_page(forms(two_arms)[0]).text
-    p = two_arms(tmp_path).analysis.expectations[1].p
-    assert "Wilcoxon signed-rank: p < 0.001, after Holm < 0.001; 20 pairs, 0 missing" in text
-    assert f"Wilcoxon signed-rank: p {p:.3f}, after Holm 1.000; 20 pairs, 0 missing" in text
+def test_a_verdict_names_its_test_and_its_pairs(forms):
+    assert read_page(forms(two_arms)[0]).text.count("Wilcoxon signed-rank; 20 pairs, 0 missing") == 3
+
+
+def test_a_report_has_one_p_for_one_comparison_and_names_its_family(tmp_path):
+    """The short answer and the differences had two: one after Holm over expectations, one over all differences."""
+    values = {f"m{k}": np.random.default_rng(k).normal(0.3, 1, (3, 12)) for k in range(3)}
+    names = ("a", "b", "c")
+    runs = pd.DataFrame(
+        {"arm": np.repeat(names, 12), "seed": [*range(12)] * 3, "status": "done", "reason": ""}
+        | {name: many.ravel() for name, many in values.items()}
+    ).assign(run=[f"r{place}" for place in range(36)])
+    table = RunTable(runs, names, (), tuple(values))
+    found = analyse(table, ["m0: b > a", "m1: b < a", "m0: c = a within 0.2"])
+    rows = read_page(forms_of(result_of(tmp_path, table, found))[0]).rows()
+    shown = [row for row in rows if len(row) == 8 and row[0] in ("b \u2212 a", "c \u2212 a", "c \u2212 b")]
+    assert [row[4] for row in shown[:2]] == [p_value(found.expectations[place].p_holm) for place in (0, 2)]
+    assert [row[5] for row in shown[:3]] == ["expectations", "expectations, of a margin", "other differences"]
+    others = found.differences[found.differences["family"] == "other differences"]
+    assert others["p_holm"].tolist() == holm(others["p"]).tolist()
+    assert len(others) == 6
+    assert not any("p" in row or "p (Mann-Whitney)" in row for row in rows)
+    assert all("over 3 expectations" in verdict.sentence for verdict in found.expectations)
 
 
 def test_the_answers_are_those_of_the_analysis(forms, tmp_path):
@@ -88,7 +111,7 @@ def test_what_is_missing_stands_beside_every_mean(forms):
 
 def test_without_expectations_the_largest_differences_are_told(forms):
     text = read_page(forms(factorial)[0]).text
-    assert "The study states no expectation. The largest of 4 differences, by rank-biserial correlation" in text
+    assert "The study states no expectation. The largest of 4 differences, by effect size d_z" in text
     assert text.index("engagement_per_impression -0.002") < text.index("cascade_mean -0.")
 
 
@@ -291,12 +314,9 @@ def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
     result = factorial(tmp_path)
     for name in ("differences", "groups", "effects"):
         getattr(result.analysis, name)["n"] = 0
-    result.analysis.dunn["z"] = float("nan")
     titles = re.findall(r"<h3>([^<]+)</h3>", forms_of(result)[0])
-    assert {"Differences", "Groups", "Pairs of groups", "Effects"}.isdisjoint(titles)
-    assert {"Differences", "Groups", "Pairs of groups", "Effects"} <= set(
-        re.findall(r"<h3>([^<]+)</h3>", forms(factorial)[0])
-    )
+    assert {"Differences", "Groups", "Effects"}.isdisjoint(titles)
+    assert {"Differences", "Groups", "Effects"} <= set(re.findall(r"<h3>([^<]+)</h3>", forms(factorial)[0]))
 
 
 @pytest.mark.parametrize(
@@ -309,3 +329,26 @@ def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
 )
 def test_a_report_says_what_a_measure_by_an_attribute_is_of(name, told):
     assert re.search(told, meaning_of(name))
+
+
+def test_a_measure_of_a_users_own_is_described_by_the_first_sentence_of_its_docstring(tmp_path, monkeypatch):
+    said = '"""Share of agents who read,\n    and never post. Those who left too."""'
+    own = f"def lurkers(run):\n    {said}\n    return 0.5\n\n\ndef unsaid(run):\n    return 0.5\n"
+    (tmp_path / "own_measures.py").write_text(own)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert meaning_of("own_measures:lurkers") == ""  # a report imports nothing
+    assert find_measure("own_measures:lurkers").meaning == "Share of agents who read, and never post"
+    assert meaning_of("own_measures:lurkers") == "Share of agents who read, and never post"
+    assert meaning_of("own_measures:unsaid") == "a measure of your own"
+
+
+@pytest.mark.parametrize(("paired", "size"), [(True, "d_z"), (False, "r")])
+def test_differences_have_the_effect_size_that_fits_and_it_is_named(tmp_path, paired, size):
+    result = two_arms(tmp_path)
+    object.__setattr__(result.table, "paired", paired)
+    row = result.analysis.differences.iloc[0]
+    rows = read_page(forms_of(result)[0]).rows()
+    [head] = [row for row in rows if row[:2] == ["compared", "difference"]]
+    found = next(one for one in rows if one[0] == f"{row['left']} \u2212 {row['right']}")
+    assert head[3] == size
+    assert found[3] == f"{row['d_z' if paired else 'rank_biserial']:.2f}"

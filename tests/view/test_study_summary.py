@@ -54,7 +54,7 @@ def test_a_plan_tells_runs_time_calls_and_widths():
     )
     lines = plan_lines(StudyPlan(200, 4, 4, 50, 4, 2, 2.5, 2.4, 1.2, 12_000.0, widths, ("a note",)))
     assert lines[0] == ("runs", "200 runs (4 conditions x 50 seeds); 4 are done, 4 of them as a pilot")
-    assert lines[1] == ("time", "2.5 h of CPU in all; 1.2 h are left with 2 workers")
+    assert lines[1] == ("time", "2.5 h of CPU in all; 1.2 h of wall time are left with 2 workers")
     assert lines[2] == ("LLM", "12,000 calls")
     assert [text for _, text in lines[3:5]] == [
         "reshares: differences between arms to within ± 50.2 (95 %)",

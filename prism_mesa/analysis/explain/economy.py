@@ -40,13 +40,14 @@ _SHOWN = {
 }
 
 
-def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> Iterator[str]:
+def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, brief: bool = False) -> Iterator[str]:
     """Yield what a nation decided in a quarter of a run, why, and what became of it.
 
     Args:
         run_dir: The run's folder.
         nation: The nation's name, or its row.
         quarter: Such as ``2011Q2``, or its number from 0; by default the last in which it did not simply hold.
+        brief: Whether only the first five lines are told: what it wanted, why, and what became of it.
 
     Raises:
         DataError: If there is no such run, nation or quarter.
@@ -62,6 +63,12 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
     own = decisions[decisions["nation"] == name]
     _one_row(own, run_dir, "decisions", name)
     decision = _decision(own, quarter, run_dir)
+    if brief:
+        yield next(_all(own, name, manifest.decided_by))
+        yield _short(f'In {decision["quarter"]} it wanted: "{decision["action"]}"')
+        yield _short(f"Its reason: {decision['reasoning']}")
+        yield _short(f"This was {_OUTCOMES[decision['outcome']]}. {decision['reason']}")
+        return
     yield from _all(own, name, manifest.decided_by)
     yield ""
     yield from _one(Path(run_dir), decision, name)
@@ -83,6 +90,10 @@ def decision_lines(run_dir: str | Path, nation: str, round_: int) -> Iterator[st
     yield from _wrapped(f'It wanted: "{decision["action"]}"', "")
     yield from _wrapped(f"because: {decision['reasoning']}", "  ")
     yield f"It was {_OUTCOMES[decision['outcome']]}."
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(plain(text, _TEXT_CAP), 300, placeholder=" ...")
 
 
 def _nation(given: str, names: list[str], run_dir: str | Path) -> str:

@@ -1,4 +1,7 @@
-"""Why an agent followed or dropped others, and why others did so with it, in words: of the rows of table `follows`."""
+"""What an agent and others decided about each other, when it came and went, and what moved its opinion, in words.
+
+Of the rows of the tables `follows`, `churn` and `influences`.
+"""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -7,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from prism_mesa.domain import Post
 from prism_mesa.errors import counted
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.social.model import SocialModel
@@ -15,7 +19,6 @@ from prism_mesa.social.state.population import NO_POST
 _MOST: Final = 30
 """Decisions that are told, the last ones."""
 _TEXT: Final = 60
-_REPLIES: Final = "(in reply to: "
 _DID: Final = {
     "follow": "followed {}",
     "unfollow": "unfollowed {}",
@@ -96,15 +99,115 @@ def follow_lines(model: SocialModel, row: int, decided: list[DecisionAboutOther]
 
 def _why(model: SocialModel, one: DecisionAboutOther) -> str:
     post = model.post(one.post, one.agent) if one.post != NO_POST else None
-    words = "" if post is None else plain(post.words or post.text, 400)
-    is_copied = words.startswith(_REPLIES) and words.endswith(")")
-    words = words.removeprefix(_REPLIES).removesuffix(")") if is_copied else words
-    text = f'{"in reply to " if is_copied else ""}"{textwrap.shorten(words, _TEXT, placeholder=" ...")}"'
+    text = "" if post is None else text_shown(model, post, _TEXT)
     passed = "" if post is None or post.kind != "reshare" else f", reshared by {named(model, post.author)}"
     said = _WHY[one.why].format(post=f"post {one.post} ({text}{passed})")
     return said if np.isnan(one.draw) else f"{said} (its draw {one.draw:.3g} lay below {one.chance:g})"
 
 
+def text_shown(model: SocialModel, post: Post, most: int) -> str:
+    """Return what a post shows, up to `most` characters in quotes: its own words, or another's and who wrote them."""
+    posts = model.posts
+    origin = posts.origin(post.post_id)
+    text = post.words or posts.said(origin)
+    short = f'"{textwrap.shorten(plain(text, 400), most, placeholder=" ...")}"'
+    if post.words or origin == post.post_id:
+        return short
+    writer = plain(model.population.names[posts.author[origin]], NAME_CAP)
+    return f"{'a reply without words to ' if post.kind == 'reply' else ''}{short} by {writer}"
+
+
 def named(model: SocialModel, row: int) -> str:
     """Return what an agent is called, and its row."""
     return f"{plain(model.population.names[row], NAME_CAP)} (agent {row})"
+
+
+_TURNS: Final = {"join": "joined", "leave": "left", "back": "came back", "removed": "was removed"}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A row of the table `churn`, with the draw that led to it and what it lay below."""
+
+    round: int
+    event: str
+    draw: float
+    chance: float
+
+
+def turns_of(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[Turn]:
+    """Yield those of some rows of `churn`, as they are recorded, that are of an agent."""
+    own = np.flatnonzero(columns["agent"] == row)
+    churn = model.params.agents.churn
+    chances = {"join": churn.join, "leave": churn.leave, "back": churn.back}
+    for round_, event in zip(columns["round"][own].tolist(), np.asarray(columns["event"])[own].tolist(), strict=True):
+        draw = float(model.streams.uniform("churn", row, round_=round_)[0])
+        yield Turn(round_, event, draw, chances.get(event, 0.0))
+
+
+def turn_lines(model: SocialModel, turns: list[Turn], rounds_there: int) -> Iterator[str]:
+    """Yield when an agent came and went, and in how many rounds it was there; nothing where nobody does."""
+    if not model.params.has_churn:
+        return
+    told = [f"{_TURNS[one.event]} as round {one.round} opened{_drawn(one)}" for one in turns]
+    if not turns and not rounds_there:
+        told = ["waited to join"]
+    there = f"It was there in {rounds_there} of {model.round + 1} rounds"
+    yield f"{there}: it {', '.join(told)}." if told else f"{there}."
+
+
+def _drawn(one: Turn) -> str:
+    return "" if one.event == "removed" else f" (its draw {one.draw:.3g} lay below {one.chance:g})"
+
+
+_MOST_MOVED: Final = 5
+"""Posts that are told: those that moved it farthest."""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """A row of the table `influences`."""
+
+    round: int
+    post: int
+    before: float
+    after: float
+
+
+def influences_on(row: int, columns: Mapping[str, Any]) -> Iterator[Influence]:
+    """Yield those of some rows of `influences`, as they are recorded, that are about an agent."""
+    own = np.flatnonzero(columns["agent"] == row)
+    told = (columns[name][own].tolist() for name in ("round", "post", "before", "after"))
+    yield from (Influence(*one) for one in zip(*told, strict=True))
+
+
+def opinion_lines(model: SocialModel, row: int, moved: list[Influence]) -> Iterator[str]:
+    """Yield where an agent's opinion began and is now, and what moved it farthest; nothing where none moves."""
+    of, read = model.params.opinions.of, model.recorded["impressions"]
+    if of is None:
+        return
+    now = _value(model, row, of)
+    if read is not None and not read[row]:
+        yield f"Its {of} is {now:.3f}; what moved it was not recorded (records.impressions)."
+        return
+    if not moved:
+        yield f"Its {of} is {now:.3f}, and nothing that it read has moved it."
+        return
+    order = sorted(range(len(moved)), key=lambda place: -abs(moved[place].after - moved[place].before))
+    yield f"Its {of} went from {moved[0].before:.3f} to {now:.3f}, by {counted(len(moved), 'post')}; farthest by:"
+    for one in (moved[place] for place in sorted(order[:_MOST_MOVED])):  # as they moved it
+        yield f"  round {one.round}: {one.before:.3f} -> {one.after:.3f}: {_moved_by(model, row, one.post)}"
+
+
+def _value(model: SocialModel, row: int, name: str) -> float:
+    """Return a number that an agent has as an attribute."""
+    place, _ = model.platform.attributes.known.of_agents(name)
+    return float(model.population.attributes[row, place])
+
+
+def _moved_by(model: SocialModel, row: int, post_id: int) -> str:
+    post = model.post(post_id, row)
+    if post is None:
+        return f"post {post_id}"
+    author = int(model.posts.author[model.posts.root[post_id]])
+    return f"post {post_id} ({text_shown(model, post, _TEXT)}), written by {named(model, author)}"

@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prism_mesa.analysis.explain.churn import turn_lines
 from prism_mesa.analysis.explain.feed import about_lines
-from prism_mesa.analysis.explain.follows import follow_lines
-from prism_mesa.analysis.explain.opinions import opinion_lines
-from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent
+from prism_mesa.analysis.explain.follows import follow_lines, opinion_lines, text_shown, turn_lines
+from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import thought_in_words
@@ -32,8 +30,8 @@ from prism_mesa.statechart import TIMEOUT
 
 _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
 _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
-_COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
-_WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
+_QUOTED = {"post": "post {} by", "reply": "post {} by", "reshare": "reshared in post {} by"}
+_WORDED = {**_QUOTED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH, _RAW_CAP = 106, 2000
 _MOST_PASSED = 20
@@ -47,10 +45,12 @@ class Report:
     """What an agent or nation did and why, in words: its text is the report.
 
     Attributes:
-        lines: The report, line by line.
+        brief: At most five lines: what it did, and why.
+        lines: The whole report, which begins with these.
         explanation: What it tells of an agent of a platform; None for a nation.
     """
 
+    brief: tuple[str, ...]
     lines: tuple[str, ...]
     explanation: Explanation | None = None
 
@@ -66,7 +66,7 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.about is not None:
         if (post := explanation.agent.model.post(explanation.about, explanation.agent.row)) is not None:
             yield ""
-            yield f"{_post(post)} in the rounds in which it came online:"
+            yield f"{_post(explanation.agent, post)} in the rounds in which it came online:"
         yield from about_lines((r.round, r.told) for r in explanation.rounds)
     elif explanation.shown is not None:
         yield ""
@@ -132,8 +132,12 @@ def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
         yield f"  tick {tick}: it scrolls past {posts} worth less than {agent.low_threshold:.3f} to it"
         told = {} if shown.told is None else shown.told.posts
         yield from (f"      post {post}, {told[post]}" for post in passed[:_MOST_PASSED] if post in told)
-    for move in moves:
-        yield from _move(explanation, move)
+    for part, times in folded(moves, lambda move: (move.state, move.target) if move.trigger == TIMEOUT else id(move)):
+        if times == 1:
+            yield from _move(explanation, part[0])
+            continue
+        way = " -> ".join([part[0].state.value, *(move.target.value for move in part if move.target)])
+        yield f"  from tick {part[0].tick} on: {way}, {times} times, each on '{TIMEOUT}'"
     yield from _thoughts(agent, shown.thoughts)
     yield "  At the end of the round it goes idle."
 
@@ -178,13 +182,13 @@ def _activity(agent: TracedAgent, activity: ActivityByTool) -> str:
     if activity.action == "post":
         return f"posts {words}"
     post = agent.model.post(activity.post, agent.row)
-    about = "" if post is None else f" {_post(post)}"
+    about = "" if post is None else f" {_post(agent, post)}"
     return f"{_DOES[activity.action]}{about}" + (f", saying {words}" if activity.words else "")
 
 
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
-    yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(move)}"
+    yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(explanation.agent, move)}"
     drawn = move.trigger == "compose_done" and move.answer is None  # what was drawn is told where it was
     if move.trigger == SEES_POST and move.told:
         yield f"      In its feed: {move.told}."
@@ -201,9 +205,9 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
         yield f"      {_action(explanation.agent, move)}"
 
 
-def _meaning(move: Move) -> str:
+def _meaning(agent: TracedAgent, move: Move) -> str:
     if move.trigger == SEES_POST and move.post is not None:
-        return f": it reads {_post(move.post)}"
+        return f": it reads {_post(agent, move.post)}"
     if move.trigger == TIMEOUT:
         return f": {move.waited} ticks in this state are as long as it stays"
     rule = next((r for r in TRIGGER_RULES if (r.state, r.trigger) == (move.state, move.trigger)), None)
@@ -212,17 +216,15 @@ def _meaning(move: Move) -> str:
         return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
         words = f', saying "{plain(move.words, WORDS_CAP)}"' if move.words else ""
-        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}{words}"
+        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(agent, move.post)}{words}"
     return ""
 
 
-def _post(post: Post) -> str:
-    text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
-    text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
-    how = (_WORDED if post.words else _COPIED)[post.kind]
+def _post(agent: TracedAgent, post: Post) -> str:
+    how = (_WORDED if post.words else _QUOTED)[post.kind]
     who = f"{how.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
     worth = "" if post.utility == post.relevance else f", utility {post.utility:.3f}"
-    return f'"{text}" ({who}, relevance {post.relevance:.3f}{worth})'
+    return f"{text_shown(agent.model, post, 70)} ({who}, relevance {post.relevance:.3f}{worth})"
 
 
 def _worth(explanation: Explanation, move: Move) -> str:

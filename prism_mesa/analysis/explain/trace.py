@@ -5,16 +5,21 @@ run's folder is only read. `analysis.explain.report` puts it into words.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 import numpy as np
 
-from prism_mesa.analysis.explain.churn import Turn, turns_of
 from prism_mesa.analysis.explain.feed import ToldFeed, told_feed
-from prism_mesa.analysis.explain.follows import DecisionAboutOther, decisions_about
-from prism_mesa.analysis.explain.opinions import Influence, influences_on
+from prism_mesa.analysis.explain.follows import (
+    DecisionAboutOther,
+    Influence,
+    Turn,
+    decisions_about,
+    influences_on,
+    turns_of,
+)
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.reasoner import Answer, Question, Reasoner
@@ -124,6 +129,25 @@ class RoundOfAgent:
         """The engagements by its moves: like, reply, reshare."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
         return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
+
+
+def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -> Iterator[tuple[list[T], int]]:
+    """Yield things in their order, those that come again at once only the first time, with how often they come.
+
+    >>> [("".join(part), n) for part, n in folded("xababab", str)]
+    [('x', 1), ('ab', 3)]
+    """
+    kinds, at = [kind(one) for one in things], 0
+    while at < len(things):
+        length, times = 1, 1
+        for size in range(1, most + 1):
+            n = 1
+            while kinds[at : at + size] == kinds[at + n * size : at + (n + 1) * size]:
+                n += 1
+            if n > 1 and n * size > length * times:
+                length, times = size, n
+        yield list(things[at : at + length]), times
+        at += length * times
 
 
 class _Listener:

@@ -50,7 +50,8 @@ def why(
     Args:
         run_dir: The run's folder.
         agent: The agent's row, id, or name.
-        round_: The round to tell; by default the last of those with most engagements after open choices, or by tools.
+        round_: The round to tell; by default the last of those with most engagements after open choices, or by tools;
+            without any, of those with most engagements.
         post: The id of a post: what is told then is why it was in the agent's feed, or was not.
         on_round: Called with the number of rounds repeated, after each.
         trust: As for `replay`.
@@ -108,9 +109,10 @@ def _last_round(run: RecordedRun, config: Config) -> int:
 
 
 def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
-    def weight(r: RoundOfAgent) -> tuple[int, int, bool, int]:
+    def weight(r: RoundOfAgent) -> tuple[int, int, int, bool, int]:
         open_choices = sum(move.answer is not None for move in r.moves)
-        sure, by_tool = min(len(r.engaged), open_choices), len(r.by_tool)
-        return sure + by_tool, len(r.engaged) + by_tool + open_choices + len(r.posted), r.came_online, r.round
+        did = len(r.engaged) + len(r.by_tool)
+        sure = min(len(r.engaged), open_choices) + len(r.by_tool)
+        return sure, did, did + open_choices + len(r.posted), r.came_online, r.round
 
     return max(rounds, key=weight, default=None)

@@ -68,4 +68,6 @@ def first_person(activity: Activity) -> str:
     if activity.action == "post":
         return f"In round {activity.round} I posted: {text}"
     whose = plain(activity.author, NAME_CAP) + ("" if activity.action == "reply" else "'s post")
-    return f"In round {activity.round} I {_DID[activity.action]} {whose} ({text})" + (f": {words}" if words else ".")
+    quotes = f"quoting {plain(activity.quotes, NAME_CAP)}: " if activity.quotes else ""
+    did = f"In round {activity.round} I {_DID[activity.action]} {whose} ({quotes}{text})"
+    return did + (f": {words}" if words else ".")

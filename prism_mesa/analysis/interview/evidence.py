@@ -50,7 +50,7 @@ def refers_to(answer: str, activities: Sequence[Activity]) -> list[Activity]:
 def _evidence(activity: Activity, answer: str, words: set[str], rounds: set[int]) -> frozenset[str]:
     """Return what in an answer speaks for an activity: its round, the author's name, shared words."""
     shared = words & content_words(f"{activity.text} {activity.words}")
-    named = {f"by {activity.author}"} if is_named(activity.author, answer) else set()
+    named = {f"by {name}" for name in (activity.author, activity.quotes) if is_named(name, answer)}
     when = {f"round {activity.round}"} if activity.round in rounds else set()
     return frozenset(named | when | (shared if len(shared) >= SHARED_WORDS else set()))
 
@@ -67,7 +67,7 @@ def not_in_records(answer: str, snapshot: AgentSnapshot, names: Iterable[str]) -
         names: Of all users of the run.
     """
     known = " ".join(
-        [*snapshot.notes, *(f"{activity.author} {activity.text} {activity.words}" for activity in snapshot.activities)]
+        [*snapshot.notes, *(f"{one.author} {one.quotes} {one.text} {one.words}" for one in snapshot.activities)]
     )
     rounds = (
         rounds_said(answer)

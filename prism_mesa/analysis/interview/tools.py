@@ -97,9 +97,12 @@ class RecallTools:
         author = int(posts.author[post])
         whose = f"by {quoted(self.records.names[author], NAME_CAP)} (agent {author})"
         about = "" if posts.kind[post] == "post" else f" ({posts.kind[post]} of post {posts.parent[post]})"
-        own = posts.words(post) if posts.kind[post] == "reshare" else ""
-        with_ = f" saying {quoted(own, _TEXT_CAP)}" if own else ""
-        return f"Post {post} {whose}, round {posts.round[post]}{about}: {quoted(posts.says(post), _TEXT_CAP)}{with_}"
+        origin, text = posts.origin(post), quoted(posts.says(post), _TEXT_CAP)
+        if origin == post:
+            return f"Post {post} {whose}, round {posts.written[post]}{about}: {text}"
+        own = f"says {quoted(posts.words(post), _TEXT_CAP)} and quotes" if posts.words(post) else "quotes"
+        writer = quoted(self.records.names[posts.author[origin]], NAME_CAP)
+        return f"Post {post} {whose}, round {posts.written[post]}{about}, {own} {writer}: {text}"
 
 
 _VERBS: Final[dict[ActivityKind, str]] = {
@@ -112,7 +115,8 @@ _VERBS: Final[dict[ActivityKind, str]] = {
 
 def searched(activity: Activity) -> str:
     """Return the words in which an activity is searched."""
-    return f"{_VERBS[activity.action]} post {activity.author} {activity.text} {activity.words} round {activity.round}"
+    names = f"{activity.author} {activity.quotes}"
+    return f"{_VERBS[activity.action]} post {names} {activity.text} {activity.words} round {activity.round}"
 
 
 def best_of[T](

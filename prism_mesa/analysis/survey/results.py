@@ -9,19 +9,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.analysis.survey.questionnaire import SurveyQuestion
-from prism_mesa.streams import Streams
 from prism_mesa.tables import Column, TableSchema, by_name
 
 type Floats = npt.NDArray[np.float64]
 
-RESAMPLES: Final = 2000
-TAILS: Final = (0.025, 0.975)
 LEAST: Final = 10
-"""Agents below whose number there is no interval: of so few, means of resamples differ much less than means of samples
-(their variance is (n - 1) / n of what it should be, and one value has none at all)."""
+"""Agents below whose number there is no interval: of so few, shares are too far from normal."""
 WAVES: Final = ("before", "after")
-_AT_ONCE: Final = 4_000_000
-"""Numbers that are held in memory at the same time."""
 
 _QUESTION = Column("question", "text", "id of the question")
 ANSWERS: Final = TableSchema(
@@ -60,33 +54,22 @@ SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
 """The tables of a survey."""
 
 
-def bootstrap(values: npt.ArrayLike, streams: Streams, purpose: str) -> tuple[Floats, Floats, Floats]:
-    """Return the mean of each column over the rows, and the ends of its 95 % bootstrap percentile interval.
+def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """Return the mean of each column over the rows (agents), and the ends of Student's 95 % interval of it.
 
-    The rows (agents) are resampled `RESAMPLES` times with replacement, whole, and the interval holds the middle 95 % of
-    the means (Efron 1979, doi:10.1214/aos/1176344552). The draws are keyed by `purpose`, resample and place, so equal
-    values give equal bytes. The interval says how much another sample of agents would differ, nothing of how much
-    another LLM, or another wording, would.
+    The interval says how much another sample of agents would differ, nothing of how much another LLM, or another
+    wording, would.
 
     Args:
         values: Shape (n, k). Without rows all results are not a number, with fewer than `LEAST` the ends are not.
-        streams: Whose draws.
-        purpose: What names these draws.
     """
+    from scipy.stats import t  # loads as long as a small run
+
     rows = np.asarray(values, np.float64)
     n, k = rows.shape
-    if n < LEAST:
-        nothing = np.full(k, np.nan)
-        return rows.mean(axis=0) if n else nothing, nothing, nothing
-    means = np.empty((RESAMPLES, k))
-    step = max(1, _AT_ONCE // (n * k))
-    for start in range(0, RESAMPLES, step):
-        resamples = np.arange(start, min(start + step, RESAMPLES))
-        keys = {"agent": np.tile(np.arange(n), len(resamples)), "index": np.repeat(resamples, n)}
-        places = streams.integers(purpose, below=n, **keys).reshape(len(resamples), n)
-        means[resamples] = rows[places].mean(axis=1)
-    low, high = np.quantile(means, TAILS, axis=0)
-    return rows.mean(axis=0), low, high
+    mean = rows.mean(axis=0) if n else np.full(k, np.nan)
+    half = t.ppf(0.975, n - 1) * rows.std(axis=0, ddof=1) / np.sqrt(n) if n >= LEAST else np.full(k, np.nan)
+    return mean, mean - half, mean + half
 
 
 @dataclass
@@ -140,8 +123,8 @@ class Replies:
         return {chr(ord("A") + place): float(mean) for place, mean in enumerate(np.nanmean(letters, axis=0))}
 
 
-def table_of(replies: Sequence[Replies], streams: Streams) -> pd.DataFrame:
-    """Return the means over agents of all closed questions, with their intervals (see `bootstrap`).
+def table_of(replies: Sequence[Replies]) -> pd.DataFrame:
+    """Return the means over agents of all closed questions, with their intervals (see `mean_interval`).
 
     Its columns are those of `MEANS`.
     """
@@ -153,7 +136,7 @@ def table_of(replies: Sequence[Replies], streams: Streams) -> pd.DataFrame:
         both = reply.answered(0) & reply.answered(1)
         waves = [(name, values[wave][reply.answered(wave)]) for wave, name in enumerate(WAVES)]
         for wave, known in (*waves, ("change", (values[1] - values[0])[both])):
-            found = bootstrap(known, streams, f"survey/bootstrap/{question.id}")
+            found = mean_interval(known)
             for option, mean, low, high in zip(question.options, *(part.tolist() for part in found), strict=True):
                 failed = len(values[0]) - len(known)
                 rows.append((question.id, option, wave, len(known), failed, mean, low, high))

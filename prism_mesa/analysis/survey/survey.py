@@ -171,7 +171,7 @@ class _Survey:
         self.streams = Streams(played.seed)
         self.rows = sampled(records.users, agents, self.streams)
         self.replies = [Replies(question, len(self.rows), self._firsts(question)) for question in asked.questions]
-        self.table = table_of(self.replies, self.streams)
+        self.table = table_of(self.replies)
         self.done = 0
 
     def _firsts(self, question: SurveyQuestion) -> npt.NDArray[np.int64] | None:
@@ -280,7 +280,7 @@ class _Survey:
 
     def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write the tables, and return the summary."""
-        self.table = table_of(self.replies, self.streams)
+        self.table = table_of(self.replies)
         folder.write_whole("answers", answers_of(self.replies, self.rows))
         folder.write_whole("table", {str(name): column.to_numpy() for name, column in self.table.items()})
         write_csv(self.table, folder.path / "table.csv", float_format="%.6f")

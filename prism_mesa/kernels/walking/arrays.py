@@ -34,6 +34,9 @@ ITS_OWN: Final = -2
 FIRE: Final = -3
 """What an agent enters that is to fire its trigger first."""
 
+STATE_BITS: Final = 3
+"""Bits of a state in a packed move: ``trigger << 6 | source << 3 | target``."""
+
 
 class People(NamedTuple):
     """Columns of the population (`social.state.population.Population` says what they hold)."""
@@ -88,6 +91,7 @@ class ChartTables(NamedTuple):
         rule_start: Rules of state s are ``rule_start[s]`` .. ``rule_start[s + 1] - 1``.
         rule_program: Their conditions, or `NOTHING` where they always hold.
         rule_trigger: Their triggers, or `NOTHING` where the chart does not know it.
+        claims: Program that says which posts below the band are met all the same; `NOTHING` if none are.
         cell: Shape (triggers, states): which cell, or `NOTHING`.
         arm_start: Guards of cell c are ``arm_start[c]`` .. ``arm_start[c + 1] - 1``.
         arm_program: Their programs.
@@ -106,6 +110,7 @@ class ChartTables(NamedTuple):
     rule_start: UInt32
     rule_program: Int32
     rule_trigger: Int32
+    claims: int
     cell: Int32
     arm_start: UInt32
     arm_program: UInt32

@@ -17,6 +17,7 @@ from prism_mesa.kernels.walking.arrays import (
     NO_ACTION,
     NO_POST,
     NOTHING,
+    STATE_BITS,
     UNDECIDED,
 )
 from prism_mesa.kernels.walking.choosing import chosen, draw_of_choice, engage_probability
@@ -76,11 +77,11 @@ def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
 
 @early_part_of_kernels
 def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, out: WalkOutput) -> Any:
-    """Let an agent pass what lies below its band; return the post that does not, if one is next, or `NO_POST`.
+    """Let an agent pass what lies below its band; return the next post that it is to meet, or `NO_POST`.
 
     As `social.round.effects.pass_posts` does for one agent. The fields of what is returned stand in the registers.
     """
-    people, ahead = world.people, world.ahead
+    people, ahead, claims = world.people, world.ahead, world.chart.claims
     most = min(people.n_read[row] + world.setting.glances, np.int64(people.n_feed[row]))
     while people.n_read[row] < most:
         next_post = np.int64(np.uint32(people.feed[row, people.n_read[row]]))
@@ -88,9 +89,11 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
         match = match_of(people.interests, world.posts.vectors, row, one.text)
         relevance = relevance_at(match, world.setting.unit_length)
         utility = utility_ahead(row, one, relevance, ahead.are_followed, world.tastes, world.taste_tables)
-        if utility >= register[LOW]:
+        meets_it = utility >= register[LOW]
+        if meets_it or claims >= 0:
             load(row, next_post, post, register, world)
-            return next_post
+            if meets_it or holds(claims, register, world) != 0:
+                return next_post
         people.n_read[row] += 1
         note_impression(tick, row, next_post, out)
     register[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
@@ -241,7 +244,7 @@ def transition(
             read_next(tick, row, ahead, world, out)
             return ahead
         return post
-    move = np.int64(trigger) << 6 | state << 3 | target
+    move = np.int64(trigger) << 2 * STATE_BITS | state << STATE_BITS | target
     about = post if ahead == NO_POST else ahead
     if world.setting.depth > 0:
         note_history(tick, row, move, about if decided == ITS_OWN else decided, world)

@@ -4,6 +4,7 @@ The `ollama` package costs more than a second of CPU to import, so that happens 
 """
 
 import asyncio
+import os
 import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from prism_mesa.errors import ConfigError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
+from prism_mesa.llm.clients.responses import AsyncGuard, Guard, guarded
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class OllamaChatClient:
         from ollama import Client
 
         timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
-        with Client(self.host, timeout=timeout_s, **self._http) as client:
+        with Client(self.host, timeout=timeout_s, **self._http(Guard)) as client:
             self._find_model(client, timeout_s)
 
     def _find_model(self, client: "Client", timeout_s: float) -> None:
@@ -129,18 +131,17 @@ class OllamaChatClient:
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
         self.digest = models.get(full_name) or models.get(self.name, "")
-        self.server_version = _server_version(self.host, timeout_s, self._http)
+        self.server_version = _server_version(self.host, timeout_s, self._http(Guard))
 
     def _connect(self) -> "AsyncClient":
         import httpx
         from ollama import AsyncClient
 
         limits = httpx.Limits(max_connections=None)
-        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http)
+        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http(AsyncGuard))
 
-    @property
-    def _http(self) -> dict[str, Any]:
-        return self._given | {"verify": _trusted()}
+    def _http(self, guard: type[Guard]) -> dict[str, Any]:
+        return guarded(self._given, guard, os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
@@ -160,7 +161,8 @@ def _server_version(host: str, timeout_s: float, http: dict[str, Any]) -> str:
     import httpx
 
     try:
-        reply = httpx.get(f"{host}/api/version", timeout=timeout_s, **http).json()
-    except (httpx.HTTPError, ValueError):
+        with httpx.Client(timeout=timeout_s, **http) as client:
+            reply = client.get(f"{host}/api/version").json()
+    except (httpx.HTTPError, ValueError, RecursionError, OracleError):
         return ""
     return str(reply.get("version", "")) if isinstance(reply, dict) else ""

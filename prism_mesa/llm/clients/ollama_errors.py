@@ -5,7 +5,8 @@
 | `refused` | nobody listens there, or the name is unknown |
 | `timeout` | no complete answer within `timeout_s` |
 | `dropped` | the connection broke, or the body was cut |
-| `http-404`, ... | the server refused the request (3xx, 4xx), by its status |
+| `http-404`, ... | the server refused the request (4xx), or redirects (3xx), which is not followed |
+| `too-large` | the response has too many bytes, or unpacks to too many |
 | `busy` | 503, its queue is full |
 | `server-error` | another 5xx |
 | `error-body` | a 5xx whose body is not of the form the `ollama` package reads |
@@ -22,6 +23,7 @@
 
 from prism_mesa.errors import OracleError
 from prism_mesa.llm.clients.base import status_reason
+from prism_mesa.llm.clients.responses import retry_after_s
 
 
 def client_faults() -> tuple[type[Exception], ...]:
@@ -31,6 +33,7 @@ def client_faults() -> tuple[type[Exception], ...]:
     from ollama import ResponseError
 
     return (
+        OracleError,  # of `responses.Guard`
         OSError,
         httpx.HTTPError,
         ResponseError,
@@ -46,7 +49,8 @@ def client_faults() -> tuple[type[Exception], ...]:
 def ollama_fault(error: Exception, label: str, timeout_s: float) -> OracleError:
     """Return one of `client_faults` as an `OracleError` that says which of the cases it is."""
     reason, said = _named(error, timeout_s)
-    return OracleError(reason, f"{label}: {said}")
+    after_s = retry_after_s(getattr(error.__context__, "response", None), timeout_s)
+    return OracleError(reason, f"{label}: {said}", retry_after_s=after_s)
 
 
 def _named(error: Exception, timeout_s: float) -> tuple[str, str]:
@@ -56,6 +60,8 @@ def _named(error: Exception, timeout_s: float) -> tuple[str, str]:
     from ollama import ResponseError
 
     match error:
+        case OracleError(reason=reason):
+            return reason, str(error)
         case TimeoutError() | httpx.TimeoutException():
             return "timeout", f"no answer within {timeout_s:g} s"
         case ResponseError(status_code=status):
@@ -92,6 +98,8 @@ def connection_fault(error: Exception, timeout_s: float) -> str:
 
     if isinstance(error, TimeoutError | httpx.TimeoutException):
         return f"nothing within {timeout_s:g} s"
+    if isinstance(error, OracleError):
+        return str(error)
     if isinstance(error, ResponseError):
         return f"status {error.status_code}"
     if isinstance(error, httpx.HTTPError):

@@ -14,6 +14,7 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.event_loop import Connections
+from prism_mesa.llm.clients.responses import AsyncGuard, Guard, guarded, retry_after_s
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class OpenAIChatClient:
     def _connect(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        http = DefaultAsyncHttpxClient(**self._http)
+        http = DefaultAsyncHttpxClient(**guarded(self._http, AsyncGuard, _key(), *self._query.values()))
         return AsyncOpenAI(**self._settings(self.timeout_s), http_client=http)
 
     def _settings(self, timeout_s: float) -> dict[str, Any]:
@@ -83,8 +84,6 @@ class OpenAIChatClient:
         Raises:
             OracleError: With one of the reasons that `ollama_errors` lists.
         """
-        import openai
-
         client = await self._connections.client()
         own = self.decoding
         more: dict[str, Any] = {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
@@ -102,7 +101,7 @@ class OpenAIChatClient:
                     max_tokens=own["max_tokens"],
                     **more,
                 )
-        except (openai.OpenAIError, TimeoutError, ValueError, TypeError, AttributeError) as error:
+        except (*_faults(), TimeoutError) as error:
             raise self._fault(error) from error
         return self._completion(response, (time.perf_counter() - started) * 1000)
 
@@ -127,7 +126,8 @@ class OpenAIChatClient:
     def _fault(self, error: Exception) -> OracleError:
         """Return a failure with the word that `ollama_errors` has for it; the key is cut out of what is told."""
         reason, said = self._named(error)
-        return OracleError(reason, f"{self.label}: {_without_key(said)}")
+        after_s = retry_after_s(getattr(error, "response", None), self.timeout_s)
+        return OracleError(reason, f"{self.label}: {_without_key(said)}", retry_after_s=after_s)
 
     def _named(self, error: Exception) -> tuple[str, str]:
         import openai
@@ -138,11 +138,13 @@ class OpenAIChatClient:
             case openai.APIStatusError(status_code=status):
                 told = _without_key(str(error.message))[:200]
                 return status_reason(status), f"the server says {told} (status {status})"
+            case OracleError(reason=reason):
+                return reason, str(error)
             case openai.APIConnectionError():
                 dropped = "Connect" not in type(error.__cause__).__name__
                 reason, what = ("dropped", "the connection broke") if dropped else ("refused", "no connection")
                 return reason, f"{what} ({error.__cause__})"
-            case openai.APIError() | ValueError():
+            case openai.APIError() | ValueError() | RecursionError():
                 return "not-json", "the answer is no JSON"
         return "wrong-shape", "the answer is JSON, but no chat answer"
 
@@ -155,13 +157,13 @@ class OpenAIChatClient:
         import openai
 
         timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
-        http = openai.DefaultHttpxClient(**self._http)
+        http = openai.DefaultHttpxClient(**guarded(self._http, Guard, _key(), *self._query.values()))
         with openai.OpenAI(**self._settings(timeout_s), http_client=http) as client:
             try:
                 names = [str(model.id) for model in client.models.list()]
             except openai.NotFoundError:
                 return
-            except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            except _faults() as error:
                 fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
                 hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
                 raise ConfigError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
@@ -173,6 +175,13 @@ class OpenAIChatClient:
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """Return the exceptions that the `openai` package lets through."""
+    import openai
+
+    return openai.OpenAIError, OracleError, ValueError, TypeError, AttributeError, RecursionError
 
 
 def _key() -> str:

@@ -141,7 +141,7 @@ class HostPool:
         try:
             said = await host.client.chat(prompt, schema, seed_offset, top_logprobs)
         except OracleError as error:
-            if error.reason not in UNAVAILABLE:
+            if error.reason not in UNAVAILABLE or error.retry_after_s:
                 self._note_success(host)  # it answers, if not this question
                 raise
             host.note_failure(error.reason, self._clock(), self._clock() - began)

@@ -22,8 +22,9 @@ from prism_mesa.streams import digest64
 NO_BUDGET = "budget"
 _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
-_FINAL = frozenset({"circuit-open", "still-down", "too-long", "refused-request", NO_BUDGET})
-"""Reasons that asking again soon does not help against; `http-...` (4xx) is another."""
+_FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", NO_BUDGET})
+"""Reasons that asking again soon does not help against; `http-...` (3xx, 4xx) is another, but for 429."""
+_TOO_MANY = "http-429"
 
 
 class Dispatcher[Q, A]:
@@ -39,6 +40,8 @@ class Dispatcher[Q, A]:
         attempts: How often a question is asked whose failure may pass.
         backoff_s: Seconds before the second attempt, doubled for each further one, half to one and a half
             times as long by the key; a useless answer is asked again at once.
+        patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
+            their refusals count as attempts.
         on_done: Called with each call that is done.
         on_useless: Called after each answer that is none to its question. What either of the two raises ends the work.
 
@@ -56,6 +59,7 @@ class Dispatcher[Q, A]:
         slots: int,
         attempts: int,
         backoff_s: float,
+        patience_s: float = 0.0,
         budget: Budget,
         usage: Counter[str],
     ) -> None:
@@ -67,6 +71,7 @@ class Dispatcher[Q, A]:
         self._semaphore = PrioritySemaphore(slots)
         self._attempts = attempts
         self._backoff_s = backoff_s
+        self._patience_s = patience_s
         self._budget = budget
         self._queue: list[PendingQuestion[Q, A]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -196,7 +201,10 @@ class Dispatcher[Q, A]:
 
     def _count(self, call: PendingQuestion[Q, A], reason: str, said: Completion) -> None:
         called = getattr(call.error, "sent", True) or not reason
-        call.attempts += called and reason != "resting"
+        wait_s = _wait_s(call)
+        is_asked_to_wait = 0 < wait_s <= self._patience_s - call.waited_s
+        call.waited_s += wait_s if is_asked_to_wait else 0.0
+        call.attempts += called and reason != "resting" and not is_asked_to_wait
         self.usage["calls"] += called
         self.usage["prompt_tokens"] += said.prompt_tokens
         self.usage["completion_tokens"] += said.completion_tokens
@@ -228,6 +236,8 @@ class Dispatcher[Q, A]:
         """Return how long to wait before the next attempt; the jitter is keyed, as all randomness here."""
         if isinstance(call.error, UselessAnswerError):
             return 0.0
+        if wait_s := _wait_s(call):
+            return wait_s
         if call.attempts == 0:  # no server was up; it may be in a moment
             return _RESTING_S
         jitter = 0.5 + digest64(call.key, str(call.attempts)) / 2**64
@@ -237,7 +247,12 @@ class Dispatcher[Q, A]:
 def may_pass(reason: str, error: Exception | None) -> bool:
     """Return whether asking again may help: not after a refusal (4xx), with all servers down, or on a bug."""
     foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
-    return foreseen and reason not in _FINAL and not reason.startswith("http-")
+    return foreseen and reason not in _FINAL and (reason == _TOO_MANY or not reason.startswith("http-"))
+
+
+def _wait_s(call: PendingQuestion[Any, Any]) -> float:
+    """Return after how many seconds the server that was asked last wants to be asked again; 0 if it does not say."""
+    return call.error.retry_after_s if isinstance(call.error, OracleError) else 0.0
 
 
 def _order(call: PendingQuestion[Any, Any]) -> tuple[tuple[float, int, int], str]:

@@ -274,6 +274,7 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
                 slots=self.slots,
                 attempts=self.attempts,
                 backoff_s=self.params.backoff_s,
+                patience_s=self.params.timeout_s,
                 budget=self.budget,
                 usage=self.usage,
             )

@@ -31,6 +31,7 @@ class PendingQuestion[Q, A]:
         others: Equal questions that wait for the answer to this one.
         most_tokens: Tokens that one attempt cannot exceed.
         attempts: How often the LLM was asked.
+        waited_s: Seconds that servers which are busy asked to wait, without an attempt being counted.
         said: The last answer that was none to the question.
         completion: What the LLM said that is one.
         error: What the last attempt raised.
@@ -52,6 +53,7 @@ class PendingQuestion[Q, A]:
     most_tokens: int = 0
     taken: bool = False
     attempts: int = 0
+    waited_s: float = 0.0
     said: str = ""
     completion: Completion | None = None
     raw: str | None = None

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
 from hashlib import sha256
@@ -322,6 +323,18 @@ class Ledger(Closing):
         [(answers,)] = self._rows("SELECT count(*) FROM answers")
         [(asked,)] = self._rows("SELECT count(*) FROM asked WHERE run = ? AND round < ?", (run, before))
         return int(answers), int(asked)
+
+    def copy_to(self, file: Path) -> None:
+        """Copy the ledger to a new file, with all rows that stand in its log.
+
+        Raises:
+            DataError: If it cannot be read, or the file cannot be written.
+        """
+        try:
+            with closing(ReadOnlyFile(self.path)) as opened:
+                opened.copy_to(file)
+        except FAULTS as error:
+            raise self._fault(error, "copied") from error
 
     def sync(self) -> None:
         """Have all that was written reach the disk, so that not even a power failure takes it away.

@@ -1,13 +1,15 @@
 """SQLite files: opened to be read without leaving a trace, and what is wrong with one, in words.
 
 SQLite puts two files beside one in WAL mode even if it is only read (a `-shm`, and a `-wal` if there is none), and
-cannot read it where it may not. So a file that nobody writes is read as one that cannot change (`immutable=1`), and
-whether it did is looked at after every query; where there is a `-wal` with rows in it, SQLite reads both, and if it
-cannot put a `-shm` beside them (a read-only disk that holds a run that was killed), copies of both.
+cannot read it where it may not. So a file without a log is read as one that cannot change (`immutable=1`), and whether
+it did is looked at after every query. A file with a log (`-wal`, or `-journal` while rows are written) is read together
+with it, and nothing is written (`mode=ro`, `readonly_shm=1`). Where SQLite cannot do that, because a process was killed
+and the log has to be written back first, it reads copies of both.
 """
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -26,7 +28,9 @@ _FAULTS: Final = {
 FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
 """What reading or writing a file can raise; the last where SQLite's own message quotes what is no text."""
 
-type State = tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]
+_LOGS: Final = ("-wal", "-journal")
+
+type State = tuple[tuple[int, int, int] | None, ...]
 
 
 def fault_of(path: Path, error: Exception, doing: str) -> str:
@@ -60,21 +64,27 @@ class ReadOnlyFile:
 
     Args:
         path: The file.
+        wait_s: How many seconds to wait for another process that writes.
 
     Raises:
         sqlite3.Error: If it cannot be opened.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
+        self._path, self._wait_s = path, wait_s
         self._copies: TemporaryDirectory[str] | None = None
         self._db = self._open()
 
     def _open(self) -> sqlite3.Connection:
         self._before = _state(self._path)
-        wal = self._before[1]
-        self._still = wal is None or wal[1] == 0
-        return _connected(self._path, "&immutable=1" if self._still else "")
+        self._still = not has_log(self._path)
+        return self._connected(self._path, "mode=ro&immutable=1" if self._still else "mode=ro&readonly_shm=1")
+
+    def _connected(self, path: Path, how: str) -> sqlite3.Connection:
+        name = f"{path.resolve().as_uri()}?{how}"
+        db = sqlite3.connect(name, self._wait_s, isolation_level=None, check_same_thread=False, uri=True)
+        db.execute("PRAGMA trusted_schema = OFF")
+        return db
 
     def fetch(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return the rows that a query finds, as they stood at one moment.
@@ -99,12 +109,23 @@ class ReadOnlyFile:
             else:
                 return rows
 
+    def copy_to(self, file: Path) -> None:
+        """Copy the database to a new file, with what stands in the log.
+
+        Raises:
+            sqlite3.Error: If this file cannot be read, or the other one cannot be written.
+        """
+        self.fetch("SELECT 1 FROM sqlite_master")  # decides how this file can be read
+        with closing(sqlite3.connect(file)) as copy:
+            self._db.backup(copy)
+
     def _read_copies(self) -> None:
         self._db.close()
         self._copies = TemporaryDirectory(prefix="prism-ledger-", suffix=".temporary")
-        for file in (self._path, _wal_of(self._path)):
-            shutil.copyfile(file, Path(self._copies.name) / file.name)
-        self._db = _connected(Path(self._copies.name) / self._path.name, "")
+        for file in (self._path, *_logs_of(self._path)):
+            if file.exists():
+                shutil.copyfile(file, Path(self._copies.name) / file.name)
+        self._db = self._connected(Path(self._copies.name) / self._path.name, "mode=rw")
 
     def close(self) -> None:
         """Close the file; doing it twice does no harm."""
@@ -113,24 +134,22 @@ class ReadOnlyFile:
             self._copies.cleanup()
 
 
-def _connected(path: Path, how: str) -> sqlite3.Connection:
-    name = f"{path.resolve().as_uri()}?mode=ro{how}"
-    db = sqlite3.connect(name, _WAIT_S, isolation_level=None, check_same_thread=False, uri=True)
-    db.execute("PRAGMA trusted_schema = OFF")
-    return db
-
-
 def _cannot_share(error: Exception) -> bool:
-    """Return whether SQLite wants to put a file beside another one and may not."""
+    """Return whether SQLite wants to write into the file's folder and may not."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
 
-def _wal_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
+def has_log(path: Path) -> bool:
+    """Return whether a log with rows of a SQLite file lies beside it."""
+    return any(log is not None and log[1] > 0 for log in _state(path)[1:])
+
+
+def _logs_of(path: Path) -> list[Path]:
+    return [path.with_name(f"{path.name}{log}") for log in _LOGS]
 
 
 def _state(path: Path) -> State:
-    """Return what changes of a file and of its log whenever somebody has written."""
+    """Return what changes of a file and of its logs whenever somebody has written."""
 
     def stamp_of(file: Path) -> tuple[int, int, int] | None:
         try:
@@ -139,4 +158,4 @@ def _state(path: Path) -> State:
             return None
         return of.st_ino, of.st_size, of.st_mtime_ns
 
-    return stamp_of(path), stamp_of(_wal_of(path))
+    return tuple(map(stamp_of, (path, *_logs_of(path))))

@@ -108,6 +108,7 @@ def _texts(texts: Sequence[str], place: npt.NDArray[np.integer[Any]]) -> pa.Dict
 def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[np.integer[Any]]]) -> Columns:
     people, agents = model.population, range(rows.start, rows.stop)
     columns: dict[str, Any] = {"agent": np.arange(rows.start, rows.stop)}
+    columns["unique_id"] = columns["agent"] + 1
     columns["id"] = pa.array([people.ids[i] for i in agents], pa.string())
     columns["name"] = pa.array([people.names[i] for i in agents], pa.string())
     columns["interests"] = _joined_words(model.topics.names, model.topics.nearest_names(people.interests[rows]))

@@ -35,9 +35,10 @@ class Activity:
         round: When it was done.
         post: The post that it was done to; for a post of its own, that one.
         author: The name of that post's author; empty for an own one.
-        text: What that post says.
+        text: What that post says, or shows of the one that it passes on, or that it answers without words.
         words: What the agent said itself, in a reply or a comment.
         tick: When in the round; -1 where that is not known.
+        quotes: The name of the author of `text`, where that is another post's text.
     """
 
     round: int
@@ -47,6 +48,7 @@ class Activity:
     text: str = ""
     words: str = ""
     tick: int = -1
+    quotes: str = ""
 
 
 _DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you reshared"}
@@ -66,7 +68,9 @@ def in_words(activity: Activity) -> str:
         if activity.words
         else ""
     )
-    return f"Round {activity.round}: {_DID[activity.action]} {quoted(activity.author, NAME_SHOWN)}'s post {text}{how}"
+    quotes = f", which quotes {quoted(activity.quotes, NAME_SHOWN)}:" if activity.quotes else ""
+    whose = f"{quoted(activity.author, NAME_SHOWN)}'s post{quotes}"
+    return f"Round {activity.round}: {_DID[activity.action]} {whose} {text}{how}"
 
 
 def activities_of(platform: Platform, row: int, most: int) -> list[Activity]:
@@ -87,11 +91,11 @@ def _published(platform: Platform, row: int, most: int) -> list[Activity]:
     for post in own.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            found.append(Activity(written, "post", post, text=posts.shown(np.array([post]))[0]))
+            found.append(Activity(written, "post", post, text=posts.said(post)))
         else:
             parent, words = int(posts.parent[post]), int(posts.words[post])
             said = "" if words == NO_TEXT else posts.texts[words]
-            found.append(Activity(written, kind, parent, *said_by(platform, parent), said))
+            found.append(_activity(platform, written, kind, parent, said))
     return found
 
 
@@ -100,17 +104,26 @@ def _likes(platform: Platform, row: int, most: int) -> list[Activity]:
     for move, clock, post in platform.history.entries(row):
         round_, tick = platform.time_of_day.round_and_tick(clock)
         if unpacked_move(move)[2] is _LIKES and post != NO_POST and round_ < platform.round:
-            found.append(Activity(round_, "like", post, *said_by(platform, post), tick=tick))
+            found.append(_activity(platform, round_, "like", post, tick=tick))
     by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
-    found += [Activity(round_, "like", post, *said_by(platform, post), tick=tick) for round_, tick, post in by_tool]
+    found += [_activity(platform, round_, "like", post, tick=tick) for round_, tick, post in by_tool]
     return sorted(found, key=lambda activity: (activity.round, activity.tick))[-most:]
 
 
+def _activity(
+    platform: Platform, round_: int, action: ActivityKind, post: int, words: str = "", *, tick: int = -1
+) -> Activity:
+    writer, text = said_by(platform, post)
+    author = platform.population.names[platform.posts.author[post]]
+    quotes = "" if platform.posts.origin(post) == post else writer
+    return Activity(round_, action, post, author, text, words, tick, quotes)
+
+
 def said_by(platform: Platform, post: int) -> tuple[str, str]:
-    """Return the name of a post's author, and what the post says itself."""
+    """Return the text that a post shows, after the name of who wrote it: a reshare or a reply may only quote it."""
     posts = platform.posts
-    [text] = posts.said(np.array([post]))
-    return platform.population.names[posts.author[post]], text
+    origin = posts.origin(post)
+    return platform.population.names[posts.author[origin]], posts.said(origin)
 
 
 def described(platform: Platform, posts: Sequence[int]) -> list[str]:
@@ -125,7 +138,9 @@ def described(platform: Platform, posts: Sequence[int]) -> list[str]:
         counted = ", ".join(f"{n} {what}" for n, what in counts if n)
         kind = POST_KINDS[own.kind[post]]
         about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
-        text = quoted(own.shown(np.array([post]))[0], cap)
+        text = quoted(own.shown([post])[0], cap)
+        if kind == "reply" and own.words[post] == NO_TEXT:
+            text = f"no words; it answers {quoted(said_by(platform, post)[0], NAME_SHOWN)}: {text}"
         lines.append(
             f"post {post} by {name} (agent {author}), round {own.round[post]}{about}: {text}"
             + (f" [{counted}]" if counted else "")

@@ -181,7 +181,9 @@ def _situation(platform: Platform, draft: Draft) -> str:
         author = int(platform.posts.author[draft.post])
         whose = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
         what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
-        parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}.")
+        is_quoted = platform.posts.origin(draft.post) != draft.post
+        quotes = f", which quotes {quoted(said_by(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
+        parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}{quotes}.")
     return "\n\n".join(parts)
 
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.params import Params
+from prism_mesa.params import Params, UserPath
 from prism_mesa.social.params.churn import ChurnParams
 from prism_mesa.social.params.feed import MOST_POSTS
 
@@ -107,7 +107,7 @@ class AgentsParams(Params):
     propensity_sigma: float = Field(
         1.9, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
-    profiles: str | None = Field(None, description="file with agents' own profiles (CSV, .gz, Parquet)")
+    profiles: UserPath | None = Field(None, description="file with agents' own profiles (CSV, .tsv, .gz, Parquet)")
     homophily: HomophilyParams = Field(default_factory=HomophilyParams)
     churn: ChurnParams = Field(default_factory=ChurnParams)
 

@@ -4,7 +4,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from prism_mesa.params import Params
+from prism_mesa.params import Params, UserPath
+
+Direction = Literal["dst_follows_src", "src_follows_dst", "both"]
 
 
 class NetworkRatesParams(Params):
@@ -66,11 +68,14 @@ class NetworkParams(Params):
     kind: Literal["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration", "edges"] = (
         Field("configuration", description="how the network is made; edges: read from network.edges")
     )
-    edges: str | None = Field(None, description="edge list with columns src,dst: dst follows src (CSV, .gz, Parquet)")
-    direction: Literal["dst_follows_src", "src_follows_dst"] = Field(
-        "dst_follows_src",
+    edges: UserPath | None = Field(
+        None, description="edges, columns src,dst: dst follows src (CSV, .tsv, .gz, Parquet)"
+    )
+    direction: Direction | None = Field(
+        None,
         description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
-        "the other way round (the summary says who has most followers and who follows most)",
+        "the other way round; both: undirected, each follows the other; null: dst_follows_src, but columns "
+        "Source,Target and from,to need one (the summary says who has most followers and who follows most)",
     )
     mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(

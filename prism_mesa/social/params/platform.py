@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from prism_mesa.deliberation.params import DeliberationParams
-from prism_mesa.params import Params, merged, nested, shown
+from prism_mesa.params import Params, Seed, merged, nested, shown
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.attributes import AttributeParams, check_attributes
@@ -25,7 +25,7 @@ from prism_mesa.statechart.params import StatechartParams
 class SocialParams(Params):
     """Everything a `SocialModel` is made from."""
 
-    seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
+    seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
     rounds: int = Field(56, ge=1, le=10_000_000, description="rounds of a run")
     ticks_per_round: int = Field(60, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
     scheduler: Literal["columns", "mesa"] = Field(

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from prism_mesa.params import Params
+from prism_mesa.params import Params, UserPath
 
 
 class SeededParams(Params):
@@ -29,7 +29,11 @@ class SeededParams(Params):
 class PostsParams(Params):
     """What is written."""
 
-    file: str | None = Field(None, description="posts with a column text (CSV, .gz, Parquet); null: the corpus inside")
+    file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
+    dates: Literal["day_first", "month_first"] | None = Field(
+        None,
+        description="how dates such as 01/02/2017 in the file are read; null: in the one order in which all can be",
+    )
     circulating: int = Field(
         16,
         ge=1,

@@ -7,7 +7,9 @@ from typing import Any
 
 from pydantic import AwareDatetime, Field, field_validator
 
+from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
+from prism_mesa.social.params.user_files import NEEDED, OTHER_NAMES
 
 
 class FilesParams(Params):
@@ -17,6 +19,20 @@ class FilesParams(Params):
     max_bytes: int = Field(
         8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; a larger one is refused"
     )
+    columns: dict[str, str | None] = Field(
+        default_factory=dict,
+        description="what your files call a column: {src: Source, dst: Target, author: user_id}; null: it is not read",
+    )
+
+    @field_validator("columns")
+    @classmethod
+    def _are_columns(cls, names: dict[str, str | None]) -> dict[str, str | None]:
+        for name, own in names.items():
+            if name not in OTHER_NAMES:
+                raise ValueError(f"{name!r:.60} is no column that PRISM reads.{did_you_mean(name, OTHER_NAMES)}")
+            if own is None and name in NEEDED:
+                raise ValueError(f"{name!r} is needed: give what your file calls it")
+        return names
 
     @field_validator("encoding")
     @classmethod

@@ -50,7 +50,8 @@ class HistoryView(Sequence[StateTransition]):
         return entries
 
     def __len__(self) -> int:
-        return min(int(self._platform.history.count[self._row]), self._platform.history.depth)
+        history = self._platform.history
+        return min(int(history.count[self._row]), history.limit(self._row))
 
     @overload
     def __getitem__(self, index: int) -> StateTransition: ...

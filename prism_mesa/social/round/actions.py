@@ -22,6 +22,7 @@ def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
     population, history, events = platform.population, platform.history, platform.events
     held = [_value(getattr(population, column), row) for column in _COLUMNS]
     name, count, ring = population.names[row], history.count.item(row), history.ring[row].copy()
+    limit = history.limit(row)
     was_beside = row in platform.engagements.beside
     noted: list[tuple[Any, int]] = [(kept, len(kept)) for kept in vars(events).values() if hasattr(kept, "__len__")]
     try:
@@ -31,6 +32,8 @@ def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
             getattr(population, column)[row] = value
         if population.names[row] != name:  # whoever is set one holds it for good
             population.names[row] = name
+        if history.limit(row) != limit:
+            history.limits[row] = limit
         history.count[row], history.ring[row] = count, ring
         if not was_beside:
             platform.engagements.beside.discard(row)

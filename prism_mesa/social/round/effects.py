@@ -10,7 +10,7 @@ from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, RELEASES_POST, SEE
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.engagements import engagement_key, has_engaged
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, packed_move
-from prism_mesa.statechart import AgentState
+from prism_mesa.statechart import AgentState, Expression
 
 
 def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
@@ -26,16 +26,20 @@ def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
 
 
 def pass_posts(platform: Platform, row: int) -> bool:
-    """Let a scrolling agent pass posts that lie below its band; return whether one that does not is next.
+    """Let a scrolling agent pass posts that lie below its band; return whether one that it is to meet is next.
 
-    It passes up to `feed.glances` posts in a tick. Each is an impression, and scrolling on starts its patience anew.
+    It passes up to `Platform.glances` posts in a tick, and none that the chart claims. Each is an impression, and
+    scrolling on starts its patience anew.
     """
     population = platform.population
     low = float(population.engagement_threshold[row]) - platform.half_band
     unread = population.feed[row, int(population.n_read[row]) : int(population.n_feed[row])]
-    ahead = unread[: platform.params.feed.glances].astype(np.int32)
+    ahead = unread[: platform.glances].astype(np.int32)
     readers = np.full(len(ahead), row)
     good = platform.utilities(readers, ahead, platform.matches(readers, ahead)) >= low
+    if isinstance(claimed := platform.tables.claimed, Expression):
+        agent = platform.scripts.agent(row)
+        good |= np.array([bool(claimed(agent, platform.post(post, row))) for post in ahead.tolist()], np.bool_)
     stops = bool(good.any())
     read_posts(platform, row, platform.tick, int(good.argmax()) if stops else len(ahead))
     if not stops:

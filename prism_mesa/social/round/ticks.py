@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.walking.arrays import FIRE, FIRST_SET, NOTHING
-from prism_mesa.social.behavior import FEED_READY, IDLE, SEES_POST
+from prism_mesa.social.behavior import DECIDES, FEED_READY, IDLE, SEES_POST, next_trigger
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, answers_at_once, ask, collect_answers
@@ -179,6 +179,11 @@ def _fire(platform: Platform, stopped: Stopped) -> Walkers:
     """Let the chart itself say what happens at one tick, ask, and run the actions of what is taken."""
     choice = _choice(platform, stopped)
     sources = platform.population.state[stopped.rows].astype(np.int64)
+    if not isinstance(claimed := platform.tables.claimed, bool):
+        for i in np.flatnonzero(choice.triggers == platform.trigger_code(DECIDES)).tolist():
+            agent, post = choice.agents.row(i), choice.posts.row(i)
+            trigger = next_trigger(platform.chart, claimed, STATES[sources[i]], agent, post)
+            choice.triggers[i] = platform.trigger_code(trigger or DECIDES)  # those of `stopped`, too
     fired = platform.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
     _note_row_by_row(platform, fired.row_by_row_guards)
     codes = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]

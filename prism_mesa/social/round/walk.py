@@ -107,8 +107,8 @@ class Stopped:
 
 def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
     """Let agents walk up to the tick `until`; note their events and counts, and return those that have stopped."""
-    ticks, feed = platform.params.ticks_per_round, platform.params.feed
-    seen = min(feed.size, ticks * feed.glances) + 1
+    ticks = platform.params.ticks_per_round
+    seen = min(platform.params.feed.size, ticks * platform.glances) + 1
     block = max(1, MOST_EVENTS // max(ticks + 1, seen))
     keeps, world = platform.move_keeping(), world_of(platform)
     starts, has_moves = Starts(**vars(walkers)), bool(keeps.any())
@@ -204,7 +204,7 @@ def world_of(platform: Platform, *, reads: bool = True) -> World:
 def _ahead(platform: Platform, posts: PostTable, tastes: Tastes, tables: TasteTables, *, reads: bool) -> Ahead:
     """Return what agents see of the posts in their feeds, if they may scroll past any."""
     feeds, first = platform.feeds, len(platform.posts)
-    if reads and platform.params.feed.glances > 1:
+    if reads and platform.glances > 1:
         first = platform.posts.first_visible(max(platform.round, 0), feeds.longest_window)
     previews = np.empty(len(platform.posts) - first, PREVIEW)
     fill_previews(first, posts, tastes, tables, previews)
@@ -219,7 +219,7 @@ def people_of(population: Population) -> People:
 def _setting(platform: Platform) -> RoundConstants:
     return RoundConstants(
         half_band=platform.half_band,
-        glances=platform.params.feed.glances,
+        glances=platform.glances,
         unit_length=UNIT_LENGTH,
         action_key=platform.streams.key("action", platform.round),
         ticks=platform.params.ticks_per_round,

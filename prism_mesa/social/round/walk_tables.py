@@ -1,6 +1,7 @@
 """A chart and the trigger rules as tables for the walk. They say the same as the chart, which alone makes the rules."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,21 @@ from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.kernels.walking.choosing import COMPOSES, PASSIVE, Options
 from prism_mesa.kernels.walking.fields import FIELD_NAMES
-from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, IDLE, RELEASES_POST, SEES_POST, TRIGGER_RULES
+from prism_mesa.social.band import IS_BELOW
+from prism_mesa.social.behavior import (
+    COMPOSING,
+    ENGAGES_BY,
+    EVALUATING,
+    IDLE,
+    IGNORES,
+    RELEASES_POST,
+    SCROLLING,
+    SEES_POST,
+    TRIGGER_RULES,
+    Claimed,
+    TriggerRule,
+    claims_below,
+)
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
@@ -25,6 +40,8 @@ _FIELDS: Final = {
     for values in (FIELD_VALUES[name],)
 }
 _MOST_GUARDS: Final = 10
+_MOMENTARY: Final = frozenset(f"agent.{name}" for name in ("state", "ticks_in_state", "n_unread", "pending_action"))
+"""Fields that change between a glance at a post and the decision about it."""
 
 type OptionSets = tuple[tuple[AgentState, ...], ...]
 
@@ -36,6 +53,8 @@ class WalkTables:
         triggers: Each trigger's place in the chart.
         chart: The tables of chart and rules.
         programs: The guards.
+        claimed: Which posts below the band `decides` claims (`behavior.claims_below`); None if no program can tell.
+        why_each: Why agents meet every post one at a time, whatever `feed.glances` says; empty if they may glance.
         option_sets: What an open choice is between; `options` are the same as numbers.
         is_whole: Whether the walk never has to ask the chart itself.
     """
@@ -53,7 +72,13 @@ class WalkTables:
             for state, own in by_state.items():
                 cell[self.triggers[trigger], state.code] = len(self._arms)
                 self._add(own)
-        rules = [[rule for rule in TRIGGER_RULES if rule.state is state] for state in STATES]
+        self.claimed, claims = claims_below(chart), None
+        if isinstance(self.claimed, Expression):
+            claims = self._programmer.add(self.claimed)
+            self.claimed = None if claims is None else self.claimed
+        self.why_each = _why_each(chart, self.claimed)
+        fired = [rule for rule in map(self._under_chart, TRIGGER_RULES) if rule is not None]
+        rules = [[rule for rule in fired if rule.state is state] for state in STATES]
         flat = [rule for of_state in rules for rule in of_state]
         conditions = [NOTHING if rule.when is None else self._programmer.add(rule.when) for rule in flat]
         by_cell = [
@@ -66,6 +91,7 @@ class WalkTables:
             rule_start=_starts(rules),
             rule_program=_ints(conditions),
             rule_trigger=_ints([self.triggers.get(rule.trigger, NOTHING) for rule in flat]),
+            claims=NOTHING if claims is None else claims,
             cell=cell,
             arm_start=_starts(self._arms),
             arm_program=_places([program for arms in self._arms for program in arms]),
@@ -81,6 +107,12 @@ class WalkTables:
         self.option_sets: OptionSets = tuple(self._sets)
         self.options = _options(self.option_sets, chart.triggers)
         self.is_whole = UNDECIDED not in self.chart.outcome
+
+    def _under_chart(self, rule: TriggerRule) -> TriggerRule | None:
+        """Return a rule as the walk goes by it; None for `IGNORES` if every post is claimed, or rows are asked."""
+        if rule.trigger != IGNORES or self.claimed is False:
+            return rule
+        return replace(rule, when=IS_BELOW & ~self.claimed) if isinstance(self.claimed, Expression) else None
 
     def note_values(self, gave_value: npt.NDArray[np.uint8]) -> None:
         """Note which guards have given a value in the walk: those whose programs are marked."""
@@ -108,6 +140,21 @@ class WalkTables:
         if isinstance(outcome, Transition):
             return UNDECIDED if outcome.action is not None or outcome.target is None else outcome.target.code
         return UNDECIDED if self._acts else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
+
+
+def _why_each(chart: Statechart, claimed: Claimed) -> str:
+    """Return why agents do not glance; a glance is short for `sees_post` and `ignores` as in the default chart."""
+    for trigger, state, target in ((SEES_POST, SCROLLING, EVALUATING), (IGNORES, EVALUATING, SCROLLING)):
+        cell = chart.cells.get(trigger, {}).get(state)
+        leads = [t for t in cell.candidates if t.guard is None and t.action is None] if cell else []
+        if cell is None or [t.target for t in leads] != [target] or len(cell.candidates) > 1:
+            return f"{state.value} --{trigger}--> is not as in the default chart"
+    if claimed is True or claimed is None:
+        return "decides may claim any post" if claimed else "only agents one by one can tell which posts decides claims"
+    fields = claimed.fields & _MOMENTARY if isinstance(claimed, Expression) else ()
+    if fields or "/" in str(claimed):
+        return f"a guard of decides {f'reads {min(fields)}' if fields else 'divides'}"
+    return ""
 
 
 def _declared(attributes: Attributes) -> dict[str, Field]:

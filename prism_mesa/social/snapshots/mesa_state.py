@@ -77,9 +77,8 @@ def set_draws(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
     model.rng.bit_generator.state = restored(kept["rng"])
 
 
-def collected(model: mesa.Model[Any, Any]) -> Plain:
-    """Return what the model's DataCollector has collected; of another kind of collector what it says itself."""
-    collector = getattr(model, "datacollector", None)
+def collected(collector: object) -> Plain:
+    """Return what a DataCollector has collected; of another kind of collector what it says itself."""
     if not isinstance(collector, DataCollector):
         return state_of(collector)
     by_type = {
@@ -89,13 +88,14 @@ def collected(model: mesa.Model[Any, Any]) -> Plain:
     return {name: plain(getattr(collector, name)) for name in _COLLECTED} | {"by_type": plain(by_type)}
 
 
-def set_collected(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
+def set_collected(collector: object, kept: Any) -> None:
     """Bring back what `collected` returned.
 
     Raises:
         DataError: If the collector collects something else.
     """
-    collector = getattr(model, "datacollector", None)
+    if (collector is None) != (kept is None):
+        raise DataError("datacollector: its model_reporters are not those of the run: set the same one (prepare)")
     if not isinstance(collector, DataCollector):
         bring_back(collector, kept)
         return

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.errors import printable
+from prism_mesa.errors import counted, printable
 from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored_like
 
 type Rows = npt.NDArray[np.integer[Any]]
@@ -62,12 +62,13 @@ class Labels(Sequence[str]):
 
 
 _NOBODY: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
+_ROUNDED: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
 
 
-def _plainly(texts: pa.Array, *, capitals: bool = False) -> pa.Array:
-    """Return texts, numbers among them without plus, zeros in front and zeros behind the point; in small letters."""
-    plain = pc.replace_substring_regex(texts, r"^\+?0*(\d+?)(?:\.0*)?$", r"\1")
-    return plain if capitals else pc.utf8_lower(plain)
+def _plainly(texts: pa.Array) -> pa.Array:
+    """Return texts in small letters without @ in front, numbers without plus and zeros in front or behind the point."""
+    plain = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
+    return pc.utf8_lower(plain)
 
 
 class Ids(Labels, Restorable):
@@ -141,12 +142,18 @@ class Ids(Labels, Restorable):
         """Yield in words what ids of a file may not have been meant so."""
         if not isinstance(self._base, pa.Array):
             return
-        plain = _plainly(self._base, capitals=True)
+        plain = _plainly(self._base)
         again = plain.to_pandas().duplicated().to_numpy()
         if again.any():
             other = int(np.flatnonzero(again)[0])
             pair = f"{self[int(pc.index(plain, plain[other]).as_py())]!r} and {self[other]!r}"
             yield f"{int(again.sum())} ids are other ids written otherwise ({pair}); they are taken for other agents"
+        rounded = np.flatnonzero(pc.match_substring_regex(self._base, _ROUNDED).fill_null(False))
+        if len(rounded):
+            yield (
+                f"{counted(len(rounded), 'id')} such as {self[int(rounded[0])]!r} may stand for several: "
+                "Excel rounds long numbers so; export them as text"
+            )
         for row in self.rows_of(_NOBODY).tolist():
             if row >= 0:
                 yield f"{self[row]!r} is taken for the id of an agent: leave a cell empty where there is none"

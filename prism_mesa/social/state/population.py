@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, ActionName
-from prism_mesa.errors import counted
+from prism_mesa.errors import ChartError, counted
 from prism_mesa.kernels.packing import packed_rows, range_of_rows, ranges_of_entries, unpack_rows
 from prism_mesa.kernels.walking import arrays
-from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored, restored_like
+from prism_mesa.snapshot import Plain, Restorable, plain, require, require_within, restored, restored_like
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -29,8 +29,16 @@ WHO_THEY_ARE: Final = (
 MEMBER, WAITS, AWAY, GONE = range(4)
 """What an agent is to the platform: there; to join; left, and may come back; gone for good."""
 
-STATE_BITS: Final = 3
-"""A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""
+STATE_BITS: Final = arrays.STATE_BITS
+
+
+def require_packable(n_states: int) -> None:
+    """Raise a ChartError if the codes of so many states do not fit into a packed move."""
+    if n_states > 1 << STATE_BITS:
+        raise ChartError(f"AgentState has {n_states} states; histories hold a state in {STATE_BITS} bits: at most 8")
+
+
+require_packable(len(STATES))
 
 
 @dataclass(repr=False)
@@ -189,6 +197,7 @@ class History(Restorable):
             `Clock.number`) and `post` (the post at hand, or `NO_POST`): written together, so one place in
             memory is touched for each entry.
         count: Changes so far, shape (n,).
+        limits: Agents that keep fewer changes than `depth`: row -> how many.
     """
 
     ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
@@ -197,16 +206,34 @@ class History(Restorable):
         self.depth = depth
         self.ring = np.zeros((n, depth), self.ENTRY)
         self.count = np.zeros(n, np.int64)
+        self.limits: dict[int, int] = {}
+
+    def limit(self, row: int) -> int:
+        """Return how many changes an agent keeps."""
+        return self.limits.get(row, self.depth)
+
+    def set_limit(self, row: int, most: int) -> None:
+        """Let an agent keep at most `most` changes; those that it has dropped do not come back."""
+        kept = self.ring[row, self.places(row, most)]
+        self.ring[row, : len(kept)], self.count[row], self.limits[row] = kept, len(kept), most
+
+    def places(self, row: int, most: int | None = None) -> npt.NDArray[np.int64]:
+        """Return where the last changes that an agent keeps stand in its ring, at most `most`, oldest first."""
+        count, limit = int(self.count[row]), self.limit(row)
+        return np.arange(max(0, count - min(limit if most is None else most, limit)), count) % max(self.depth, 1)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all rings; while most of them is empty, the entries only, one ring behind the other."""
         lengths = np.minimum(self.count, self.depth)
         is_full = 2 * int(lengths.sum()) > self.ring.size
-        return {"count": self.count, "ring": self.ring if is_full else packed_rows(self.ring, lengths)}
+        ring = self.ring if is_full else packed_rows(self.ring, lengths)
+        return {"count": self.count, "ring": ring, "limits": plain(self.limits)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
         self.count = restored_like("History.count", kept["count"], self.count)
+        self.limits = restored_like("History.limits", kept.get("limits", plain({})), self.limits)
+        require(all(0 <= n <= self.depth for n in self.limits.values()), "a history is longer than it can be")
         require_within("a history's length", self.count, 0, 2**62)
         ring = restored(kept["ring"])
         is_full, lengths = ring.ndim == 2, np.minimum(self.count, self.depth)
@@ -255,17 +282,12 @@ class History(Restorable):
 
     def last_moves(self, row: int, most: int) -> list[int]:
         """Return the packed moves of one agent's last changes, at most `most`, oldest first."""
-        count = int(self.count[row])
-        kept = np.arange(max(0, count - min(most, self.depth)), count)
-        moves: list[int] = self.ring["move"][row, kept % max(self.depth, 1)].tolist()
+        moves: list[int] = self.ring["move"][row, self.places(row, most)].tolist()
         return moves
 
     def entries(self, row: int) -> list[tuple[int, int, int]]:
         """Return (move, clock, post) of one agent, oldest first."""
-        count = int(self.count[row])
-        kept: list[tuple[int, int, int]] = [
-            self.ring[row, i % self.depth].item() for i in range(max(0, count - self.depth), count)
-        ]
+        kept: list[tuple[int, int, int]] = self.ring[row, self.places(row)].tolist()
         return kept
 
 

@@ -73,10 +73,10 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
-    Column `text_id` is what readers see and what the topics are of; column `wording` the number of the other words in
-    which they see the text of the corpus in it, 0 for its own: `shown` makes them when somebody reads. Column `words` is what the author of a reply or a
-    reshare adds, `NO_TEXT` where that is nothing. Both point into `texts`. Column `written` is the round of writing,
-    `round` the one in which a post appears.
+    Column `text_id` is what readers see and what the topics are of. Column `wording` is the number of the other words
+    in which readers see the text of the corpus in it, 0 for its own words; they are made when somebody reads (`shown`).
+    Column `words` is what the author of a reply or a reshare adds, `NO_TEXT` where that is nothing. `text_id` and
+    `words` point into `texts`. Column `written` is the round of writing, `round` the one in which a post appears.
 
     Attributes:
         corpus: Where the first texts come from; `topics` what they are about.
@@ -154,6 +154,7 @@ class Posts(Restorable):
             require_within("a root of velocity", roots, 0, self.n)
         wordings = restored_like("Posts.wordings", kept["wordings"], self._wordings)
         require(len(wordings) == len(self._wordings), "its wordings are of another corpus")
+        require_within("a number of wordings", wordings, 0, 2**31)
         self._wordings = wordings
         self._all_texts.restore(kept["texts"])
 
@@ -261,13 +262,20 @@ class Posts(Restorable):
         """Return a text in the words of this number (see `Texts.text`)."""
         return self._all_texts.text(text_id, wording)
 
-    def shown(self, ids: Ids) -> list[str]:
+    def shown(self, ids: Ids | Sequence[int]) -> list[str]:
         """Return what readers see of posts."""
         return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
 
-    def said(self, ids: Ids) -> list[str]:
-        """Return what posts say themselves (see `says`)."""
-        return list(map(self.text, self.says(ids).tolist(), self.wording[ids].tolist()))
+    def said(self, post: int) -> str:
+        """Return what a post says itself (see `says`)."""
+        return self.text(int(self.says(np.array([post]))[0]), int(self.wording[post]))
+
+    def origin(self, post: int) -> int:
+        """Return the post whose text a post shows: itself, what it passes on, or what it answers without words."""
+        origin = int(self.root[post])
+        while self.kind[origin] == REPLY and self.words[origin] == NO_TEXT:
+            origin = int(self.root[self.parent[origin]])
+        return origin
 
     def says(self, ids: Ids) -> Ids:
         """Return which text posts say themselves.

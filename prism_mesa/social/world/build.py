@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from prism_mesa.errors import DataError
 from prism_mesa.kernels.network import add_up
 from prism_mesa.params import said_of
 from prism_mesa.social.params import NetworkParams, SocialParams
+from prism_mesa.social.params.user_files import COLUMNS, EDGES, POSTS, PROFILES
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
@@ -90,7 +92,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     network, ids = make_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
     known, declared = Attributes(params.attributes), params.attributes
     of_texts = columns_of(declared, known.posts)
-    loaded = load_corpus(params.posts.file, params.files, of_texts)
+    loaded = load_corpus(params.posts.file, params.files, of_texts, params.posts.dates)
     corpus = with_media_share(loaded, params.posts.media_share, streams)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
@@ -117,7 +119,8 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         population.let_wait(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
     notes += seeded.notes()
-    misfits = [f"network.edges: {said}" for said in ids.doubts()]
+    authors = Ids(pa.array(dict.fromkeys(corpus.authors or ()), pa.string()))
+    misfits = [f"{key}: {said}" for key, own in ((EDGES, ids), (POSTS, authors)) for said in own.doubts()]
     misfits += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
     misfits += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
     misfits += _beyond(params, len(corpus.texts))
@@ -169,6 +172,10 @@ def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:
     said, others = said_of(params), params.agents.n - 1
     if "network.mean_degree" in said and params.network.edges is None and params.network.mean_degree > others:
         yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} others that there are"
+    paths = {EDGES: params.network.edges, POSTS: params.posts.file, PROFILES: params.agents.profiles}
+    for key in (key for key, path in paths.items() if path is None and any(paths.values())):
+        if idle := [column for column in params.files.columns if column in COLUMNS[key]]:
+            yield f"files.columns: {', '.join(idle)}: no effect: {key} is not set"
     if "posts.circulating" in said and params.posts.circulating > n_texts:
         yield f"posts.circulating: {params.posts.circulating:,} is more than the {n_texts:,} texts that there are"
 
@@ -197,7 +204,9 @@ def _schedule(
     else:
         rounds = corpus.rounds[text_id]
     late = int((rounds >= params.rounds).sum())
-    unmatched = (("posts whose author is no agent", int((~matched).sum())), ("posts after the last round", late))
+    alike = None if by_rank else ids.otherwise(list(dict.fromkeys(np.array(corpus.authors)[~matched].tolist())))
+    why = f" ({alike[0]!r} is not {alike[1]!r})" if alike else ""
+    unmatched = ((f"posts whose author is no agent{why}", int((~matched).sum())), ("posts after the last round", late))
     return Schedule(rows[text_id], text_id, rounds), unmatched
 
 

@@ -1,8 +1,10 @@
 """What the cells of users' tables say: ids, texts, numbers, times. A fault is a ValueError that names the column."""
 
+import re
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final
+from datetime import date
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,13 @@ _EXACT: Final = 2.0**53
 """Below it floats tell all whole numbers apart."""
 _NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
 """How others write that there is no number."""
+Order = Literal["day_first", "month_first"]
+_DATE: Final = re.compile(
+    r"((?:[^\W\d]+[.,]*\s+)?(?:\d{1,2}[:.]\d\d(?::\d\d)?(?:\s*[ap]m)?[,\s-]+)?)"
+    r"(\d{1,2})(\s*[./-]\s*|\s)(\d{1,2})\3(\d{4}|\d{2})(?![\w./:-])",
+    re.IGNORECASE,
+)
+"""A date of three numbers, the year last, behind the day of the week, or the hour, if that comes first."""
 _ANOTHER_DAY: Final = frozenset({"now", "today"})
 """What pandas would take for the time of reading."""
 
@@ -137,14 +146,16 @@ def _number(text: str) -> float:
         return np.nan
 
 
-def times_of(column: pa.ChunkedArray, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def times_of(
+    column: pa.ChunkedArray, name: str, order: Order | None, notes: list[str]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return times as numbers to sort by, and which cells hold one.
 
     Texts are dates and times of any format, in UTC where they name no zone; or numbers, all of them (seconds since
-    1970, years, ...).
+    1970, years, ...). Dates such as 01/02/2017 are all read in one order, which is added to `notes`.
 
     Raises:
-        ValueError: If they hold no times.
+        ValueError: If they hold no times, or if `order` is None and both orders fit all dates, or neither does.
     """
     plain = _plain(column, name, "times")
     if pa.types.is_temporal(plain.type) and not (pa.types.is_duration(plain.type) or pa.types.is_time(plain.type)):
@@ -153,9 +164,40 @@ def times_of(column: pa.ChunkedArray, name: str) -> tuple[npt.NDArray[Any], npt.
     numbers, given = numbers_of(plain, name)
     if np.isfinite(numbers[given]).all():
         return np.nan_to_num(numbers), given
-    times = _parsed(texts_of(plain, name))
+    times = _parsed(_year_first(texts_of(plain, name), name, order, notes))
     is_time = ~np.isnat(times)
     return np.where(is_time, times.view(np.int64), 0), is_time
+
+
+def _year_first(texts: list[str], name: str, order: Order | None, notes: list[str]) -> list[str]:
+    """Return texts whose dates of three numbers are written year first, all read in one order."""
+    dates = [_DATE.match(text) for text in texts]
+    day, month = (
+        [match and _iso(match[one], match[other], match[5]) for match in dates] for one, other in ((2, 4), (4, 2))
+    )
+    apart = [row for row in range(len(texts)) if day[row] != month[row]]
+    read: dict[Order, list[str | None]] = {"day_first": day, "month_first": month}
+    fitting = [own for own, found in read.items() if all(found[row] for row in apart)]
+    if order is None and apart and len(fitting) != 1:
+        shown = apart[:1] if fitting else [next(row for row in apart if not found[row]) for found in (month, day)]
+        said = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in shown)
+        raise ValueError(f"column {name!r}: {said}: give posts.dates=day_first or month_first")
+    order = order or fitting[0]
+    for row in [row for row in apart if read[order][row]][:1]:
+        notes.append(f"{name} is read {order.replace('_', '-')}: {texts[row]!r} is {read[order][row]}")
+    for row, (match, found) in enumerate(zip(dates, read[order], strict=True)):
+        if match:
+            texts[row] = f"{match[1]}{found}{texts[row][match.end() :]}" if found else ""
+    return texts
+
+
+def _iso(day: str, month: str, year: str) -> str | None:
+    """Return a date in the form of ISO, or None if there is none; the year 68 is 2068, 69 is 1969 (POSIX)."""
+    century = 0 if len(year) == 4 else 2000 if int(year) < 69 else 1900
+    try:
+        return date(century + int(year), int(month), int(day)).isoformat()
+    except ValueError:
+        return None
 
 
 def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:

@@ -1,6 +1,7 @@
 """The corpus: the texts that agents post, from a file or the one that comes with PRISM."""
 
-from collections.abc import Mapping, Sequence
+import html
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -10,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, counted
 from prism_mesa.social.params import FilesParams
+from prism_mesa.social.params.user_files import COLUMNS, POSTS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.world.attribute_files import read_values
-from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of, times_of
+from prism_mesa.social.world.cells import Order, labels_of, numbers_of, texts_of, times_of
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
 from prism_mesa.streams import Streams
 
@@ -46,17 +48,20 @@ class Corpus:
 
 
 def load_corpus(
-    path: str | None, files: FilesParams = DEFAULT, attributes: Mapping[str, tuple[str, Attribute]] | None = None
+    path: str | None,
+    files: FilesParams = DEFAULT,
+    attributes: Mapping[str, tuple[str, Attribute]] | None = None,
+    dates: Order | None = None,
 ) -> Corpus:
     """Read posts from a file, or the corpus that comes with PRISM.
 
     Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are
     sorted by it), `topic` (labels, separated by ;), `media_type`, `media_description`. A row that is equal to
     another in all of these is left out; but where authors post in the order of rows, it is a later post.
-    `attributes` says which columns give attributes of posts: name -> (column, what it is).
+    `attributes` says which columns give attributes of posts: name -> (column, what it is); `dates` is posts.dates.
 
     Raises:
-        DataError: If the file is missing, has no column `text`, or no usable row.
+        DataError: If the file is missing, has no column `text`, or no usable row, or its dates can be read in two ways.
     """
     if path is None:
         return _own_corpus()
@@ -64,12 +69,15 @@ def load_corpus(
     needs = ("text", *dict.fromkeys(column for column, _ in own.values() if column not in ("text", *_COLUMNS)))
     table = read_table(path, _KEY, needs=needs, may=_COLUMNS, files=files)
     with naming_file(path, _KEY):
-        cells = _cells(table)
+        read: list[str] = []
+        cells = _cells(table, dates, read)
         for name, (column, attribute) in own.items():
             cells[f"{_OWN}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
     usable, dropped = _usable(cells)
     if not usable.any():
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({_said(dropped)})")
+    if dates and not read:
+        read = ["no effect of posts.dates: no date depends on it"]
     cells, repeats, notes = _in_order(cells[usable])
     dropped["repeated posts"] = repeats
     columns = {name: cells[name].tolist() for name in cells}
@@ -83,7 +91,7 @@ def load_corpus(
         media_descriptions=columns.get("media_description", blank),
         attributes={name: cells[f"{_OWN}{name}"].to_numpy() for name in own},
         dropped=tuple((what, count) for what, count in dropped.items() if count),
-        notes=table.notes + notes,
+        notes=(*table.notes, *(f"{_KEY}: {note}" for note in read), *notes, *_remarks(cells)),
     )
 
 
@@ -113,14 +121,26 @@ def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> C
 IMAGE: Final = "image"
 """The type of media that a text has which is to have some and brings none."""
 
-_KEY: Final = "posts.file"
+_KEY: Final = POSTS
 _OWN: Final = "attribute "
+_COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
 
 
-_COLUMNS: Final = ("author", "round", "created_at", "topic", "media_type", "media_description")
+def _remarks(cells: pd.DataFrame) -> Iterator[str]:
+    """Yield what may surprise of the posts of a file: times that count little, and texts that are not as written."""
+    for column, cell in (("round", "round"), ("created_at", "time")):
+        if cell in cells and "author" not in cells:
+            yield f"{_KEY}: {column}: no effect without a column author: agents choose what they post and when"
+    if "time" in cells and "author" in cells:
+        where = "of a round" if "round" in cells else "alone; posts are spread evenly over the run"
+        yield f"{_KEY}: created_at gives the order of posts {where}"
+    if n := sum(text.startswith("RT @") for text in cells["text"]):
+        yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: posted as a post"
+    if n := sum(";" in text and html.unescape(text) != text for text in cells["text"]):
+        yield f"{_KEY}: {counted(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
 
 
-def _cells(table: Table) -> pd.DataFrame:
+def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:
     """Return what the rows of a table say: `round` and `time` as numbers, NaN where they are none; else texts."""
     cells: dict[str, object] = {name: _objects(texts_of(table[name], name)) for name in _TEXTS if name in table}
     if "author" in table:
@@ -128,8 +148,7 @@ def _cells(table: Table) -> pd.DataFrame:
     if "round" in table:
         cells["round"], _ = numbers_of(table["round"], "round")
     if "created_at" in table:
-        times, is_time = times_of(table["created_at"], "created_at")
-        cells["time"], cells["is_time"] = times, is_time
+        cells["time"], cells["is_time"] = times_of(table["created_at"], table.names["created_at"], dates, notes)
     return pd.DataFrame(cells)
 
 

@@ -21,7 +21,7 @@ MOST_COLUMNS: Final = 10_000
 _LONGEST_HEADER: Final = 1_000_000
 _LONGEST_ROW: Final = 4_000_000
 _STREAM_BLOCK: Final = 1 << 22
-_DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
+_DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'", " ": "spaces"}
 
 
 class NoHeader(ValueError):  # noqa: N818 - what there is not
@@ -58,6 +58,7 @@ def read_header(file: Path, needs: Sequence[str], files: FilesParams) -> Header:
     with opened(file, files) as stream:
         line = _first_line(stream)
     found = [_split(line, delimiter) for delimiter in _DELIMITERS]
+    found = [header for header in found if len(header.names) > 1 and header.delimiter != " "] or found
     fitting = [header for header in found if set(needs) <= set(header.names)]
     header = fitting[0] if fitting else max(found, key=lambda header: len(header.names))
     if len(header.names) > MOST_COLUMNS:
@@ -105,6 +106,26 @@ def check_first_row(stream: BinaryIO, header: Header) -> None:
         raise ValueError(f"its first line names {len(header.names):,} columns, the one below has {cells:,} cells")
 
 
+def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
+    """Check that no quotation mark in a text stands behind a backslash, as Spark writes them.
+
+    Raises:
+        ValueError: If one does; the message has the line.
+    """
+    with opened(file, files) as stream:
+        if not any(b'\\"' in line for line in stream):
+            return
+    with io.TextIOWrapper(opened(file, files), "utf-8", newline="") as lines:
+        rows = csv.reader(lines, delimiter=header.delimiter, strict=True)
+        try:
+            fit = all(len(row) <= len(header.names) + 1 for row in rows)
+        except csv.Error as error:
+            fit = "field limit" in str(error)  # a text longer than what this reader takes
+    if not fit:
+        spark = "(in Spark: .option('escape', '\"'))"
+        raise ValueError(f"line {rows.line_num}: a quotation mark stands behind a backslash: write two instead {spark}")
+
+
 def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
     """Return columns of a CSV as texts, empty cells as nulls. Rows longer than the header are a fault, not an index.
 
@@ -113,6 +134,7 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
     """
     with opened(file, files) as stream:
         check_first_row(stream, header)
+    check_quotes(file, header, files)
     with warnings.catch_warnings(), opened(file, files) as stream:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(
@@ -136,6 +158,8 @@ def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: File
     Raises:
         ValueError: As `read_csv`.
     """
+    if len(header.names) > len(columns):
+        check_quotes(file, header, files)
     for numbers in (True, False):
         table = _streamed(file, header, columns, files, numbers=numbers)
         if table is not None:

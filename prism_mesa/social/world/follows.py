@@ -1,7 +1,5 @@
 """Follow networks read from files of edges."""
 
-from typing import Literal
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -9,11 +7,13 @@ import pyarrow as pa
 from prism_mesa.errors import DataError
 from prism_mesa.kernels.network import number_keys
 from prism_mesa.social.params import FilesParams
+from prism_mesa.social.params.network import Direction
+from prism_mesa.social.params.user_files import EDGES, FOLLOWS, UNCLEAR, follow_columns
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids
-from prism_mesa.social.state.network import FollowNetwork, Int32s, from_edges
+from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
 from prism_mesa.social.world.cells import distinct_ids, ids_of
-from prism_mesa.social.world.readers import DEFAULT, naming_file, read_ids
+from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_ids
 
 _SLOTS = 1 << 12
 """Of the first table in which ids are looked up; it grows."""
@@ -21,11 +21,13 @@ _SLOTS = 1 << 12
 
 _KEYS = 1 << 17
 """Ids that are looked up at a time."""
+_SOME_SIZE = 100
+"""Follows from which on a network without a mutual pair is noted."""
 
 
 def load_network(
     path: str,
-    direction: Literal["dst_follows_src", "src_follows_dst"] = "dst_follows_src",
+    direction: Direction | None = None,
     files: FilesParams = DEFAULT,
 ) -> tuple[FollowNetwork, Ids]:
     """Read an edge list and return the network and the agents' ids, sorted; row i of the network is id i.
@@ -33,10 +35,11 @@ def load_network(
     Ids are what the file says, as text; they are sorted as numbers if all are written as whole numbers are.
 
     Raises:
-        DataError: If the file is missing, lacks a column, or has no usable row.
+        DataError: If the file is missing, lacks a column, or has no usable row, or if nothing says who follows whom.
     """
-    key = "network.edges"
+    key = EDGES
     read = read_ids(path, key, ("src", "dst"), files)
+    direction = _direction(read, direction, f"{key}: {path}", mapped=not {"src", "dst"}.isdisjoint(files.columns))
     with naming_file(path, key):
         table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
     rows, table = len(read), table.drop_null()
@@ -46,11 +49,36 @@ def load_network(
         raise DataError(f"{key}: {path}: no row has both src and dst")
     src, dst, ids = _by_number(table["src"], table["dst"]) or _by_hash(table["src"], table["dst"])
     del table
-    network = from_edges(*((src, dst) if direction == "dst_follows_src" else (dst, src)), len(ids))
+    parts = [(src, dst)] * (direction != "src_follows_dst") + [(dst, src)] * (direction != "dst_follows_src")
+    network = from_parts(parts, len(ids))
     if not network.n_edges:
         raise DataError(f"{key}: {path}: every row is an agent that follows itself")
-    dropped = network.dropped + ((("rows without src or dst", blank),) if blank else ())
+    dropped = tuple((what, count // len(parts)) for what, count in network.dropped)
+    dropped += (("rows without src or dst", blank),) if blank else ()
+    if network.n_edges >= _SOME_SIZE and not _has_mutual_pair(network):
+        notes += (f"{key}: no two agents follow each other: if it is undirected, give network.direction=both",)
     return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
+
+
+def _direction(read: Table, direction: Direction | None, where: str, *, mapped: bool) -> Direction:
+    """Return how rows are read: as the key says, which must not contradict the names of the columns."""
+    src, dst = pair = read.names["src"], read.names["dst"]
+    followed, follower = named = follow_columns(pair, FOLLOWS) or pair
+    meant: Direction = "dst_follows_src" if named == pair else "src_follows_dst"
+    if direction is None and not mapped and follow_columns(pair, UNCLEAR):
+        raise DataError(
+            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: give network.direction=src_follows_dst "
+            f"({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
+        )
+    direction = direction or "dst_follows_src"
+    if follow_columns(pair, FOLLOWS) and direction not in (meant, "both"):
+        raise DataError(f"{where}: {follower} follows {followed}, as the columns say: give network.direction={meant}")
+    return direction
+
+
+def _has_mutual_pair(network: FollowNetwork) -> bool:
+    src, dst = network.edges()
+    return any(network.holds(src[part], dst[part]).any() for part in blocks(len(src), _KEYS))
 
 
 def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids] | None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
+from prism_mesa.social.params.user_files import COLUMNS, PROFILES
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
@@ -208,9 +209,8 @@ def read_profiles(
     Raises:
         DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
     """
-    key = "agents.profiles"
-    declared = attributes or {}
-    known = ("agent", "name", "interests", *_NUMBERS)
+    key = PROFILES
+    declared, known = attributes or {}, tuple(COLUMNS[PROFILES])
     needs = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
     table = read_table(path, key, needs, known[1:], files, others=False)
     with naming_file(path, key):

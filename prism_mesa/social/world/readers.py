@@ -4,21 +4,24 @@ Tables are columns in the order of their rows: what a pandas index says is a col
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from prism_mesa.errors import DataError, did_you_mean, printable
+from prism_mesa.errors import DataError, counted, did_you_mean, printable
 from prism_mesa.social.params import FilesParams
+from prism_mesa.social.params.user_files import EDGES, conversion, follow_columns, meant_for
 from prism_mesa.social.world.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
-_READABLE: Final = (".csv", ".csv.gz", ".gz", ".parquet", ".pq")
+_READABLE: Final = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq")
 _PARQUET: Final = (".parquet", ".pq")
 _NAMES_SHOWN: Final = 20
 _CHARACTERS_SHOWN: Final = 300
@@ -32,10 +35,12 @@ class Table:
     Attributes:
         columns: Those that were wanted and are there. A CSV's are texts, but for ids; empty cells are nulls.
         notes: How the file was read, where that may surprise, in words.
+        names: What the file calls each of them.
     """
 
     columns: pa.Table
     notes: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def __contains__(self, column: object) -> bool:
         return column in self.columns.column_names
@@ -51,27 +56,43 @@ class Table:
 class _ColumnsNeeded:
     """Columns that a table must have and may have, whether it may have others, and what they hold, for errors."""
 
+    key: str
+    files: FilesParams
     needs: tuple[str, ...]
     may: tuple[str, ...] = ()
     others: bool = True
     what: str = "single values"
 
-    def among(self, names: Sequence[str], separated: str = "") -> list[str]:
-        """Return those that are to be read; `separated` says by what the names are, for errors."""
-        for column in self.needs:
-            if column not in names:
-                have = _listed(names)
-                said = f"it is separated by {separated} and has: {have}" if separated else f"it has: {have}"
-                raise _UnfitError(f"no column {column!r} ({said}).{did_you_mean(column, names[:1000])}")
-        known = (*self.needs, *self.may)
-        for column in () if self.others else names:
-            if column not in known:
-                near = did_you_mean(column, known)
-                raise _UnfitError(f"unknown column {_shown(column)!r} (allowed: {', '.join(known)}).{near}")
-        for column in known:
-            if names.count(column) > 1:
-                raise _UnfitError(f"{names.count(column)} columns are called {column!r}: leave one of them")
-        return [column for column in known if column in names]
+    @property
+    def named(self) -> dict[str, str]:
+        """What the file should call each of them; without those that users say it does not have."""
+        names = {column: self.files.columns.get(column, column) for column in (*self.needs, *self.may)}
+        return {column: name for column, name in names.items() if name is not None}
+
+    def among(self, names: Sequence[str], separated: str = "") -> dict[str, str]:
+        """Return what the file calls those that are to be read; `separated` says by what the names are, for errors."""
+        named, have = self.named, f"it is separated by {separated} and has" if separated else "it has"
+        if self.key == EDGES and not {*named.values()} <= {*names}:
+            named = dict(zip(self.needs, follow_columns(names), strict=False)) or named
+        others = [name for name in names if name not in named.values()][:1000]
+        for column in (*self.needs, *self.may):
+            name, is_needed = named.get(column), column in self.needs or bool(self.files.columns.get(column))
+            passes = name is None or not self.others or (column == "created_at" and named.get("round") in names)
+            if name in names or (passes and not is_needed):
+                continue
+            near = meant_for(column, others, 0.6 if is_needed else 0.75)
+            if near or is_needed:
+                hint = f"Did you mean {near!r}? " if near else ""
+                hint += f"Rename it, or give files.columns={{{column}: {near or 'NAME'}}}"
+                hint += "" if is_needed else f", or {{{column}: null}} to leave it unread"
+                raise _UnfitError(f"no column {name!r} ({have}: {_listed(names)}). {hint}")
+        for name in () if self.others else others:
+            near = did_you_mean(name, named.values())
+            raise _UnfitError(f"unknown column {_shown(name)!r} (allowed: {', '.join(named.values())}).{near}")
+        for name in named.values():
+            if names.count(name) > 1:
+                raise _UnfitError(f"{names.count(name)} columns are called {name!r}: leave one of them")
+        return {column: name for column, name in named.items() if name in names}
 
 
 class _UnfitError(ValueError):
@@ -100,44 +121,59 @@ def read_table(
     Raises:
         DataError: If it is missing, of another kind, unreadable, too large, empty, or its columns are others.
     """
-    return _read(path, key, _ColumnsNeeded(tuple(needs), tuple(may), others), files, read_csv)
+    return _read(path, _ColumnsNeeded(key, files, tuple(needs), tuple(may), others), read_csv)
 
 
 def read_ids(path: str | Path, key: str, columns: Sequence[str], files: FilesParams = DEFAULT) -> Table:
     """Return columns of ids alone; a CSV's are int64 if all are written as whole numbers are. See `read_table`."""
-    return _read(path, key, _ColumnsNeeded(tuple(columns), what="ids"), files, read_csv_ids)
+    return _read(path, _ColumnsNeeded(key, files, tuple(columns), what="ids"), read_csv_ids)
 
 
 def _read(
     path: str | Path,
-    key: str,
     wanted: _ColumnsNeeded,
-    files: FilesParams,
     csv_reader: Callable[[Path, Header, Sequence[str], FilesParams], pa.Table],
 ) -> Table:
+    key, files = wanted.key, wanted.files
     with naming_file(path, key):
-        file, notes = _readable(path), []
+        file, notes, needs = _readable(path, key), [], [*wanted.named.values()][: len(wanted.needs)]
         if is_parquet(file):
             from prism_mesa.social.world.parquet_files import parquet_columns, read_parquet
 
             names, index = parquet_columns(file)
-            columns = wanted.among([name for name in names if name not in index or name in wanted.needs + wanted.may])
-            table = read_parquet(file, columns, files.max_bytes, wanted.what)
+            names = [name for name in names if name not in index or name in wanted.named.values()]
+            read = wanted.among(names)
+            table = read_parquet(file, [*dict.fromkeys(read.values())], files.max_bytes, wanted.what)
         else:
             check_size(file, files.max_bytes)
             try:
-                header = read_header(file, wanted.needs, files)
+                header = read_header(file, needs, files)
             except NoHeader:
                 raise _UnfitError(f"the file is empty; it needs the columns {', '.join(wanted.needs)}") from None
-            by_comma = header.delimiter == ","
-            columns = wanted.among(header.names, "" if by_comma else header.separated)
+            names, by_comma = list(header.names), header.delimiter == ","
+            line = header.delimiter.join(names)
+            if key == EDGES and not {*needs} <= {*names} and (how := conversion(file, line)):
+                raise _UnfitError(how)
+            read = wanted.among(names, "" if by_comma else header.separated)
             notes = [] if by_comma else [f"{key}: is separated by {header.separated}, and read so"]
             if may_be_utf8(file, files):
                 notes.append(f"{key}: is UTF-8 by all its letters, but read as files.encoding={files.encoding} says")
-            table = csv_reader(file, header, columns, files)
+            table, headers = _without_headers(csv_reader(file, header, [*dict.fromkeys(read.values())], files))
+            notes += [f"{key}: {counted(headers, 'line')} like its header left out"] if headers else []
         if not table.num_rows:
             raise _UnfitError("no rows below the header")
-    return Table(table, tuple(notes))
+    unread = [name or "one without a name" for name in names if name not in read.values()]
+    notes += [f"{key}: columns that nothing reads: {_listed(unread)}"] if unread else []
+    return Table(pa.table({column: table[name] for column, name in read.items()}), tuple(notes), read)
+
+
+def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
+    """Return a table without rows that hold the names of its columns, as of files put end to end, and how many."""
+    if any(pa.types.is_integer(column.type) for column in table.columns):
+        return table, 0
+    same = reduce(pc.and_, [pc.equal(table[name], name) for name in table.column_names])
+    n = pc.sum(same).as_py()
+    return (table.filter(pc.invert(same.fill_null(False))), n) if n else (table, 0)
 
 
 @contextmanager
@@ -172,7 +208,7 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
 
 def is_parquet(path: str | Path) -> bool:
     """Return whether a file is read as Parquet, by its name; else it is CSV."""
-    return Path(path).suffix in _PARQUET
+    return Path(path).suffix.lower() in _PARQUET
 
 
 def _shown(text: str) -> str:
@@ -185,12 +221,14 @@ def _listed(names: Sequence[str]) -> str:
     return _shown(", ".join(names[:_NAMES_SHOWN])) + more
 
 
-def _readable(path: str | Path) -> Path:
+def _readable(path: str | Path, key: str) -> Path:
     """Return the file, if it is one, of a kind that PRISM reads."""
     file = Path(path)
     if not file.is_file():
         what = "is a folder, not a file" if file.is_dir() else "no such file"
         raise _UnfitError(f"{what} (looked in {Path.cwd()})")
-    if not file.name.endswith(_READABLE):
+    if key == EDGES and (how := conversion(file)):
+        raise _UnfitError(how)
+    if not file.name.lower().endswith(_READABLE):
         raise _UnfitError(f"not a kind of file PRISM reads ({', '.join(_READABLE)})")
     return file

@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 import os
+import re
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -13,6 +14,7 @@ BLOCK: Final = 1 << 20
 """Bytes that are unpacked at a time."""
 _GZIP_AT_MOST: Final = 1100
 """A byte of gzip unpacks to no more than 1,032 (deflate's longest match in its shortest code)."""
+_EXCEL: Final = re.compile(rb'\A"?sep=."?[\r\n]+', re.IGNORECASE)
 _GZIP: Final = b"\x1f\x8b"
 _FIRST_BYTES: Final = (
     (_GZIP, "it is packed with gzip: let its name end in .csv.gz"),
@@ -40,7 +42,7 @@ def check_size(file: Path, most: int) -> None:
         ValueError: If it unpacks to more.
     """
     size = os.path.getsize(file)
-    if file.suffix != ".gz":
+    if file.suffix.lower() != ".gz":
         if size > most:
             raise too_large(f"{size:,} bytes", most)
         return
@@ -76,7 +78,7 @@ def may_be_utf8(file: Path, files: FilesParams) -> bool:
 
 def _source_of(file: Path) -> BinaryIO:
     """Return the bytes of a file, unpacked if its name ends in .gz."""
-    return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
+    return cast(BinaryIO, gzip.open(file)) if file.suffix.lower() == ".gz" else file.open("rb")
 
 
 def too_large(size: str, most: int) -> ValueError:
@@ -85,7 +87,7 @@ def too_large(size: str, most: int) -> ValueError:
 
 
 class _Utf8(io.RawIOBase):
-    """The bytes of a text file, unpacked, as UTF-8 without a byte order mark."""
+    """The bytes of a text file, unpacked, as UTF-8 without a byte order mark and the line that Excel may put on top."""
 
     def __init__(self, file: Path, encoding: str) -> None:
         self._source = _source_of(file)
@@ -105,8 +107,9 @@ class _Utf8(io.RawIOBase):
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
         """Fill a buffer and return how far; 0 at the end."""
         while not self._waiting:
-            block = self._source.read(BLOCK)
-            self._waiting = self._checked(block)
+            first, block = self._read == 0, self._source.read(BLOCK)
+            text = self._checked(block)
+            self._waiting = _EXCEL.sub(b"", text) if first else text
             if not block:
                 break
         n = min(len(buffer), len(self._waiting))
@@ -137,6 +140,6 @@ class _Utf8(io.RawIOBase):
         byte = f"{error.encoding!r} codec can't decode byte 0x{error.object[error.start]:02x} in position {place}"
         try_this = "give the encoding that it is in" if self._encoding != "utf-8" else "give files.encoding=latin-1"
         known = [hint for mark, hint in _FIRST_BYTES if begin.startswith(mark)]
-        if self._file.suffix == ".gz" and begin.startswith(_GZIP):
+        if self._file.suffix.lower() == ".gz" and begin.startswith(_GZIP):
             known = ["it is packed with gzip twice: unpack it once"]
         return f"{byte} (line {line}): it is not in {self._encoding}: {known[0] if known else try_this}"

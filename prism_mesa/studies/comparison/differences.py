@@ -47,10 +47,8 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     """
     found = _compared(base, other, names)
     mean = found.right_mean + found.difference
-    samples = found.samples[0]
+    standardised = found.d_z
     with np.errstate(all="ignore"):
-        spread = _spread(samples)
-        standardised = np.where(found.equal, 0.0, found.difference / spread)
         spans = np.array([span_of(name) or np.nan for name in names], np.float64)
         rated = np.isnan(spans) & (found.right_mean != 0)
         change = np.where(rated, found.difference / np.abs(found.right_mean), np.nan)
@@ -77,16 +75,6 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     size = np.abs(standardised) if len(base) > 1 else np.where(found.equal, 0.0, share)
     order = np.lexsort((np.arange(len(names)), -np.nan_to_num(share), -np.nan_to_num(size, nan=-1.0, posinf=1e300)))
     return table.iloc[order].reset_index(drop=True)
-
-
-def _spread(samples: Floats) -> Floats:
-    """Return the standard deviation of each column's numbers that are there; NaN of fewer than two."""
-    there = np.isfinite(samples)
-    n = there.sum(axis=0)
-    filled = np.where(there, samples, 0.0)
-    mean = filled.sum(axis=0) / n
-    squares = (np.where(there, samples - mean, 0.0) ** 2).sum(axis=0)
-    return np.asarray(np.where(n > 1, np.sqrt(squares / (n - 1)), np.nan))
 
 
 def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> pd.DataFrame:

@@ -21,7 +21,7 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         ConfigError: If one cannot be made; the line names the condition.
     """
     notes: dict[str, list[str]] = {}
-    checked = _to_check(design)
+    checked = conditions_to_check(design)
     for condition in checked:
         config = design.config_of(design.run_of(condition, design.seeds[0]))
         if config.agents.n > _AGENTS or _is_large(config):
@@ -41,7 +41,7 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
     )
 
 
-def _to_check(design: StudyDesign) -> list[Condition]:
+def conditions_to_check(design: StudyDesign) -> list[Condition]:
     """Return conditions among which each arm and each level is, as far as they are not too many."""
     seen: set[tuple[int, str]] = set()
     found: list[Condition] = []

@@ -1,5 +1,6 @@
 """The points of a design: values of what varies, as all combinations, drawn, or from a file."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -122,14 +123,22 @@ def is_whole(key: str) -> bool:
     return kind is int or (int in get_args(kind) and float not in get_args(kind))
 
 
+def looked_for(path: str, where: str | Path, working: str | Path = "") -> Path:
+    """Return a file that a study names: in the working directory, or else beside the study file."""
+    file = Path(os.path.expanduser(path))
+    beside = Path(where).parent / file
+    return beside if beside.exists() and not (working / file).exists() else working / file
+
+
 def _from_file(params: StudyParams, file: str, where: str) -> Points:
     """Return the points of a CSV file: dotted keys in its first row, a point in each other one."""
     if params.vary:
         raise ConfigError(f"{where}: vary: has no effect beside a file of points ({file}): leave out one of them")
-    if not Path(file).is_file():
-        raise ConfigError(f"{where}: design: {file}: no such file (looked in {Path.cwd()})")
+    path = looked_for(file, where)
+    if not path.is_file():
+        raise ConfigError(f"{where}: design: {file}: no such file (looked in {Path.cwd()} and beside {where})")
     try:
-        table = pd.read_csv(file, dtype=str, keep_default_na=False, skipinitialspace=True)
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
     except (ValueError, OSError, pd.errors.ParserError) as error:
         raise ConfigError(f"{where}: design: {file}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
     check_keys(dict.fromkeys(table.columns), f"{where}: design: {file}")

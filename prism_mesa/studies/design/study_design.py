@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, PrismError
@@ -15,7 +14,7 @@ from prism_mesa.runs.identity import Identity, identity_of
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.identity import shortest
-from prism_mesa.studies.design.points import Points, check_keys, make_points
+from prism_mesa.studies.design.points import Points, check_keys, looked_for, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.params import StudyParams, flat
 from prism_mesa.studies.statistics.expectation import parse_expectation
@@ -142,7 +141,7 @@ class ConfigMaker:
 
     def _resolved(self, config: Config) -> Config:
         """Return a configuration with the whole paths of its files, and who decides where that was left open."""
-        config = _with_whole_paths(config)
+        config = _with_whole_paths(config, self._where)
         if config.reasoner.kind != "auto" or config.reasoner.ledger == "replay":
             return config
         asked = config.reasoner.model_dump_json()
@@ -154,12 +153,12 @@ class ConfigMaker:
         return config.model_copy(update={"reasoner": config.reasoner.model_copy(update=update)})
 
 
-def _with_whole_paths(config: Config) -> Config:
+def _with_whole_paths(config: Config, where: str) -> Config:
     """Return a configuration that names the same files in whatever folder a run is made."""
     for group, key in _FILES:
         path = getattr(getattr(config, group), key)
         if path is not None:
-            own = getattr(config, group).model_copy(update={key: str(Path(path).absolute())})
+            own = getattr(config, group).model_copy(update={key: str(looked_for(path, where).absolute())})
             config = config.model_copy(update={group: own})
     return config
 
@@ -178,8 +177,7 @@ def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
         values = nested(base)
         _check_base(values, f"{where}: base")
         return values
-    beside = Path(where).parent / base
-    file = beside if not Path(base).is_file() and beside.is_file() else Path(base)
+    file = looked_for(base, where)
     try:
         values = nested(read_yaml(file, hint=""))
     except ConfigError as error:

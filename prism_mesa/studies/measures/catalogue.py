@@ -18,7 +18,7 @@ from prism_mesa.studies.measures.engagement import DECISIONS, ENGAGEMENT, STATE_
 from prism_mesa.studies.measures.exposure import EXPOSURE
 from prism_mesa.studies.measures.homophily import HOMOPHILY
 from prism_mesa.studies.measures.inequality import INEQUALITY
-from prism_mesa.studies.measures.measure import FinishedRun, Measure
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, first_sentence
 from prism_mesa.studies.measures.observed import OBSERVED
 from prism_mesa.studies.measures.rhythms import RHYTHMS
 from prism_mesa.studies.measures.seeded import SEEDED
@@ -68,7 +68,7 @@ def find_measure(name: str) -> Measure:
         return replace(found, name=name)
     if not callable(found):
         raise ConfigError(f"{key}: is no function of a finished run, but {shown(found)}")
-    return Measure(name, found, "a measure of your own", "", -inf, inf, tables=None)
+    return Measure(name, found, first_sentence(found) or "a measure of your own", "", -inf, inf, tables=None)
 
 
 def _own(name: str, key: str) -> Any:

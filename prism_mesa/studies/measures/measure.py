@@ -1,5 +1,6 @@
 """What a measure is, and what it sees of a run."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf, nan
@@ -58,6 +59,16 @@ class Measure:
     high: float = inf
     source: str = ""
     tables: tuple[str, ...] | None = ()
+
+
+def first_sentence(thing: object) -> str:
+    """Return the first sentence of the docstring of a user's own function, on one line, without its full stop.
+
+    >>> first_sentence(ratio)
+    'Return a part of a whole, NaN of a whole of 0'
+    """
+    text = " ".join((getattr(thing, "__doc__", None) or "").split("\n\n")[0].split())
+    return re.split(r"(?<!\.\w)\.(?:\s|$)", text, maxsplit=1)[0]
 
 
 def said(*keys: str) -> Callable[[FinishedRun], float]:

@@ -22,15 +22,13 @@ class Analysis:
     Attributes:
         expectations: Their verdicts, in the order of the study.
         answers: A row for each condition and measure: `arm`, the factors, `measure`, `n`, `missing`, `mean`, `median`,
-            `sd`, `low`, `high` (interval of 95 % of the mean: bootstrap, BCa; of fewer than ten runs Student's t).
+            `sd`, `low`, `high` (Student's 95 % interval of the mean).
         differences: A row for each measure and pair of arms, or of levels of a factor with few of them: `measure`,
             `term` (`arm` or a factor), `left`, `right`, `n`, `missing`, `difference` (mean, left minus right, paired
-            where seeds are), `low`, `high`, `p`, `p_holm`, `u` and `p_mann_whitney`, `rank_biserial`. The later of
-            two levels is on the left.
+            where seeds are), `low`, `high`, `d_z` (paired effect size), `p`, `p_holm`, `family` (what Holm's correction
+            is over), `u` and `p_mann_whitney`, `rank_biserial`. The later of two levels is on the left.
         groups: A row for each measure and term with three levels or more, and for all conditions together
             (`term` = `condition`): `measure`, `term`, `n`, `missing`, `h`, `df`, `p`, `p_holm` (Kruskal-Wallis).
-        dunn: Pairs of such: `measure`, `term`, `left`, `right`, `z`, `p`, `p_holm` (over the pairs of one measure and
-            term).
         equivalence: Rows of expectations of equivalence: `text`, `measure`, `left`, `right`, `n`, `missing`, `margin`,
             `low`, `high` (interval of 90 %), `p_low`, `p_high`, `p` (the larger), `p_apart` (that the difference lies
             beyond the margin), `p_holm` (of the smaller of both, over all expectations), `equivalent` (by `p_holm`).
@@ -48,7 +46,6 @@ class Analysis:
     answers: pd.DataFrame
     differences: pd.DataFrame
     groups: pd.DataFrame
-    dunn: pd.DataFrame
     equivalence: pd.DataFrame
     effects: pd.DataFrame
     sensitivity: pd.DataFrame
@@ -82,20 +79,18 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
     ]
     found, equivalence = verdicts(cells, expected)
     pairs, left_out = pairs_of_terms(cells, table.design)
-    ranked, dunn, too_many = groups(cells, table.design)
     explained, unexplained = effects(cells, table.design)
     indices, refused = sensitivity(table, cells)
     return Analysis(
         expectations=found,
         answers=answers(cells),
-        differences=differences(cells, pairs),
-        groups=ranked,
-        dunn=dunn,
+        differences=differences(cells, pairs, zip(expected, found, strict=True)),
+        groups=groups(cells, table.design),
         equivalence=equivalence,
         effects=explained,
         sensitivity=indices,
         precision=precision(cells, pairs),
-        notes=(*_missing_runs(table, cells), *left_out, *too_many, *unexplained, *refused),
+        notes=(*_missing_runs(table, cells), *left_out, *unexplained, *refused),
     )
 
 

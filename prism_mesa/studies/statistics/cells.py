@@ -141,3 +141,12 @@ def constant(values: Floats, scale: Floats | float = 0.0) -> Bools:
         scale: Of each column, the size of what the numbers are differences of, if they are: it was rounded too.
     """
     return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))
+
+
+def variance(sample: Floats) -> Floats:
+    """Return the variance of each column's numbers, without its gaps (NaN); NaN of fewer than two."""
+    there = np.isfinite(sample)
+    n = there.sum(axis=0)
+    mean = np.where(there, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
+    squares = np.where(there, (sample - mean) ** 2, 0.0).sum(axis=0)
+    return np.asarray(np.divide(squares, n - 1, out=np.full(len(n), np.nan), where=n > 1))

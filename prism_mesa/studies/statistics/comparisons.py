@@ -1,6 +1,6 @@
 """One side of a study against another: differences with intervals, seed by seed where seeds are paired."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ARM, ROUNDING, Bools, Cells, alike, constant
-from prism_mesa.studies.statistics.intervals import FEW, bootstrap, interval, mean_of_all
+from prism_mesa.studies.statistics.cells import ARM, ROUNDING, Bools, Cells, alike, variance
+from prism_mesa.studies.statistics.expectation import Expectation
+from prism_mesa.studies.statistics.intervals import interval
 from prism_mesa.studies.statistics.levels import level_text
 from prism_mesa.studies.statistics.significance import holm, mann_whitney, p_of_mean, p_of_two
-from prism_mesa.studies.statistics.tables import DIFFERENCES, table_of
+from prism_mesa.studies.statistics.tables import DIFFERENCES, EXPECTED, MARGINS, OTHERS, table_of
+from prism_mesa.studies.statistics.verdict import Verdict
 
 MOST_LEVELS: Final = 6
 """Levels of a factor of which all pairs are compared."""
@@ -20,6 +22,9 @@ MOST_ARMS: Final = 20
 
 PAIRED: Final = "paired t-test of the seeds' mean differences"
 WELCH: Final = "Welch's t-test"
+
+type Key = tuple[str, str, frozenset[str]]
+"""A measure, a term, and two of its levels."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +35,13 @@ class Comparison:
         n: Pairs, or runs of the smaller side where seeds are not paired.
         missing: Pairs, or runs of both sides, that were planned and are not there.
         difference: The mean over all pairs of left minus right.
-        low: Where its interval of 95 % begins (bootstrap over seeds, BCa; of fewer than ten that of the t-test).
+        low: Where its 95 % interval begins: Student's with as many degrees of freedom as seeds less one, or Welch's
+            over the runs of both sides.
         high: Where it ends.
         p: Two-sided.
         equal: Whether there is a pair, and none differs.
         right_mean: The mean of the right side, of pairs that are there.
-        samples: What was tested: differences by seed, shape (seeds, measures), or the runs of left and right.
+        samples: What was tested: a difference for each seed, shape (seeds, measures), or the runs of left and right.
         scale: The size of what differences were taken of: how far they can be rounded.
         test: In words.
     """
@@ -51,6 +57,20 @@ class Comparison:
     samples: tuple[Floats, ...]
     scale: Floats
     test: str
+
+    @property
+    def d_z(self) -> Floats:
+        """Cohen's d of paired seeds: the mean difference in standard deviations of the seeds' differences.
+
+        It is infinite where all seeds have the same difference, and NaN for fewer than two seeds or unpaired runs
+        (Cohen 1988; Lakens 2013, doi:10.3389/fpsyg.2013.00863).
+        """
+        if len(self.samples) > 1:
+            return np.full(len(self.difference), np.nan)
+        sd = np.sqrt(variance(self.samples[0]))
+        sd[sd <= ROUNDING * np.maximum(self.scale, np.abs(self.difference))] = 0.0
+        with np.errstate(all="ignore"):
+            return np.where(self.equal & np.isfinite(sd), 0.0, self.difference / sd)
 
 
 def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Comparison:
@@ -70,22 +90,22 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
     differences, rights, planned = _pairs(cells, left, right, over)
     there = np.isfinite(differences)
     n = there.sum(axis=(0, 1))
-    sums, counts = _by_seed(differences)
+    by_seed = _by_seed(differences)
     scale = np.where(there, np.abs(rights) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
     equal = (n > 0) & ~(there & (differences != 0)).any(axis=(0, 1))
-    low, high = _interval_over_seeds(sums, counts, scale)
-    certain = equal & ((counts > 0).sum(axis=0) > 1)
+    low, high = _intervals(by_seed, scale)
+    certain = equal & (np.isfinite(by_seed).sum(axis=0) > 1)
     low[certain] = high[certain] = 0.0
     return Comparison(
         n=n,
         missing=planned.sum() - n,
-        difference=_ratio(sums.sum(axis=0), n),
+        difference=_ratio(np.where(there, differences, 0.0).sum(axis=(0, 1)), n),
         low=low,
         high=high,
-        p=p_of_mean(_ratio(sums, counts), scale),
+        p=p_of_mean(by_seed, scale),
         equal=equal,
         right_mean=_ratio(np.where(there, rights, 0.0).sum(axis=(0, 1)), n),
-        samples=(_ratio(sums, counts),),
+        samples=(by_seed,),
         scale=scale,
         test=PAIRED,
     )
@@ -94,7 +114,7 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
 def samples(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tuple[Floats, ...]:
     """Return what `compare` tests, as `Comparison.samples` has it."""
     if cells.paired:
-        return (_ratio(*_by_seed(_pairs(cells, left, right, over)[0])),)
+        return (_by_seed(_pairs(cells, left, right, over)[0]),)
     return _runs(cells, left), _runs(cells, right)
 
 
@@ -113,10 +133,17 @@ def _pairs(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tupl
     return np.where(rounded, 0.0, differences), rights, planned_left & planned_right
 
 
-def _by_seed(differences: Floats) -> tuple[Floats, Floats]:
-    """Return for each seed the sum of differences that are there, and their number, shape (seeds, measures)."""
+def _by_seed(differences: Floats) -> Floats:
+    """Return a difference for each seed, shape (seeds, measures); their mean is the mean over all pairs.
+
+    It is the mean of the seed's pairs. Where seeds have different numbers of pairs, it is the linearised value of a
+    ratio (Cochran 1977, Sampling Techniques, section 6.3), so that a seed counts as much as it has pairs.
+    """
     there = np.isfinite(differences)
-    return np.where(there, differences, 0.0).sum(axis=0), there.sum(axis=0).astype(np.float64)
+    sums, counts = np.where(there, differences, 0.0).sum(axis=0), there.sum(axis=0).astype(np.float64)
+    mean = _ratio(sums.sum(axis=0), counts.sum(axis=0))
+    share = _ratio(counts, _ratio(counts.sum(axis=0), (counts > 0).sum(axis=0)))
+    return share * _ratio(sums, counts) + (1 - share) * mean
 
 
 def _sides(cells: Cells, side: Bools, group: Ints, shared: Ints) -> tuple[Floats, Bools]:
@@ -137,21 +164,11 @@ def _ratio(sums: Floats, counts: Floats | Ints) -> Floats:
     return np.asarray(np.divide(sums, counts, out=np.full(np.shape(sums), np.nan), where=np.asarray(counts) > 0))
 
 
-def _interval_over_seeds(sums: Floats, counts: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """Return intervals of the mean over pairs, drawn by seed; a seed may have fewer pairs than another.
-
-    Of few seeds it is that of the t-test, of the mean of the seeds' mean differences.
-    """
-    low, high = np.full((2, sums.shape[1]), np.nan)
-    for columns, rows in alike(np.where(counts > 0, sums, np.nan)):
-        some_sums, some_counts = sums[rows][:, columns], counts[rows][:, columns]
-        if not len(some_sums):
-            continue
-        means = some_sums / some_counts
-        even = (some_counts == some_counts[0]).all(axis=0) | constant(means, scale[columns]) | (len(means) < FEW)
-        low[columns[even]], high[columns[even]] = interval((means[:, even],), scale[columns[even]])
-        rest = (some_sums[:, ~even], some_counts[:, ~even])
-        low[columns[~even]], high[columns[~even]] = bootstrap(rest, mean_of_all, paired=True)
+def _intervals(by_seed: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Return the interval of each column's mean over the seeds that it has."""
+    low, high = np.full((2, by_seed.shape[1]), np.nan)
+    for columns, rows in alike(by_seed):
+        low[columns], high[columns] = interval((by_seed[rows][:, columns],), scale[columns])
     return low, high
 
 
@@ -208,10 +225,33 @@ def pairs_of_terms(cells: Cells, design: str) -> tuple[list[tuple[str, int, int]
     return found, tuple(notes)
 
 
-def differences(cells: Cells, pairs: Sequence[tuple[str, int, int]]) -> pd.DataFrame:
-    """Return all pairs as a table, a row for each pair and measure (see `analysis.Analysis`)."""
-    found = table_of(DIFFERENCES, [_difference(cells, *pair) for pair in pairs])
-    found["p_holm"] = holm(found["p"])
+def differences(
+    cells: Cells, pairs: Sequence[tuple[str, int, int]], expected: Iterable[tuple[Expectation, Verdict]] = ()
+) -> pd.DataFrame:
+    """Return all pairs as a table, a row for each pair and measure (see `analysis.Analysis`).
+
+    A row that an expectation is about has the p of that expectation; Holm's correction of the others is over these.
+    """
+    table = table_of(DIFFERENCES, [_difference(cells, *pair) for pair in pairs])
+    asked = _asked(expected)
+    for place, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
+        if found := asked.get((row.measure, row.term, frozenset([row.left, row.right]))):
+            table.loc[place, ["p", "p_holm", "family"]] = found
+    others = table["family"] == OTHERS
+    table.loc[others, "p_holm"] = holm(table.loc[others, "p"])
+    return table
+
+
+def _asked(expected: Iterable[tuple[Expectation, Verdict]]) -> dict[Key, tuple[float, float, str]]:
+    """Return p, p after Holm and the family of each pair that an expectation is about: > and < before equalities."""
+    found: dict[Key, tuple[float, float, str]] = {}
+    for one, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
+        terms = [[(ARM, side.arm)] * (side.arm is not None) + list(side.levels) for side in (one.left, one.right)]
+        if len(terms[0]) == len(terms[1]) == 1 and terms[0][0][0] == terms[1][0][0]:
+            [[(term, left)], [(_, right)]] = terms
+            family = MARGINS if one.relation == "=" else EXPECTED
+            key = (one.measure, term, frozenset(map(level_text, (left, right))))
+            found.setdefault(key, (verdict.p, verdict.p_holm, family))
     return found
 
 
@@ -229,8 +269,10 @@ def _difference(cells: Cells, term: str, left: int, right: int) -> dict[str, Any
         "difference": found.difference,
         "low": found.low,
         "high": found.high,
+        "d_z": np.where(np.isfinite(found.d_z), found.d_z, np.nan),
         "p": found.p,
         "p_holm": np.nan,
+        "family": OTHERS,
         "u": u,
         "p_mann_whitney": p_mann_whitney,
         "rank_biserial": rank_biserial,

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of
+from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of, variance
 from prism_mesa.studies.statistics.comparisons import pairs_of_terms, samples
 from prism_mesa.studies.statistics.levels import level_text
 from prism_mesa.studies.statistics.runs_table import RunTable
@@ -34,10 +34,10 @@ def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
     parts = []
     for term, left, right in shown:
         over = [other for other in cells.terms if other != term]
-        variance = _variance_of_difference(samples(cells, cells.at(term, left), cells.at(term, right), over))
+        spread = _variance_of_difference(samples(cells, cells.at(term, left), cells.at(term, right), over))
         each = 1 if cells.paired else int(min(cells.at(term, left).sum(), cells.at(term, right).sum()))
         n = seeds[:, None] * each
-        widths = _half_width(variance, n, df=n - 1 if cells.paired else 2 * (n - 1))
+        widths = _half_width(spread, n, df=n - 1 if cells.paired else 2 * (n - 1))
         measures = list(cells.measures) * len(seeds)
         numbers = {"seeds": np.repeat(seeds, len(cells.measures)), "half_width": widths.reshape(-1)}
         parts.append(_row(cells, (term, left, right)) | {"measure": measures} | numbers)
@@ -59,19 +59,11 @@ def _row(cells: Cells, pair: Pair) -> dict[str, object]:
 
 def _variance_of_difference(tested: tuple[Floats, ...]) -> Floats:
     """Return, for one seed or one run a side, the variance of a difference: that of one sample, or of both together."""
-    return np.asarray(sum(_variance(sample) for sample in tested))
+    return np.asarray(sum(variance(sample) for sample in tested))
 
 
-def _variance(sample: Floats) -> Floats:
-    there = np.isfinite(sample)
-    n = there.sum(axis=0)
-    mean = np.where(there, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
-    squares = np.where(there, (sample - mean) ** 2, 0.0).sum(axis=0)
-    return np.asarray(np.divide(squares, n - 1, out=np.full(len(n), np.nan), where=n > 1))
-
-
-def _half_width(variance: Floats, n: int | Ints, df: int | Ints) -> Floats:
-    return np.asarray(stats.t.ppf(0.975, df) * np.sqrt(variance / n))
+def _half_width(spread: Floats, n: int | Ints, df: int | Ints) -> Floats:
+    return np.asarray(stats.t.ppf(0.975, df) * np.sqrt(spread / n))
 
 
 def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
@@ -98,23 +90,23 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
     for term in dict.fromkeys(pair[0] for pair in pairs):
         of_term = [pair for pair in pairs if pair[0] == term]
         conditions = max(1, len(cells.conditions) // len(cells.levels[term]))
-        variance = _pooled(cells, of_term) / conditions
+        pooled = _pooled(cells, of_term) / conditions
         df = seeds - 1 if cells.paired else 2 * (seeds * conditions - 1)
-        width = _half_width(variance, seeds, df)
+        width = _half_width(pooled, seeds, df)
         parts += [_row(cells, pair) | {"half_width": width} for pair in of_term]
     return table_of(EXPECTED_WIDTH, parts)
 
 
 def _pooled(cells: Cells, pairs: Sequence[Pair]) -> Floats:
     """Return the variance of a difference within conditions, for each measure: the mean over pairs of a term."""
-    apart = 2 * _mean_there(np.stack([_variance(one) for one in cells.values]))
+    apart = 2 * _mean_there(np.stack([variance(one) for one in cells.values]))
     found = []
     for term, left, right in pairs if cells.paired else ():
         over = [other for other in cells.terms if other != term]
         keys = [tuple(int(cells.codes[other][place]) for other in over) for place in range(len(cells.conditions))]
         lefts = {keys[place]: place for place in np.flatnonzero(cells.at(term, left))}
         rights = {keys[place]: place for place in np.flatnonzero(cells.at(term, right))}
-        found += [_variance(cells.values[lefts[key]] - cells.values[rights[key]]) for key in lefts if key in rights]
+        found += [variance(cells.values[lefts[key]] - cells.values[rights[key]]) for key in lefts if key in rights]
     together = _mean_there(np.stack(found)) if found else apart
     return np.where(np.isnan(together), apart, together)
 

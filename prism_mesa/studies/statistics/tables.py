@@ -9,6 +9,11 @@ import pandas as pd
 
 type Columns = Mapping[str, str]
 
+EXPECTED: Final = "expectations"
+MARGINS: Final = "expectations, of a margin"
+OTHERS: Final = "other differences"
+"""Families of Holm's correction, as column `family` names them."""
+
 _PAIR: Final = {"measure": "str", "term": "str", "left": "str", "right": "str"}
 _COUNTS: Final = {"n": "int64", "missing": "int64"}
 _INTERVAL: Final = {"low": "float64", "high": "float64"}
@@ -27,8 +32,10 @@ DIFFERENCES: Final[Columns] = {
     **_COUNTS,
     "difference": "float64",
     **_INTERVAL,
+    "d_z": "float64",
     "p": "float64",
     "p_holm": "float64",
+    "family": "str",
     "u": "float64",
     "p_mann_whitney": "float64",
     "rank_biserial": "float64",
@@ -42,7 +49,6 @@ GROUPS: Final[Columns] = {
     "p": "float64",
     "p_holm": "float64",
 }
-DUNN: Final[Columns] = {**_PAIR, "z": "float64", "p": "float64", "p_holm": "float64"}
 EQUIVALENCE: Final[Columns] = {
     "text": "str",
     "measure": "str",

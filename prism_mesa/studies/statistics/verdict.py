@@ -62,6 +62,7 @@ class Finding:
         test: In words.
         paired: Whether seeds are paired.
         right_mean: The mean of the right side.
+        family: Expectations that Holm's correction is over.
     """
 
     expected: Expectation
@@ -78,6 +79,7 @@ class Finding:
     test: str
     paired: bool
     right_mean: float = np.nan
+    family: int = 1
 
 
 def decided(finding: Finding, alpha: float) -> Word:
@@ -136,7 +138,8 @@ def _told_of_equality(finding: Finding, word: Word, left: str, right: str) -> st
 
 def _figures(finding: Finding, low: float, high: float) -> str:
     interval = f"95 % interval {number(low)} to {number(high)}; " if np.isfinite([low, high]).all() else ""
-    p = f"; Holm p {p_value(finding.p_holm)}" if np.isfinite(finding.p_holm) else ""
+    family = f" over {finding.family:,} expectations" if finding.family > 1 else ""
+    p = f"; Holm p {p_value(finding.p_holm)}{family}" if np.isfinite(finding.p_holm) else ""
     return f"{interval}{_counted(finding)}{p}"
 
 

@@ -33,7 +33,8 @@ def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdi
             found[place] = _finding(expected[place], compared, column, tests.get(place), cells.paired)
     whole = [one for one in found if one is not None]
     corrected = holm([one.p for one in whole])
-    whole = [replace(one, p_holm=float(p)) for one, p in zip(whole, corrected, strict=True)]
+    family = int(np.isfinite(corrected).sum())
+    whole = [replace(one, p_holm=float(p), family=family) for one, p in zip(whole, corrected, strict=True)]
     rows = [_equivalence_row(whole[place], test) for place, test in sorted(tests.items())]
     return tuple(map(_verdict, whole)), table_of(EQUIVALENCE, rows)
 

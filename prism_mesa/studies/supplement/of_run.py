@@ -2,26 +2,40 @@
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from prism_mesa.economy.tables import ALWAYS as ECONOMY_ALWAYS
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger, LLMParams
+from prism_mesa.llm.ledger.sqlite_file import has_log
 from prism_mesa.reasoner.distilled import FILE as DISTILLED
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
 from prism_mesa.runs.identity import MODULES, inputs_version, source_files
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE, as_config, manifest_values
 from prism_mesa.runs.records.table_checks import RUN_TABLES
-from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, file_of, files_of, has_table, read_manifest
+from prism_mesa.runs.run_files import (
+    LEDGER,
+    MANIFEST,
+    check_within,
+    file_of,
+    files_of,
+    has_table,
+    naming_file,
+    read_manifest,
+)
 from prism_mesa.runs.trust import is_inside
 from prism_mesa.social.own.objects import objects_named
+from prism_mesa.social.tables import ALWAYS as SOCIAL_ALWAYS
 from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.packing import Action, Contents
+from prism_mesa.studies.supplement.zip_files import Content
 
 ENDED: Final = ("done", "failed", "interrupted")
 """How runs stand that can be packed."""
@@ -64,8 +78,13 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
         if (run_dir / name).is_file():
             check_within(run_dir, run_dir / name)
             files[within + name] = run_dir / name
-    if (run_dir / LEDGER).is_file():
-        check_ledger(run_dir / LEDGER, contents.cleaner)
+    if within + LEDGER in files:
+        files[within + LEDGER] = ledger_content(run_dir / LEDGER, contents.cleaner)
+    if run.manifest.status == "done":
+        always = ECONOMY_ALWAYS if run.manifest.of_nations else SOCIAL_ALWAYS
+        for name in (*(f"{table}.parquet" for table in always if not has_table(run_dir, table)), LEDGER):
+            if within + name not in files:
+                contents.leave_out(f"{within}{name}: is not in the run's folder any more; a replay {LACKS}")
     read = _put_config(run, contents, within, shared, data=data)
     made = tuple(name for name in files if name.startswith(within) and name not in read)
     contents.actions.append(_action(run, contents, within, read, made))
@@ -230,9 +249,9 @@ def check_table(file: Path, cleaner: Cleaner) -> None:
     """Make sure that no text of a table holds a secret, or a path of this machine.
 
     Raises:
-        DataError: If one does.
+        DataError: If one does, or the file cannot be read.
     """
-    with pq.ParquetFile(file) as opened:
+    with naming_file(file), pq.ParquetFile(file) as opened:
         texts = [one.name for one in opened.schema_arrow if _is_text(one.type)]
         for batch in opened.iter_batches(columns=texts) if texts else ():
             for name in texts:
@@ -252,14 +271,12 @@ def _check_column(values: pa.Array, where: str, cleaner: Cleaner) -> None:
             raise DataError(f"{where}: holds {what}, which {_STAYS}")
 
 
-def check_ledger(file: Path, cleaner: Cleaner) -> None:
-    """Make sure that no prompt and no answer of a ledger holds a secret, or a path of this machine.
+def ledger_content(file: Path, cleaner: Cleaner) -> Content:
+    """Return a ledger as it is packed: the file, or its bytes where a log holds some of its rows.
 
     Raises:
-        DataError: If one does, or the ledger cannot be read.
+        DataError: If a prompt or an answer holds a secret or a path of this machine, or the ledger cannot be read.
     """
-    if any(file.with_name(f"{file.name}{log}").exists() for log in ("-wal", "-journal")):
-        raise DataError(f"{file}: is still written to, or was left open: open it once with prism ledger stats")
     with Ledger(file, read_only=True) as ledger:
         for answer in ledger.answers():
             texts = (answer.prompt, answer.raw, answer.llm, answer.decoding)
@@ -268,3 +285,8 @@ def check_ledger(file: Path, cleaner: Cleaner) -> None:
         for reason in {row.reason for row in ledger.asked()}:
             if found := cleaner.found_in(reason):
                 raise DataError(f"{file}: the reason of a fallback holds {found}, which {_STAYS}")
+        if not has_log(file):
+            return file
+        with TemporaryDirectory(prefix="prism-archive-", suffix=".temporary") as folder:
+            ledger.copy_to(Path(folder) / LEDGER)
+            return (Path(folder) / LEDGER).read_bytes()

@@ -15,18 +15,20 @@ from prism_mesa.runs.config import INPUT_FILES, Config, load_config
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
-from prism_mesa.runs.run_files import check_within
+from prism_mesa.runs.run_files import check_within, naming_file
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
+from prism_mesa.studies.design.points import looked_for
+from prism_mesa.studies.design.worlds import Worlds, worlds_of
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
-    check_ledger,
     check_table,
     hide_host,
     input_name,
+    ledger_content,
     pack_run,
     put_module,
 )
@@ -40,11 +42,11 @@ UP: Final = "../.."
 """The way from a run's folder in an archive to its top."""
 
 
-def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict[str, Any], Config, list[str]]:
+def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict[str, Any], Worlds, list[str]]:
     """Put the files of a study among contents.
 
     Returns:
-        What the study says of itself, its base configuration, and the keys that its conditions change.
+        What the study says of itself, the configurations of its conditions, and the keys that these change.
 
     Raises:
         DataError: If it has no results yet, or holds a secret where none can be taken out.
@@ -54,9 +56,11 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
     for name in (MANIFEST, "study.yaml", "base.yaml", f"{RUNS}.parquet", f"{FACTS}.parquet"):
         if not (study_dir / name).is_file():
             raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
-    facts: dict[str, Any] = json.loads(_read(study_dir / MANIFEST))
+    facts: dict[str, Any] = _values(study_dir / MANIFEST)
+    if not isinstance(facts, dict) or not isinstance(facts.get("made") or {}, dict):
+        raise DataError(f"{study_dir / MANIFEST}: is not what a study writes")
     base = _base(folder)
-    varied, measures = _varied(study_dir)
+    worlds, varied, measures = _varied(study_dir, base)
     inputs = _inputs(study_dir, facts, base, contents)
     own = _pack_runs(folder, contents, data=data)
     for key, name in inputs.items():
@@ -64,9 +68,9 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
             contents.leave_out(f"{key[0]}: {Path(key[1]).name}: is not packed; a run needs it as {name}")
     contents.put_values(MANIFEST, facts)
     for name in filter(lambda one: (study_dir / one).is_file(), _VALUES):
-        contents.put_values(name, json.loads(_read(study_dir / name)))
+        contents.put_values(name, _values(study_dir / name))
     for name in filter(lambda one: (study_dir / one).is_file(), _TEXTS):
-        _put_yaml_text(name, _read(study_dir / name), contents)
+        _put_yaml_text(study_dir / name, contents)
     for named, where in (*objects_named(base).items(), *(("measures", one) for one in measures)):
         if not where.startswith(OWN_PACKAGE):
             put_module(named, where, contents, "", own=own)
@@ -78,12 +82,13 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
         check_within(study_dir, figure)
         contents.files[f"figures/{figure.name}"] = figure
     contents.actions.insert(0, _action(facts, contents))
-    return facts, base, varied
+    return facts, worlds, varied
 
 
 def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: Contents) -> dict[tuple[str, str], str]:
     """Return what files that the base and the conditions name are called in an archive, by key and path."""
     working = Path(str((facts.get("made") or {}).get("working_directory", ".")))
+    where = str(facts.get("file", ""))
     study, named = yaml.safe_load(_read(study_dir / "study.yaml")), dict[str, list[Any]]()
     for arm in (study.get("arms") or {}).values():
         for key, value in flat(arm or {}):
@@ -94,7 +99,7 @@ def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: C
     for group, key in INPUT_FILES:
         for given in (getattr(getattr(base, group), key), *named.get(f"{group}.{key}", ())):
             if isinstance(given, str):
-                names[f"{group}.{key}", given] = input_name(working / given, group, contents, "")
+                names[f"{group}.{key}", given] = input_name(looked_for(given, where, working), group, contents, "")
                 contents.cleaner.call(given, names[f"{group}.{key}", given])
     for part in ("base", "set"):
         for key, given in flat(study[part]) if isinstance(study.get(part), dict) else ():
@@ -104,10 +109,10 @@ def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: C
     return names
 
 
-def _put_yaml_text(name: str, text: str, contents: Contents) -> None:
+def _put_yaml_text(file: Path, contents: Contents) -> None:
     """Put a YAML file as it was written, if it still says the same without what is of this machine."""
-    values = contents.cleaner.value(yaml.safe_load(text))
-    cleaned = str(contents.cleaner.value(text))
+    name, values = file.name, contents.cleaner.value(_values(file))
+    cleaned = str(contents.cleaner.value(_read(file)))
     try:
         same = yaml.safe_load(cleaned) == values
     except yaml.YAMLError:
@@ -129,6 +134,18 @@ def _read(file: Path) -> str:
     if file.stat().st_size > _LARGEST:
         raise DataError(f"{file}: has more than {_LARGEST // 2**20} MB")
     return file.read_text("utf-8", errors="replace")
+
+
+def _values(file: Path) -> Any:
+    """Return what a JSON or YAML file holds.
+
+    Raises:
+        DataError: If it cannot be read.
+    """
+    try:
+        return json.loads(_read(file)) if file.suffix == ".json" else yaml.safe_load(_read(file))
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
@@ -158,14 +175,14 @@ def _put_base(base: Config, contents: Contents) -> None:
     contents.put_yaml("base.yaml", values)
 
 
-def _varied(study_dir: Path) -> tuple[list[str], list[str]]:
-    """Return the keys that conditions change, and the measures of a user's own."""
+def _varied(study_dir: Path, base: Config) -> tuple[Worlds, list[str], list[str]]:
+    """Return the configurations of conditions, the keys that these change, and the measures of a user's own."""
     try:
         values = yaml.safe_load(_read(study_dir / "study.yaml"))
         arms = [key for arm in (values.get("arms") or {}).values() for key, _ in flat(arm or {})]
         own = [str(one) for one in values.get("measures") or () if ":" in str(one)]
-        return list(dict.fromkeys([*arms, *(values.get("vary") or {})])), own
-    except (yaml.YAMLError, AttributeError, TypeError, RecursionError):
+        return worlds_of(base, values), list(dict.fromkeys([*arms, *(values.get("vary") or {})])), own
+    except (yaml.YAMLError, AttributeError, TypeError, RecursionError, ConfigError):
         raise DataError(f"{study_dir / 'study.yaml'}: cannot be read as a study") from None
 
 
@@ -177,13 +194,13 @@ def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
             check_table(file, contents.cleaner)
             contents.files[file.name] = file
     if folder.ledger.is_file():
-        check_ledger(folder.ledger, contents.cleaner)
-        contents.files[LEDGER] = folder.ledger
+        contents.files[LEDGER] = ledger_content(folder.ledger, contents.cleaner)
 
 
 def _cleaned(file: Path, contents: Contents) -> bytes:
     """Return a table of a study with texts, such as commands and reasons, without what is of this machine."""
-    table = pq.read_table(file)
+    with naming_file(file):
+        table = pq.read_table(file)
     for place, column in enumerate(table.schema):
         if pa.types.is_string(column.type):
             texts = [contents.cleaner.value(text) for text in table.column(place).to_pylist()]

@@ -19,6 +19,7 @@ from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import read_manifest, run_around
+from prism_mesa.studies.design.worlds import Worlds
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.crate import crate_of
@@ -40,8 +41,8 @@ from prism_mesa.studies.supplement.zip_files import open_archive, write_zip
 
 _VERSIONS: Final = ("packages", "python", "machine", "git", "code")
 
-type OddText = Callable[[Config, list[str], str, bool], str]
-"""Writes the ODD protocol of a configuration: the keys that vary, a question, whether its own chart may be loaded."""
+type OddText = Callable[[Worlds, list[str], str, bool], str]
+"""Writes the ODD protocol of configurations: the keys that vary, a question, whether own modules may be loaded."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str,
         contents.leave_out("odd.md: the ODD protocol is written of platforms, not of nations")
     else:
         config = as_config(Config, manifest_values(folder, run.manifest), folder)
-        _put_odd(contents, odd, config, [], "", run.whose == "own")
+        _put_odd(contents, odd, {(): config}, [], "", run.whose == "own")
     return contents, {
         "title": f"PRISM run {contents.name}",
         "published": _day(facts.get("ended"), facts.get("started")),
@@ -147,21 +148,22 @@ def _study(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[st
     working = _working_directory(folder)
     cleaner = Cleaner([str(folder.absolute()), *working])
     contents = Contents("study", folder.absolute().name, cleaner)
-    facts, base, varied = pack_study(folder, contents, data=data)
+    facts, worlds, varied = pack_study(folder, contents, data=data)
     made = facts.get("made") or {}
     _put_versions(contents, made)
     question = str(facts.get("question", ""))
-    _put_odd(contents, odd, base, varied, question, False)
+    _put_odd(contents, odd, worlds, varied, question, False)
     ended = [action.ended for action in contents.actions if action.ended]
     title = f"PRISM study {contents.name}: {question}"
     return contents, {"title": cleaner.value(title), "published": _day(max(ended, default=None), made.get("started"))}
 
 
 def _put_odd(
-    contents: Contents, odd: OddText, config: Config, varied: list[str], question: str, may_load: bool
+    contents: Contents, odd: OddText, worlds: Worlds, varied: list[str], question: str, may_load: bool
 ) -> None:
     """Put in the ODD protocol: it shortens long values, and a shortened path is none that the cleaner knows."""
-    written = odd(_without_paths(config, contents.cleaner), varied, question, may_load)
+    cleaned = {arm: _without_paths(config, contents.cleaner) for arm, config in worlds.items()}
+    written = odd(cleaned, varied, question, may_load)
     contents.put_text(ODD, contents.cleaner.value(written))
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import counted, printable
 from prism_mesa.studies.calibration.folder import COPY
 from prism_mesa.studies.calibration.profiles import IDENTIFIED, LEEWAY, Profiles
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
@@ -25,6 +25,7 @@ from prism_mesa.view.study.blocks import (
     Section,
     Table,
     Words,
+    brief,
     table,
 )
 from prism_mesa.view.study.numbers import NOTHING, significant
@@ -153,3 +154,25 @@ def _notes(result: CalibrationResult) -> Section:
     if file.is_file():
         blocks.append(Fold("The calibration file", (Listing(file.read_text(encoding="utf-8")),)))
     return Section("notes", "Notes", tuple(blocks))
+
+
+def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
+    """Return a calibration's end: fitted values, measures fitted and held out, and where the files are."""
+    failed = int((result.trials["status"] == "failed").sum())
+    told = f"{counted(len(result.trials), 'trial')}, {failed} failed; {counted(result.runs, 'run')}"
+    lines = [("calibration", f"{result.plan.name}: {told}")]
+    intervals = [] if result.profiles is None else result.profiles.intervals.to_dict("records")
+    known = {row["parameter"]: row for row in intervals}
+    for key, value in result.fitted.items():
+        row = known.get(key)
+        said = "" if row is None else f" ({significant(row['low'])} to {significant(row['high'])}: {row['verdict']})"
+        lines.append(("fitted", f"{key} = {value:g}{said}"))
+    for row in result.measures.to_dict("records"):
+        what = "inside" if row["inside"] else "outside" if row["n"] else "not defined"
+        name = "target" if row["set"] == "fit" else "held out"
+        wanted = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
+        lines.append((name, brief(f"{row['measure']} = {significant(row['simulated'])}, {wanted}: {what}")))
+    lines += [("note", brief(note, 600)) for note in result.notes]
+    report = result.calibration_dir / "report.html"
+    lines.append(("config", printable(str(result.config_file))))
+    return [*lines, ("report", printable(str(report)))] if report.is_file() else lines

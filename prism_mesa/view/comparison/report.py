@@ -108,8 +108,8 @@ def _measures(found: RunComparison) -> list[Block]:
         numbers = (*cells, p_value(row["p_holm"]), str(row["n"])) if n > 1 else (*cells[:3], cells[4])
         rows.append((Code(name), str(row["unit"]), *numbers))
     how = (
-        "Other less base, paired by seed, with 95 % intervals (Student's t of fewer than ten pairs, else the "
-        "bootstrap's BCa); the largest standardised differences first."
+        "Other less base, paired by seed, with Student's 95 % intervals; the largest standardised differences (d_z) "
+        f"first. p is after Holm's correction over all {found.measures['p'].count():,} measures."
         if n > 1
         else "Other less base, the largest relative differences first. One pair has no interval: what another seed "
         "would give is not known."

@@ -165,7 +165,8 @@ def _sure(found: RunComparison) -> str:
     alone = int((found.measures["p"] < ALPHA).sum())
     together = int((found.measures["p_holm"] < ALPHA).sum())
     return (
-        f"intervals are each for itself: without 0 of {alone:,} measures; after Holm's correction {together:,} differ"
+        f"intervals are each for itself: without 0 of {alone:,} measures; after Holm's correction over all "
+        f"{found.measures['p'].count():,}, {together:,} differ"
     )
 
 

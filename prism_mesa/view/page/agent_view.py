@@ -3,18 +3,19 @@
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
 from collections.abc import Callable, Sequence
+from io import StringIO
+from typing import Final
 
+import matplotlib
 import numpy as np
 from reacton.core import use_effect, use_memo
 from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
-from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.page.cards import view_card
-from prism_mesa.view.page.chart_picture import chart_svg
-from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source
-from prism_mesa.view.page.widgets import Json, show_card
+from prism_mesa.statechart import STATE_COLORS, AgentState, Statechart, draw_chart, mermaid
+from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source, folded_moves
+from prism_mesa.view.page.widgets import Json, show_card, view_card
 
 type TellSoon = Callable[[int, Callable[[], None]], Callable[[], None]]
 """Whose round is to be told, and what is called then -> what calls it off."""
@@ -97,13 +98,13 @@ def _agent_json(agent: AgentOnShow) -> Json:
         ],
         "moves": [
             {
-                "tick": move.tick,
-                "trigger": move.trigger,
-                "source": move.source.value,
-                "target": move.target.value,
-                "open": move.is_open,
+                "ticks": ticks,
+                "times": times,
+                "trigger": ", ".join(dict.fromkeys(move.trigger for move in part)),
+                "states": [part[0].source.value, *(move.target.value for move in part)],
+                "open": part[0].is_open,
             }
-            for move in agent.moves
+            for ticks, part, times in folded_moves(agent.moves)
         ],
     }
 
@@ -120,3 +121,25 @@ def _suggested(source: Source) -> Sequence[Json]:
                 rows[np.argmax(followers[rows])]
             )
     return [{"text": said, "row": row} for said, row in found.items()]
+
+
+_MOST_KEPT: Final = 8
+_kept: dict[str, str] = {}  # by the chart in words: placing its arrows takes a second
+
+
+def chart_svg(chart: Statechart) -> str:
+    """Return a chart as an element `svg`. Names in it are escaped by matplotlib."""
+    said = mermaid(chart)
+    if said not in _kept:
+        while len(_kept) >= _MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[said] = _drawn(chart)
+    return _kept[said]
+
+
+def _drawn(chart: Statechart) -> str:
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
+        out = StringIO()
+        draw_chart(chart).savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -10,11 +10,11 @@ from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
+from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import counted, shortened
-from prism_mesa.view.page.cards import SCALE, view_card
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import Tree, largest_cascades, tree_of
-from prism_mesa.view.page.widgets import Json, packed, show_graph, show_inputs
+from prism_mesa.view.page.widgets import SCALE, Json, packed, show_graph, show_inputs, view_card
 
 _LARGEST: Final = "the largest so far"
 _CHOICES: Final = 6
@@ -25,19 +25,21 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
     """The largest cascade, or another one, as a tree; `choose` is called with an author and its post there."""
     wanted = use_reactive(-1)
     posts = source.posts()
-    best = largest_cascades(posts, _CHOICES)
-    roots = [root for root, _ in best]
+    best, replies = (largest_cascades(posts, _CHOICES, kind=kind) for kind in ("post", "reply"))
+    choices = {f"{place}: {size:,} posts, root {root}": root for place, (root, size) in enumerate(best, 1)}
+    choices |= {f"under a reply: {size:,} posts, root {root}": root for root, size in replies}
+    roots = [*choices.values()]
     root = wanted.value if wanted.value in roots else roots[0] if roots else -1
     with view_card("Cascades: who reshared whose post", "view-cascade tall"):
         if root < 0:
-            said = "No reshare has appeared yet; those of a round appear in the next one."
-            Html(tag="p", class_="prism-hint", children=[said])
+            Html(tag="p", class_="prism-hint", children=["Nobody has reshared a post yet."])
             return
-        _cascade_choice(best, root if wanted.value in roots else -1, wanted.set, name)
+        _cascade_choice(choices, root if wanted.value in roots else -1, wanted.set, name)
         tree = tree_of(posts, root)
         rounds = posts.round[tree.posts]
+        wrote = "replied" if POST_KINDS[posts.kind[root]] == "reply" else "wrote"
         author = source.agent_name(int(posts.author[root]))
-        said = f"{author} wrote in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
+        said = f"{author} {wrote} in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
         Html(tag="p", class_="prism-note", children=[said])
         first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
         x = _along(rounds, first, last)
@@ -63,15 +65,14 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
             )
 
 
-def _cascade_choice(best: Sequence[tuple[int, int]], root: int, choose: Callable[[int], None], name: str) -> None:
+def _cascade_choice(choices: Mapping[str, int], root: int, choose: Callable[[int], None], name: str) -> None:
     """Show which cascade is on show, and let the user choose; -1 is the largest, whichever that is."""
-    told = {f"{place}: {size:,} posts, root {own}": own for place, (own, size) in enumerate(best, 1)}
-    item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *told]}
+    item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *choices]}
     show_inputs(
         name=f"{name}-cascade",
-        items=[{**item, "value": next((said for said, own in told.items() if own == root), _LARGEST)}],
+        items=[{**item, "value": next((text for text, own in choices.items() if own == root), _LARGEST)}],
         inline=True,
-        event_change=lambda change: choose(told.get(change["value"], -1)),
+        event_change=lambda change: choose(choices.get(change["value"], -1)),
     )
 
 
@@ -84,7 +85,7 @@ def _axis(first: int, last: int) -> Json:
     numbers = np.arange(first, last + 1)
     places = _along(numbers, first, last).tolist()
     ticks = [{"at": place, "text": str(number)} for place, number in zip(places, numbers.tolist(), strict=True)]
-    return {"name": "round in which it appeared (square-root scale)", "ticks": ticks}
+    return {"name": "round in which it was written (square-root scale)", "ticks": ticks}
 
 
 def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -> Json:

@@ -1,24 +1,27 @@
 """What the page shows of a model that runs."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from threading import Timer
-from typing import Concatenate, Final
+from typing import Any, Concatenate, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
+from prism_mesa.reasoner import Reasoner, asks_llm
 from prism_mesa.runs.archive import row_of
+from prism_mesa.social.content.activity import said_by
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.live_oracle import oracle_of
 from prism_mesa.view.page.retold import ToldRound, tell_round, why_untold
 from prism_mesa.view.page.source import (
     NOT_THERE,
@@ -30,8 +33,10 @@ from prism_mesa.view.page.source import (
     Follows,
     OracleOnShow,
     PostColumns,
+    Spent,
     most_done,
     told_moves,
+    with_quote,
 )
 
 MOST_OF_FEED: Final = 100
@@ -106,7 +111,7 @@ class LiveSource:
     @_while_no_round_runs
     def round_columns(self) -> Mapping[str, Floats]:
         """Return the columns of the rounds so far."""
-        collected = self.model.datacollector.model_vars
+        collected = self.model.prism_datacollector.model_vars
         names = [*ROUND_FIELDS, *SHARE_FIELDS]
         n = min(len(collected[name]) for name in names)  # of a round that failed some may be missing
         columns = {name: np.array(collected[name][:n], np.float64) for name in names}
@@ -147,17 +152,22 @@ class LiveSource:
 
     @_while_no_round_runs
     def posts(self) -> PostColumns:
-        """Return the posts that have appeared."""
+        """Return the posts that have been written."""
         posts = self.model.posts
-        n = posts.n_there(max(self.at, 0)) if self.at >= 0 else 0
-        columns = (posts.author, posts.kind, posts.parent, posts.root, posts.round)
-        return PostColumns(*(column[:n].copy() for column in columns))
+        columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
+        return PostColumns(*(column.copy() for column in columns))
 
     @_while_no_round_runs
     def post_text(self, post: int) -> str:
-        """Return what a post says."""
+        """Return what a post shows, and whom it quotes."""
         posts = self.model.posts
-        return printable(posts.shown(np.array([post]))[0]) if 0 <= post < len(posts) else ""
+        if not 0 <= post < len(posts):
+            return ""
+        kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
+        if kind == "post":
+            return printable(posts.said(post))
+        writer, text = said_by(self.model.platform, int(posts.parent[post]))
+        return printable(with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""
@@ -295,3 +305,33 @@ class LiveSource:
 def _column(own: Attribute, kept: npt.NDArray[np.float64]) -> AgentAttribute:
     """Return a declared attribute as agents are coloured by it."""
     return AgentAttribute(kept.copy(), own.texts or (("false", "true") if own.is_truth else ()))
+
+
+_LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
+
+
+def oracle_of(model: PageModel) -> OracleOnShow:
+    """Return who decided what was left open so far."""
+    asked = model.reasoner
+    if not asks_llm(asked):
+        return OracleOnShow(asked.label, dict(model.sources), notes=[asked.note] if asked.note else [])
+    usage, left = asked.usage + (model.writer.usage if model.writer is not None else Counter()), _left(asked)
+    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+    limits = {what: getattr(asked.params, key) for what, key in _LIMITS.items()}
+    seconds = None if limits["seconds"] is None else limits["seconds"] - left
+    spent = [Spent("calls", usage["calls"], limits["calls"]), Spent("tokens", tokens, limits["tokens"])]
+    spent += [Spent("seconds", seconds, limits["seconds"])] if seconds is not None else []
+    notes = [
+        f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
+        f"If no answer comes: {asked.params.fallback}.",
+        *([asked.note] if asked.note else []),
+    ]
+    if model.written:
+        notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")
+    return OracleOnShow(asked.label, dict(model.sources), spent, dict(asked.reasons), notes)
+
+
+def _left(asked: Reasoner) -> float:
+    """Return how many seconds of waiting are left, infinite where there is no limit."""
+    left: Any = asked.budget.snapshot()["run"]
+    return float("inf") if left[2] is None else float(left[2])

@@ -10,11 +10,10 @@ from threading import RLock
 from time import monotonic
 from typing import Any, Final
 
-from mesa import DataCollector
-
 from prism_mesa.errors import PrismError, told
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import Answer, PlacedQuestion, asks_llm
+from prism_mesa.round_model import RoundCollector
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
@@ -203,7 +202,7 @@ class PageModel(SocialModel):
         if self._before is None:
             return None
         before = deepcopy(self._before, {id(one): one for one in (self.reasoner, self.writer) if one is not None})
-        collector = DataCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
+        collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
         left_out = (self.kept, self.ledger, self._folder, self._before, self.lock, self.on_work)
         given = {id(self.platform): before, id(self.datacollector): collector}
         twin = deepcopy(self, {id(one): None for one in left_out if one is not None} | given)

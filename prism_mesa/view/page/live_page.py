@@ -104,6 +104,8 @@ def _controls(
 ) -> None:
     changed = set(changed_keys(values, model.inputs))
     with Html(tag="div"):
+        if model.round < 0 and not model.fault:
+            Html(tag="p", class_="prism-hint", children=["Press play (▶), or Step, to run the first round."])
         if changed:
             count = "1 changed input counts" if len(changed) == 1 else f"{len(changed)} changed inputs count"
             said = f"{count} from the next Reset on."

@@ -13,10 +13,9 @@ from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import counted, shortened
 from prism_mesa.statechart import STATE_COLORS
-from prism_mesa.view.page.cards import OTHER, SCALE, OnAgent, view_card
 from prism_mesa.view.page.layout import Drawn, drawn_follows, lay_out
 from prism_mesa.view.page.source import NOT_THERE, AgentAttribute, Follows, Source
-from prism_mesa.view.page.widgets import Json, packed, show_graph, show_inputs
+from prism_mesa.view.page.widgets import OTHER, SCALE, Json, OnAgent, packed, show_graph, show_inputs, view_card
 
 _GROUP_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _STATE: Final = "state"

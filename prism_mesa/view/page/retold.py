@@ -96,7 +96,7 @@ def why_untold(model: PageModel) -> str:
     if model.can_be_told:
         return ""
     if model.round < 0:
-        return "No round has been run yet."
+        return "No round has been run yet: press play (▶), or Step."
     if model.fault:
         return "The round failed; it cannot be told why."
     if model.uncopied:

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,9 +11,8 @@ from solara.core import component
 
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.page.cards import OTHER, view_card
 from prism_mesa.view.page.source import OracleOnShow, Source
-from prism_mesa.view.page.widgets import Json, show_answers, show_series
+from prism_mesa.view.page.widgets import OTHER, Json, show_answers, show_series, view_card
 
 MOST_POINTS: Final = 300
 """Rounds that lines are drawn of; of more, means of several."""
@@ -48,34 +47,46 @@ def thinned(
     return [int(number) for number in rounds[starts]], kept
 
 
-@component
-def states_view(source: Source, at: int) -> None:
-    """Shares of agent-ticks in the states that are not idle."""
+def _lines(source: Source, names: Sequence[str]) -> tuple[list[int], dict[str, Any]]:
+    """Return rounds, and columns of the table of rounds, as they are drawn."""
     columns = source.round_columns()
-    shares = {state: columns.get(f"share_{state.value}", np.zeros(0)) for state in _ACTIVE}
-    rounds, kept = thinned(columns.get("round", np.zeros(0)), {state.value: shares[state] for state in _ACTIVE})
-    idle = columns.get("share_idle", np.zeros(0))
+    return thinned(columns.get("round", np.zeros(0)), {name: columns.get(name, np.zeros(0)) for name in names})
+
+
+def _reach(sources: Sequence[Source], names: Sequence[str], least: float, *, stacked: bool = False) -> float:
+    """Return how far up an axis goes that several runs share: to the highest line, or stack of areas, of all."""
+    drawn = [np.array([*_lines(source, names)[1].values()]) for source in sources]
+    return max(least, *(float((one.sum(axis=0) if stacked else one).max(initial=0)) for one in drawn))
+
+
+@component
+def states_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
+    """Shares of agent-ticks in the states that are not idle; its axes are those of the runs beside it."""
+    names = [f"share_{state.value}" for state in _ACTIVE]
+    rounds, kept = _lines(source, names)
+    idle = source.round_columns().get("share_idle", np.zeros(0))
     rest = f"; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else ""
     with view_card("What agents do", "view-states short"), Html(tag="div", class_="prism-grow"):
         show_series(
             label=f"Shares of agent-ticks in each state by round, up to round {at}",
             unit=f"share of agent-ticks{rest}",
             rounds=rounds,
-            series=[{"name": s.value, "color": STATE_COLORS[s], "values": kept[s.value]} for s in reversed(_ACTIVE)],
-            span=_span(source, at),
+            series=[
+                {"name": state.value, "color": STATE_COLORS[state], "values": kept[name]}
+                for state, name in zip(reversed(_ACTIVE), reversed(names), strict=True)
+            ],
+            span=_span((source, *beside), at),
             stacked=True,
             percent=True,
-            least=0.01,
+            least=_reach((source, *beside), names, 0.01, stacked=True),
         )
 
 
 @component
-def engagement_view(source: Source, at: int) -> None:
-    """Likes, replies and reshares per round."""
+def engagement_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
+    """Likes, replies and reshares per round; its axes are those of the runs beside it."""
     columns = source.round_columns()
-    rounds, kept = thinned(
-        columns.get("round", np.zeros(0)), {name: columns.get(name, np.zeros(0)) for name in _ENGAGEMENT}
-    )
+    rounds, kept = _lines(source, [*_ENGAGEMENT])
     read = columns.get("impressions", np.zeros(0))
     per = (
         f"; {sum(columns[n][-1] for n in _ENGAGEMENT) / read[-1]:.2%} of impressions" if len(read) and read[-1] else ""
@@ -86,26 +97,25 @@ def engagement_view(source: Source, at: int) -> None:
             unit=f"per round{per}",
             rounds=rounds,
             series=[{"name": name, "color": color, "values": kept[name]} for name, color in _ENGAGEMENT.items()],
-            span=_span(source, at),
+            span=_span((source, *beside), at),
             stacked=False,
             percent=False,
-            least=4,
+            least=_reach((source, *beside), [*_ENGAGEMENT], 4),
         )
 
 
-def _span(source: Source, at: int) -> int:
+def _span(sources: Sequence[Source], at: int) -> int:
     """Return how many rounds an axis has: all, but of a long run some more than there are so far."""
-    return min(source.rounds, max(30, 2 * (at + 1)))
+    return min(max(source.rounds for source in sources), max(30, 2 * (at + 1)))
 
 
 @component
-def oracle_view(source: Source, at: int) -> None:
+def oracle_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
     """Who answered what was left open, what that cost, and how much is left open per round."""
-    oracle, columns = source.oracle(), source.round_columns()
-    counts = {name: columns.get(name, np.zeros(0)) for name in ("open", "fallback")}
-    rounds, kept = thinned(columns.get("round", np.zeros(0)), counts)
-    colors = {"open": _SOURCE_COLORS["llm"], "fallback": _SOURCE_COLORS["fallback"]}
+    oracle = source.oracle()
     names = {"open": "open choices", "fallback": "fallbacks"}
+    rounds, kept = _lines(source, [*names])
+    colors = {"open": _SOURCE_COLORS["llm"], "fallback": _SOURCE_COLORS["fallback"]}
     with view_card("Oracle: who decides what is open", "view-oracle short"):
         show_answers(
             label=oracle.label,
@@ -119,11 +129,11 @@ def oracle_view(source: Source, at: int) -> None:
                 label=f"Open choices and fallbacks by round, up to round {at}",
                 unit="per round",
                 rounds=rounds,
-                series=[{"name": names[n], "color": colors[n], "values": kept[n]} for n in counts],
-                span=_span(source, at),
+                series=[{"name": names[n], "color": colors[n], "values": kept[n]} for n in names],
+                span=_span((source, *beside), at),
                 stacked=False,
                 percent=False,
-                least=4,
+                least=_reach((source, *beside), [*names], 4),
             )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.analysis.explain.trace import folded
 from prism_mesa.errors import shortened
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 
@@ -61,10 +62,10 @@ class AgentAttribute:
 
 @dataclass(frozen=True)
 class PostColumns:
-    """Posts that are there at the moment, by id; `kind` are codes of `domain.POST_KINDS`, `parent` -1: none.
+    """Posts written so far, by id; `kind` are codes of `domain.POST_KINDS`, `parent` -1: none.
 
     Attributes:
-        round: In which each one appeared.
+        round: In which each one was written; readers see replies and reshares from the next round on.
         root: The post whose cascade each belongs to.
     """
 
@@ -140,12 +141,30 @@ class AgentOnShow:
     ask: str = ""
 
 
+def with_quote(words: str, kind: str, writer: str, text: str) -> str:
+    """Return what a reply or a reshare shows: its own words, if any, and the text of `writer` that it is about."""
+    quote = f"({'in reply to' if kind == 'reply' else 'resharing'} {writer}: {text})"
+    return f"{words} {quote}" if words else quote
+
+
 def told_moves(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Iterator[str]:
     """Yield what an agent did, as its changes of state tell it; `text_of` says what a post says."""
-    for move in moves:
-        about = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
+    for ticks, part, times in folded_moves(moves):
+        move, way = part[0], " -> ".join(state.value for state in (part[0].source, *(one.target for one in part)))
         asked = ", a choice that was left open" if move.is_open else ""
-        yield f"tick {move.tick}: {move.source.value} -> {move.target.value}, on '{move.trigger}'{asked}{about}"
+        about = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
+        told = f", on '{move.trigger}'{asked}{about}" if times == 1 else f", {times} times{asked}"
+        yield f"tick{'s' if times > 1 else ''} {ticks}: {way}{told}"
+
+
+def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
+    """Yield moves with their ticks, a round of states that comes again at once only once, with how often it comes."""
+    kept, at = list(moves), 0
+    for part, times in folded(kept, lambda move: (move.source, move.target, move.is_open)):
+        last = at + len(part) * times - 1
+        ticks = f"{kept[at].tick}" if times == 1 else f"{kept[at].tick} to {kept[last].tick}"
+        yield ticks, part, times
+        at = last + 1
 
 
 @dataclass(frozen=True)
@@ -237,11 +256,11 @@ class Source(Protocol):
         ...
 
     def posts(self) -> PostColumns:
-        """Return the posts that are there."""
+        """Return the posts that have been written up to the round."""
         ...
 
     def post_text(self, post: int) -> str:
-        """Return what a post says, on one line; empty if nobody knows."""
+        """Return what a post shows, on one line, and whom it quotes (see `with_quote`); empty if nobody knows."""
         ...
 
     def agent_name(self, row: int) -> str:

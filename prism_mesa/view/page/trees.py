@@ -1,13 +1,16 @@
 """The largest cascades at a moment, and where the posts of one stand as a tree that grows from left to right."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import POST_KINDS
-from prism_mesa.view.page.source import PostColumns
+from prism_mesa.domain import POST_KINDS, PostKind
+from prism_mesa.view.page.source import Floats, PostColumns
+
+type Int64 = npt.NDArray[np.int64]
 
 MOST_POSTS: Final = 2000
 """Posts of a tree that are drawn: the first ones."""
@@ -25,16 +28,20 @@ class Tree:
         row: Where each stands, from the top: leaves have whole numbers, all others lie between what they led to.
     """
 
-    posts: npt.NDArray[np.int64]
-    parent: npt.NDArray[np.int64]
-    depth: npt.NDArray[np.int64]
-    row: npt.NDArray[np.float64]
+    posts: Int64
+    parent: Int64
+    depth: Int64
+    row: Floats
 
 
-def largest_cascades(posts: PostColumns, most: int) -> list[tuple[int, int]]:
-    """Return (root, size) of the largest cascades with a reshare, largest first, of equal ones the earlier."""
+def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
+    """Return (root, size) of the largest cascades with a reshare, largest first, of equal ones the earlier.
+
+    A cascade belongs to a post, as in a run's summary; with `kind` "reply" they are the reshares of replies.
+    """
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)
+    roots = roots[posts.kind[roots] == POST_KINDS.index(kind)]
     best = roots[np.argsort(-sizes[roots], kind="stable")][:most]
     return [(int(root), int(sizes[root]) + 1) for root in best]
 
@@ -43,8 +50,14 @@ def tree_of(posts: PostColumns, root: int) -> Tree:
     """Return the tree of reshares under a post."""
     members = np.flatnonzero((posts.root == root) & (posts.kind == _RESHARE))
     ids = np.concatenate([[root], members])[:MOST_POSTS].astype(np.int64)
-    place = {post: at for at, post in enumerate(ids.tolist())}
-    parent = np.array([-1, *(place[int(posts.parent[post])] for post in ids[1:].tolist())], np.int64)
+    depth, row, parent = laid_out(ids.tolist(), posts.parent[ids].tolist())
+    return Tree(ids, parent, depth, row)
+
+
+def laid_out(ids: Sequence[int], above: Sequence[int]) -> tuple[Int64, Floats, Int64]:
+    """Return depths, rows and places of parents of a tree's posts (see `Tree`), the root first; `above` are parents."""
+    place = {post: at for at, post in enumerate(ids)}
+    parent = np.array([-1, *(place.get(post, 0) for post in above[1:])], np.int64)
     children: list[list[int]] = [[] for _ in ids]
     depth = np.zeros(len(ids), np.int64)
     for at in range(1, len(ids)):  # parents stand before what they led to
@@ -59,4 +72,4 @@ def tree_of(posts: PostColumns, root: int) -> Tree:
     for at in range(len(ids) - 1, -1, -1):
         if children[at]:
             row[at] = (row[children[at][0]] + row[children[at][-1]]) / 2
-    return Tree(ids, parent, depth, row)
+    return depth, row, parent

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from reacton.ipyvuetify import Html
 from solara.core import component
@@ -27,6 +27,7 @@ def show_views(
     on_ask: Callable[[int], None] = lambda row: None,
     on_go: Callable[[int], None] = lambda round_: None,
     tell_soon: TellSoon = lambda row, on_told: lambda: None,
+    beside: Sequence[Source] = (),
 ) -> None:
     """All views of a source at its round `at`.
 
@@ -39,6 +40,7 @@ def show_views(
         on_ask: Called with the agent of which the user wants to know why (see `AgentOnShow.ask`).
         on_go: Called with the round of the agent, if all views are to go there.
         tell_soon: Called with the agent on show; see `agent_view`.
+        beside: Runs that stand beside this one, whose axes it shares.
     """
     chosen = use_reactive(most_followed(source))
     fault = use_reactive("")
@@ -54,9 +56,9 @@ def show_views(
             fault.value = str(error)
 
     with Html(tag="div", class_="prism-views"):
-        states_view(source, at)
-        engagement_view(source, at)
-        oracle_view(source, at)
+        states_view(source, at, beside)
+        engagement_view(source, at, beside)
+        oracle_view(source, at, beside)
         network_view(source, at, chosen.value, choose, name)
         cascade_view(source, at, chosen.value, choose, name)
         shown = of_agent or source

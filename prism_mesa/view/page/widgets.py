@@ -7,19 +7,30 @@ What they are given is plain JSON; columns of numbers are base64 (`packed`). The
 # (solara's components are only partly annotated)
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from reacton.ipyvuetify import Html
 from solara.components.component_vue import component_vue
 
 type Json = Mapping[str, Any]
 type OnEvent = Callable[[Any], None]
+type OnAgent = Callable[[int], None]
+
+SCALE: Final = ("#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878")
+"""Of numbers, from low to high: viridis in nine steps."""
+OTHER: Final = "#8a8a8a"
 
 
 def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
     """Return a column of numbers as the components read it: base64 of its bytes, little-endian."""
     return b64encode(np.ascontiguousarray(column, np.dtype(kind).newbyteorder("<"))).decode("ascii")
+
+
+def view_card(title: str, kind: str) -> Any:
+    """Return a card with a heading, as a context in which its content is put."""
+    return Html(tag="section", class_=f"prism-card {kind}", children=[Html(tag="h2", children=[title])])
 
 
 @component_vue("head.vue")
@@ -99,3 +110,21 @@ def show_answers(
     label: str, sources: Sequence[Json], spent: Sequence[Json], reasons: Sequence[str], notes: Sequence[str]
 ) -> None:
     """Who answered, and what it cost."""
+
+
+@component_vue("transport.vue")
+def transport(
+    at: int, least: int, rounds: int, unit: str, names: Sequence[str], event_choose: Callable[[int], None]
+) -> None:
+    """Show where in a run the page is, and let the user go elsewhere.
+
+    While the page is still drawing a round, the bar asks for no other one, so playing never runs ahead of it.
+
+    Args:
+        at: The round on show.
+        least: The first one that can be chosen, -1: before the first round.
+        rounds: How many there are.
+        unit: What one is called.
+        names: A name of each beside its number; empty: none.
+        event_choose: Called with the round that the user wants.
+    """

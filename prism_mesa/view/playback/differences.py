@@ -5,12 +5,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
 from reacton.core import Element
 from reacton.ipyvuetify import Html
 from solara.core import component
 
 from prism_mesa.view.page.source import Source
+from prism_mesa.view.page.trees import largest_cascades
 
 _SUMS: Final = {
     "online": "came online",
@@ -28,8 +28,8 @@ def counts_of(source: Source) -> dict[str, float]:
     """Return what came of a run up to the round on show, in words -> how many."""
     columns, posts = source.round_columns(), source.posts()
     found = {told: float(columns[name].sum()) for name, told in _SUMS.items() if name in columns}
-    sizes = np.bincount(posts.root, minlength=1)
-    found["largest cascade, posts"] = float(sizes.max(initial=0))
+    largest = largest_cascades(posts, 1)
+    found["largest cascade, posts"] = float(largest[0][1] if largest else len(posts) > 0)
     return found
 
 

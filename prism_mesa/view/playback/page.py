@@ -13,14 +13,16 @@ from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
-from prism_mesa.errors import BadInputError, in_command, told
+from prism_mesa.analysis.compare.settings import settings_that_differ
+from prism_mesa.errors import BadInputError, in_command, shortened, told
+from prism_mesa.llm.text import plain
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.page.views import show_views
+from prism_mesa.view.page.widgets import transport
 from prism_mesa.view.playback.differences import differences
 from prism_mesa.view.playback.nations import nations_page, read_nations
 from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
-from prism_mesa.view.playback.transport import transport
 
 _BETWEEN_S = 0.5
 """Seconds between two words on how far a run has been repeated."""
@@ -50,24 +52,36 @@ def playback(sources: Sequence[RecordedSource]) -> None:
     at = use_reactive(rounds - 1)
     shown = use_memo(lambda: [source.at_round(at.value) for source in sources], [at.value])
     bar = transport(at=at.value, least=-1, rounds=rounds, unit="round", names=[], event_choose=at.set)
-    bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=[bar])
+    parts = [bar, "Press play (▶) to see the run round by round."] if at.value < 0 else [bar]
+    bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=parts)
     if len(shown) == 1:
         [one] = shown
         head = page_head(one.title, rounds=one.rounds, done=one.at + 1, facts=one.facts)
         page_frame(one.title, [head, bars, moment_views(one, "run", at.set)])
         return
     titles = _told_apart([one.title for one in shown])
-    head = page_head(" and ".join(titles), rounds=rounds, done=at.value + 1)
+    head = page_head(" and ".join(titles), rounds=rounds, done=at.value + 1, facts=what_differs(sources))
     columns = [
         Html(
             tag="section",
             attributes={"aria-label": title},
-            children=[_facts(title, one.facts), moment_views(one, f"run{place}", at.set)],
+            children=[_facts(title, one.facts), moment_views(one, f"run{place}", at.set, beside=shown)],
         )
         for place, (title, one) in enumerate(zip(titles, shown, strict=True))
     ]
     pair = Html(tag="div", class_="prism-pair", children=columns)
     page_frame(" and ".join(titles), [head, bars, differences(titles, shown), pair])
+
+
+def what_differs(sources: Sequence[RecordedSource]) -> list[tuple[str, str]]:
+    """Return the keys of two runs' configurations that differ, with both values, the first run's first."""
+    base, other = (source.tables.run.manifest.config or {} for source in sources)
+    keys = [(one.key, one.base, one.other) for one in settings_that_differ(base, other)]
+    keys = [("seed", base.get("seed"), other.get("seed")), *keys]
+    differ = [
+        (key, f"{shortened(f'{left}', 60)} | {shortened(f'{right}', 60)}") for key, left, right in keys if left != right
+    ]
+    return [(plain(key, 80), plain(values, 130)) for key, values in differ] or [("settings", "the same in both")]
 
 
 def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
@@ -81,10 +95,12 @@ def _told_apart(titles: Sequence[str]) -> list[str]:
 
 
 @component
-def moment_views(source: RecordedSource, name: str, go: Callable[[int], None]) -> None:
+def moment_views(
+    source: RecordedSource, name: str, go: Callable[[int], None], beside: Sequence[RecordedSource] = ()
+) -> None:
     """All views of a moment; an agent that is chosen by its post is shown in the round in which it wrote that.
 
-    `go` moves the page to another round.
+    `go` moves the page to another round; `beside` are runs with which it shares its axes.
     """
     tables = source.tables
     wrote, version = use_reactive((source.at, -1)), use_reactive(0)
@@ -105,7 +121,7 @@ def moment_views(source: RecordedSource, name: str, go: Callable[[int], None]) -
             target=_tell, args=(of_agent, row, lambda: version.set(version.peek() + 1)), daemon=True
         ).start()
 
-    show_views(source, source.at, name, of_agent=of_agent, on_choose=choose, on_ask=ask, on_go=go)
+    show_views(source, source.at, name, of_agent=of_agent, on_choose=choose, on_ask=ask, on_go=go, beside=beside)
 
 
 def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> None:

@@ -26,6 +26,7 @@ from prism_mesa.view.page.source import (
     Spent,
     most_done,
     told_moves,
+    with_quote,
 )
 from prism_mesa.view.playback.tables import RunTables
 
@@ -168,20 +169,19 @@ class RecordedSource:
         return found
 
     def posts(self) -> PostColumns:
-        """Return the posts that are there."""
-        every, n = self.tables.post_columns, self._n_posts
+        """Return the posts that have been written up to the round."""
+        every = self.tables.post_columns
+        n = int(np.searchsorted(every.round, self._at, side="right"))
         return PostColumns(every.author[:n], every.kind[:n], every.parent[:n], every.root[:n], every.round[:n])
 
-    @property
-    def _n_posts(self) -> int:
-        return int(self.tables.appeared[self._at]) if self._at >= 0 else 0
-
     def post_text(self, post: int) -> str:
-        """Return what a post says."""
+        """Return what a post shows, and whom it quotes."""
         posts = self.tables.posts
-        words = posts.words(post)
-        said = posts.says(post)
-        return plain(f"{words} (passes on: {said})" if words and posts.kind[post] == "reshare" else said, _LONGEST_TEXT)
+        if posts.kind[post] == "post":
+            return plain(posts.says(post), _LONGEST_TEXT)
+        origin = posts.origin(int(posts.parent[post]))
+        quoted = str(posts.kind[post]), self.agent_name(int(posts.author[origin])), posts.says(origin)
+        return plain(with_quote(posts.words(post), *quoted), _LONGEST_TEXT)
 
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""

@@ -96,7 +96,7 @@ class RunTables(RunRecords):
         if len(columns) < self.rounds:
             found = f"{len(columns)} rows of {counted(self.rounds, 'completed round')}"
             raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {found}")
-        self.agents, self.users, self.post_columns, self.appeared  # noqa: B018 - each is read once, and kept
+        self.agents, self.users, self.post_columns  # noqa: B018 - each is read once, and kept
         self.transitions, self.impressions, self.engagements, self.comings, self._events  # noqa: B018
 
     @cached_property
@@ -163,27 +163,15 @@ class RunTables(RunRecords):
         return RoundRows(starts, made)
 
     @cached_property
-    def appeared(self) -> Ints:
-        """How many posts are there in each round, shape (rounds,): posts are numbered as they appear.
-
-        In the last one they all are: reshares and replies of it too, which would have appeared in the next, as in all
-        that is told of the run as a whole.
-        """
-        first = np.maximum.accumulate(self.posts.round) if len(self.posts) else self.posts.round
-        found = np.searchsorted(first, np.arange(self.rounds), side="right")
-        found[-1:] = len(self.posts)
-        return found
-
-    @cached_property
     def post_columns(self) -> PostColumns:
-        """All posts."""
+        """All posts, which are numbered as they are written."""
         posts, ids = self.posts, np.arange(len(self.posts))
         kinds = {kind: code for code, kind in enumerate(POST_KINDS)}
         kind = np.array([kinds.get(one, 0) for one in posts.kind], np.uint8)
         root = ids.copy()
         for post in np.flatnonzero(posts.kind == "reshare"):  # parents stand before
             root[post] = root[posts.parent[post]]
-        return PostColumns(posts.author, kind, posts.parent, root, posts.round)
+        return PostColumns(posts.author, kind, posts.parent, root, posts.written)
 
     @cached_property
     def asked(self) -> Asked | str:

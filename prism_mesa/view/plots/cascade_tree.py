@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError, counted, shortened
 from prism_mesa.params import shown
+from prism_mesa.view.page.trees import laid_out
 from prism_mesa.view.plots.rounds_axis import rounds_axis
 from prism_mesa.view.plots.sources import Drawable, RunTables, one_run
 from prism_mesa.view.plots.style import GREY, INK, NARROW, WIDE, Panel, color_of, is_many, letters, open_panel
@@ -57,7 +58,7 @@ def cascade_tree_figure(
     panel.title(f"The cascade of post {first:,}, {_by(run, int(tree['author'].iloc[0]), panel)}")
     if len(tree) > 1:
         panel.legend_below(3 if panel.is_narrow else _DEPTHS + 1, scatterpoints=1)
-    panel.caption(_caption(run, tree, first))
+    panel.caption(_caption(run, tree, first), of)
     return panel.figure
 
 
@@ -92,30 +93,9 @@ def tree_of(posts: pd.DataFrame, root: int) -> pd.DataFrame:
     """
     own = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
     own = own.sort_values("post")
-    place = {int(post): number for number, post in enumerate(own["post"])}
-    above = [place.get(int(parent), 0) for parent in own["parent"].fillna(-1)]
-    children: list[list[int]] = [[] for _ in place]
-    depth, rows = np.zeros(len(own), np.int64), np.zeros(len(own))
-    for child in range(1, len(own)):
-        children[above[child]].append(child)
-        depth[child] = depth[above[child]] + 1
-    _set_rows(children, rows)
+    depth, row, above = laid_out(own["post"].tolist(), own["parent"].fillna(-1).astype(int).tolist())
     columns = {name: own[name].to_numpy() for name in ("post", "round", "author", "parent")}
-    return pd.DataFrame({**columns, "above": above, "depth": depth, "row": rows})
-
-
-def _set_rows(children: list[list[int]], rows: npt.NDArray[np.float64]) -> None:
-    """Give each post its row, depth first; trees may be deeper than Python calls itself."""
-    free, todo = 0, [(0, False)]
-    while todo:
-        post, is_done = todo.pop()
-        if not children[post]:
-            rows[post] = free
-            free += 1
-        elif is_done:
-            rows[post] = (rows[children[post][0]] + rows[children[post][-1]]) / 2
-        else:
-            todo += [(post, True), *((child, False) for child in reversed(children[post]))]
+    return pd.DataFrame({**columns, "above": np.maximum(above, 0), "depth": depth, "row": row})
 
 
 def _draw(axes: Axes, tree: pd.DataFrame) -> None:

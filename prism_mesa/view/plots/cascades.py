@@ -83,7 +83,7 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     seeds = seeds_in_words(groups, band="from the lowest to the highest seed")
     whose = f"n = {counted(total, 'post')}" if total else "posts, as the study collects them"
     told = f"Sizes of the cascades of {whose}{agents_in_words(groups) if total else ''}.{seeds}"
-    panel.caption(f"{told if is_there else 'There are no cascades: no post appeared.'}{_source(real)}")
+    panel.caption(f"{told if is_there else 'There are no cascades: no post appeared.'}{_source(real)}", of)
     return panel.figure
 
 

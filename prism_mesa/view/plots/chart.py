@@ -100,7 +100,7 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     for target in {target for _, target in said}:
         _say_into(axes, target, words)
     panel.axes.set_title("How often each transition was taken", loc="left", fontsize=TEXT)
-    panel.caption(_caption(group, sum(one.n for one in moves.values()) + sum(count for _, count in said.values())))
+    panel.caption(_caption(group, sum(one.n for one in moves.values()) + sum(count for _, count in said.values())), of)
     return panel.figure
 
 

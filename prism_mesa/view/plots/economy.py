@@ -27,6 +27,7 @@ from prism_mesa.view.plots.style import (
     TEXT,
     WIDE,
     Panel,
+    caption_of,
     color_of,
     labels_of,
     new_figure,
@@ -73,7 +74,9 @@ def indicators_figure(of: NationRun, *, width: float = WIDE) -> Figure:
         DataError: If it is no run of nations, or no quarter was completed.
     """
     tables = (_table(of, name) for name in ("indicators", "baselines", "nations"))
-    return figure_of_indicators(*tables, width=width)
+    figure = figure_of_indicators(*tables, width=width)
+    Panel(figure, figure.axes[0], True, width).caption(caption_of(figure), of)
+    return figure
 
 
 def figure_of_indicators(
@@ -184,7 +187,7 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = WID
         for mark, label in _MARKS.items()
     ]
     panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
-    panel.caption(_decisions_in_words(own, len(names), len(nations)))
+    panel.caption(_decisions_in_words(own, len(names), len(nations)), of)
     return panel.figure
 
 
@@ -261,7 +264,8 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = WIDE) -> Fi
     tidy_legend(figure.legend(handles, labels, loc="outside upper left", **options))
     n = own["quarter"].nunique()
     told = f"{home}: what a policy rate that is one point higher for a year changes there, over n = {n:,} quarters"
-    Panel(figure, grid[0, 0], True, width).caption(f"{told}, as the model computes it without shocks.")
+    run = None if isinstance(of, pd.DataFrame) else of
+    Panel(figure, grid[0, 0], True, width).caption(f"{told}, as the model computes it without shocks.", run)
     return figure
 
 

@@ -21,6 +21,7 @@ from prism_mesa.view.plots.style import (
     TEXT,
     WIDE,
     Panel,
+    caption_of,
     color_of,
     dashes_of,
     labels_of,
@@ -77,6 +78,7 @@ def engagement_figure(
     ways[per](panel, groups, kinds, per)
     if len(groups) > 1 or len(kinds) > 1:
         panel.legend_below(1 if panel.is_narrow and len(groups) > 1 else 3)
+    panel.caption(caption_of(panel.axes), of)
     return panel.figure
 
 

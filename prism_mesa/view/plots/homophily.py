@@ -71,7 +71,7 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     panel.title(f"{what.capitalize()} by {groups.by}")
     told = f"{_KINDS[what].capitalize()} from row to column, in multiples of what chance gives: n = {len(one):,}"
     mixed = round(assortativity(one, other), 2) + 0.0  # not -0.00
-    panel.caption(f"{told}; assortativity {mixed:.2f} (1: all within groups, 0: chance).")
+    panel.caption(f"{told}; assortativity {mixed:.2f} (1: all within groups, 0: chance).", of)
     return panel.figure
 
 

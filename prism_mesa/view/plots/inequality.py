@@ -77,7 +77,7 @@ def lorenz_figure(of: Drawable, *, what: Shared = "impressions", ax: Axes | None
     panel.legend(loc="upper left")
     n = " to ".join(f"{one:,}" for one in dict.fromkeys([min(agents), max(agents)]))
     seeds = seeds_in_words(groups, band="from the lowest to the highest seed")
-    panel.caption(f"{_MEANT[what].capitalize()}: n = {n} agents.{seeds}")
+    panel.caption(f"{_MEANT[what].capitalize()}: n = {n} agents.{seeds}", of)
     return panel.figure
 
 

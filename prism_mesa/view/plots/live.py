@@ -94,14 +94,14 @@ class LiveRun:
         return found if isinstance(found, pd.DataFrame) else None
 
     def _rounds(self, columns: Sequence[str] | None) -> pd.DataFrame:
-        kept = self.model.datacollector.model_vars
+        kept = self.model.prism_datacollector.model_vars
         n = min(len(kept[name]) for name in (*ROUND_FIELDS, *SHARE_FIELDS))  # another thread may be writing a round
         first = self.model.round + 1 - n
         own = {name: kept[name][:n] for name in (*ROUND_FIELDS, *SHARE_FIELDS) if columns is None or name in columns}
         return pd.DataFrame({"round": np.arange(first, first + n), **own})
 
     def _ticks(self, columns: Sequence[str] | None) -> pd.DataFrame:
-        kept = self.model.datacollector.tables["ticks"]
+        kept = self.model.prism_datacollector.tables["ticks"]
         return pd.DataFrame({name: kept[name] for name in ("round", "tick", *TICK_FIELDS)})
 
     def _posts(self, columns: Sequence[str] | None) -> pd.DataFrame:
@@ -128,6 +128,8 @@ class LiveRun:
     def _moves(self, columns: Sequence[str] | None) -> pd.DataFrame:
         history = self.model.history
         kept = np.arange(history.depth) < history.count[:, None]
+        for row in history.limits:
+            kept[row] = np.isin(np.arange(history.depth), history.places(row))
         agent, place = np.nonzero(kept)
         trigger, source, target = unpacked_codes(history.ring["move"][agent, place])
         names = {"trigger": self.model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}

@@ -32,6 +32,7 @@ from prism_mesa.view.plots.style import (
     TEXT,
     WIDE,
     Panel,
+    caption_of,
     new_figure,
     open_panel,
     tidy_legend,
@@ -105,7 +106,9 @@ def network_figure(of: str | Path, *, width: float = WIDE) -> Figure:
     if len(groups.of) < before.n_agents:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
     own = Groups(groups.of[: before.n_agents], groups.names, groups.by)
-    return follow_figure(before, after, own, width=width)
+    figure = follow_figure(before, after, own, width=width)
+    Panel(figure, figure.axes[0], True, width).caption(caption_of(figure), of)
+    return figure
 
 
 def network_by_attribute_figure(
@@ -152,7 +155,7 @@ def network_by_attribute_figure(
     lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(shown[0]):,} follows"
     index = external_internal(groups.of[src], groups.of[dst])
     told = f"{who}, and {lines}; larger dots have more followers; dark lines lead between groups"
-    panel.caption(f"{told}. E-I index of all follows: {index:.2f} (-1: all inside groups, 1: all between).")
+    panel.caption(f"{told}. E-I index of all follows: {index:.2f} (-1: all inside groups, 1: all between).", of)
     return panel.figure
 
 

@@ -54,7 +54,8 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE
     n = int(counts.iloc[:, -1].sum())
     panel.caption(
         f"Shares of agents (n = {n:,} in the last round) in {len(middles)} equal parts of the range; round -1 is "
-        "before the first."
+        "before the first.",
+        of,
     )
     return panel.figure
 

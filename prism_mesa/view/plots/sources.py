@@ -124,6 +124,14 @@ def one_run(given: Drawable) -> RunTables:
     return groups[0].runs[0]
 
 
+def source_in_words(of: Drawable) -> str:
+    """Return which runs are drawn, each with its seed; nothing of groups of several seeds, or of more than three."""
+    groups = groups_of(of)
+    if len(groups) > 3 or any(group.n_seeds > 1 for group in groups):
+        return ""
+    return f" From {', '.join(f'{run.name} (seed {run.seed})' for group in groups for run in group.runs)}."
+
+
 def interventions_of(groups: Sequence[Group]) -> list[dict[str, Any]]:
     """Return the interventions that all runs have: `at`, `until`, `set`, `agents`; none where they differ."""
     found = [_interventions(group.runs[0].config) for group in groups]

@@ -57,7 +57,7 @@ def states_figure(
     groups = groups_of(of)
     one = None if state is None else _state(state)
     if one is None and ax is None and (len(groups) > 1 or groups[0].n_seeds > 1):
-        return _panels(groups, width)
+        return _panels(of, groups, width)
     if one is None and len(groups) > 1:
         told = "several groups of runs have a panel for each state"
         raise ConfigError(f"states: {told}: name one (state=...), or give no ax")
@@ -73,7 +73,8 @@ def states_figure(
     rounds_axis(panel.axes, interventions_of(groups))
     what = f"in state {one.value}" if one else "in each state"
     rest = ", idle being the rest" if one is None and groups[0].n_seeds > 1 else ""
-    panel.caption(f"Shares of agent-ticks{agents_in_words(groups)} {what}{rest}, per round.{seeds_in_words(groups)}")
+    told = f"Shares of agent-ticks{agents_in_words(groups)} {what}{rest}, per round.{seeds_in_words(groups)}"
+    panel.caption(told, of)
     return panel.figure
 
 
@@ -144,7 +145,7 @@ def _curves(
     axes.set_ylim(bottom=0)
 
 
-def _panels(groups: Sequence[Group], width: float) -> Figure:
+def _panels(of: Drawable, groups: Sequence[Group], width: float) -> Figure:
     """Return a panel for each state, in which each group has a line."""
     columns = 4 if width > WIDE * 0.75 else 2
     rows = -(-len(_ORDER) // columns)
@@ -162,5 +163,5 @@ def _panels(groups: Sequence[Group], width: float) -> Figure:
         options = {"ncols": 1 if columns == 2 else min(len(labels), 3), "frameon": False, "fontsize": SMALL}
         tidy_legend(figure.legend(handles, labels, loc="outside upper left", **options))
     text = f"Shares of agent-ticks{agents_in_words(groups)} in each state, per round.{seeds_in_words(groups)}"
-    Panel(figure, grid.flat[0], True, figure.get_figwidth() / CM).caption(text)
+    Panel(figure, grid.flat[0], True, figure.get_figwidth() / CM).caption(text, of)
     return figure

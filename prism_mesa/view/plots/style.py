@@ -15,6 +15,7 @@ from matplotlib.transforms import ScaledTranslation
 from prism_mesa.errors import ConfigError, shortened
 from prism_mesa.figure import NotebookFigure
 from prism_mesa.params import shown
+from prism_mesa.view.plots.sources import Drawable, source_in_words
 
 NARROW: Final = 8.5
 """Centimetres: a column of a journal's page."""
@@ -133,11 +134,12 @@ class Panel:
         """Write a legend at the right of the axes."""
         return self.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
-    def caption(self, text: str) -> None:
-        """Say below the figure what it shows, with units and numbers; of a user's axes it is only kept.
+    def caption(self, text: str, of: Drawable | None = None) -> None:
+        """Say below the figure what it shows, with units, numbers and the run; of a user's axes it is only kept.
 
         `caption_of` returns it.
         """
+        text += "" if of is None else source_in_words(of)
         self.axes.set_label(text)
         if self.own:
             self.figure.set_label(text)

@@ -66,7 +66,7 @@ def timeline_figure(
     panel.title(f"{shortened(printable(name), 40)}, agent {row}")
     if asked.any():
         panel.legend_below(1)
-    panel.caption(_caption(ends, n_ticks, len(moves), int(asked.sum()), by))
+    panel.caption(_caption(ends, n_ticks, len(moves), int(asked.sum()), by), of)
     return panel.figure
 
 

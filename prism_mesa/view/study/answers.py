@@ -52,7 +52,7 @@ def answers_table(result: StudyResult, measures: list[str], shown: list[dict[str
     groups = tuple(Group(measure_title(measure), _rows(result, measure, shown, single=single)) for measure in measures)
     varies = in_words(condition_columns(result.table))
     caption = (
-        f"By {varies}: mean with its 95 % interval (bootstrap; Student's below ten seeds), median, standard deviation "
+        f"By {varies}: mean with Student's 95 % interval, median, standard deviation "
         "between runs, runs counted, and runs that are not there."
     )
     if single:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
+from prism_mesa.studies.statistics.tables import OTHERS
 from prism_mesa.view.study.blocks import Block, Bullets, Code, Column, Fold, Group, Paragraph, Section, Table, Words
 from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
 from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
@@ -15,15 +16,12 @@ type Row = Mapping[str, Any]
 
 _MOST_ROWS: Final = 40
 _MOST_IN_ALL: Final = 400
-_MOST_PAIRS: Final = 12
 
 
 def comparisons_section(result: StudyResult) -> Section:
     """Return the comparisons that the study has; a section without parts if it has none."""
     parts = tuple(
-        part
-        for make in (_differences, _groups, _dunn, _equivalence, _effects, _indices)
-        if (part := make(result)) is not None
+        part for make in (_differences, _groups, _equivalence, _effects, _indices) if (part := make(result)) is not None
     )
     told = result.analysis.notes
     notes: tuple[Block, ...] = (Bullets(told),) if len(told) > 1 else tuple(Paragraph(one, note=True) for one in told)
@@ -37,7 +35,6 @@ def _grouped(
     columns: Sequence[Column],
     cells: Callable[[Row, int], tuple[Words, ...]],
     caption: str,
-    most: int = _MOST_ROWS,
 ) -> tuple[Block, ...]:
     """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
 
@@ -52,7 +49,7 @@ def _grouped(
             told = tuple(cells(row, decimals) for row in rows.to_dict("records"))
             groups.append(Group(measure_title(measure), told))
     shown, left_out = _cut(groups, _MOST_IN_ALL)
-    first, rest = _cut(shown, most)
+    first, rest = _cut(shown, _MOST_ROWS)
     blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
     if rest:
         n = sum(len(group.rows) for group in rest)
@@ -88,63 +85,67 @@ def _differences(result: StudyResult) -> Section | None:
     if frame.empty:
         return None
 
+    size, sign = effect_size(result)
+    asked = frame["family"] != OTHERS
+    several = asked.any() and not asked.all()
+
     def cells(row: Row, decimals: int) -> tuple[Words, ...]:
         return (
             pair(row),
             number(row["difference"], decimals),
             interval(row["low"], row["high"], decimals),
-            p_value(row["p"]),
+            number(row[size], 2),
             p_value(row["p_holm"]),
-            p_value(row["p_mann_whitney"]),
-            number(row["rank_biserial"], 2),
+            *([str(row["family"])] if several else []),
             count(row["n"]),
             count(row["missing"]),
         )
 
-    titles = ("difference", "95 % interval", "p", "p (Holm)", "p (Mann-Whitney)", "r", "n", "missing")
-    paired = "paired by seed" if result.table.paired else "of independent runs"
+    expected, others = len(result.analysis.expectations), int((result.analysis.differences["family"] == OTHERS).sum())
+    families = [counted(expected, "expectation")] * bool(asked.any()) + [f"{others:,} other differences"] * (others > 0)
+    paired = result.table.paired
     caption = (
-        f"Mean differences, left minus right, {paired}, with intervals of 95 %; p of the comparison, and after "
-        "Holm's correction, which is what to go by. Mann-Whitney's test, with the rank-biserial correlation r, "
-        "compares all runs of both sides and knows nothing of pairs."
+        f"Mean differences, left minus right, {'paired by seed' if paired else 'of independent runs'}, with Student's "
+        f"95 % intervals. {_SIZES[paired]} p is after Holm's correction over the {' or the '.join(families)}"
+        f"{', as the column family says' if several else ''}."
     )
-    columns = (Column("compared"), *_numbers(*titles))
+    columns = (Column("compared"), *_numbers("difference", "95 % interval", sign, "p (Holm)"))
+    columns += ((Column("family"),) if several else ()) + _numbers("n", "missing")
     return Section("differences", "Differences", _grouped(result, frame, columns, cells, caption))
+
+
+_SIZES: Final = {
+    True: "d_z is Cohen's effect size for pairs: the mean difference in standard deviations of the pairs' differences.",
+    False: "r is the rank-biserial correlation: 1 where every run on the left lies above every run on the right.",
+}
+
+
+def effect_size(result: StudyResult) -> tuple[str, str]:
+    """Return the column of `differences` with the effect size that fits the study, and its name in a report."""
+    return ("d_z", "d_z") if result.table.paired else ("rank_biserial", "r")
 
 
 def _groups(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.groups)
+    explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
+    frame = frame[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
     if frame.empty:
         return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
-        figures = (number(row["h"], 2), count(row["df"]), p_value(row["p"]), p_value(row["p_holm"]))
+        figures = (number(row["h"], 2), count(row["df"]), p_value(row["p_holm"]))
         return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
 
-    columns = (Column("between"), *_numbers("H", "df", "p", "p (Holm)", "n", "missing"))
+    columns = (Column("between"), *_numbers("H", "df", "p (Holm)", "n", "missing"))
     caption = (
         "Kruskal-Wallis: whether any level differs from the others. It knows nothing of pairs: with paired seeds it "
-        "finds too little."
+        f"finds too little. p is after Holm's correction over {counted(len(result.analysis.groups), 'such test')}."
     )
     return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
 
 
 def _term(term: object) -> Words:
     return {"arm": "arms", "condition": "all conditions"}.get(str(term)) or Code(str(term))
-
-
-def _dunn(result: StudyResult) -> Section | None:
-    frame = result.analysis.dunn.dropna(subset="z")
-    if frame.empty:
-        return None
-
-    def cells(row: Row, _: int) -> tuple[Words, ...]:
-        figures = (number(row["z"], 2), p_value(row["p"]), p_value(row["p_holm"]))
-        return (_term(row["term"]), side_name(row, "left"), side_name(row, "right"), *figures)
-
-    columns = (Column("of"), Column("left"), Column("right"), *_numbers("z", "p", "p (Holm)"))
-    caption = "Dunn's test of pairs, after Kruskal-Wallis; it knows nothing of pairs of seeds either."
-    return Section("pairs", "Pairs of groups", _grouped(result, frame, columns, cells, caption, _MOST_PAIRS))
 
 
 def _equivalence(result: StudyResult) -> Section | None:
@@ -158,15 +159,13 @@ def _equivalence(result: StudyResult) -> Section | None:
             sides,
             f"\u00b1 {significant(row['margin'])}",
             interval(row["low"], row["high"], decimals),
-            p_value(row["p_low"]),
-            p_value(row["p_high"]),
             p_value(row["p_holm"]),
             count(row["n"]),
             count(row["missing"]),
             "yes" if row["equivalent"] else "not shown",
         )
 
-    titles = ("margin", "90 % interval", "p (lower)", "p (upper)", "p (Holm)", "n", "missing")
+    titles = ("margin", "90 % interval", "p (Holm)", "n", "missing")
     columns = (Column("compared"), *_numbers(*titles), Column("equivalent"))
     caption = (
         "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
@@ -177,16 +176,20 @@ def _equivalence(result: StudyResult) -> Section | None:
 
 def _effects(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.effects)
+    frame = frame[(frame["df"] > 1) | frame["effect"].str.contains(" x ")]
     if frame.empty:
         return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
-        figures = (count(row["df"]), number(row["f"], 2), p_value(row["p"]), p_value(row["p_holm"]))
+        figures = (count(row["df"]), number(row["f"], 2), p_value(row["p_holm"]))
         size = number(row["partial_eta_squared"], 3)
         return (Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
 
-    columns = (Column("effect"), *_numbers("df", "F", "p", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
-    caption = "Main effects and interactions (analysis of variance over all runs)."
+    columns = (Column("effect"), *_numbers("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
+    caption = (
+        "Main effects and interactions (analysis of variance over all runs); what has two levels alone stands under "
+        f"Differences. p is after Holm's correction over {counted(len(result.analysis.effects), 'effect')}."
+    )
     return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))
 
 

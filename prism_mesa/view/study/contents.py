@@ -1,6 +1,7 @@
 """What a study has, as its report words it: conditions, measures, pairs, counts of runs."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from pandas.api.types import is_numeric_dtype
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE, measure_by_attribute
-from prism_mesa.studies.measures.catalogue import MEASURES
+from prism_mesa.studies.measures.catalogue import MEASURES, find_measure
 from prism_mesa.studies.measures.measure import Measure
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
@@ -74,13 +75,16 @@ def measures_in_order(result: StudyResult) -> list[str]:
 
 
 def _known(name: str) -> Measure | None:
-    """Return a measure of the catalogue, also one by an attribute; None for a user's own."""
+    """Return a measure of the catalogue, one by an attribute, or a user's own if its module is loaded; else None."""
+    module, _, own = name.partition(":")
+    if own and hasattr(sys.modules.get(module), own):
+        return find_measure(name)
     is_by_attribute = "@" in name and name.partition("@")[0] in BY_ATTRIBUTE
     return measure_by_attribute(name) if is_by_attribute else MEASURES.get(name)
 
 
 def meaning_of(measure: str) -> str:
-    """Return what a measure is of, and its unit; nothing of a user's own."""
+    """Return what a measure is of, and its unit; of a user's own its docstring, nothing if its module is not loaded."""
     known = _known(measure)
     if known is None:
         return ""

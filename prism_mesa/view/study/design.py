@@ -62,7 +62,7 @@ def _facts(result: StudyResult) -> list[tuple[str, Words]]:
     )
     if len(result.facts):
         cpu, wall = result.facts["cpu_s"].sum(), result.facts["wall_s"].mean()
-        found.append(("Time", f"{cpu:,.0f} CPU s in all runs; one took {wall:,.1f} s on average"))
+        found.append(("Time", f"{cpu:,.0f} CPU s in all runs; one took {wall:,.1f} wall s on average"))
     return found
 
 

@@ -19,7 +19,7 @@ def figures_section(result: StudyResult) -> Section:
     if not known:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
     shown, left_out = known[:MOST_MEASURES], known[MOST_MEASURES:]
-    blocks: list[Block] = [*_distributions(result, shown), *_interactions(result, shown)]
+    blocks: list[Block] = [*_differences(result, shown), *_distributions(result, shown), *_interactions(result, shown)]
     blocks += [*_precision(result, shown), *_sensitivity(result, shown)]
     if left_out:
         blocks.append(Paragraph(_left_out(left_out)))
@@ -55,6 +55,18 @@ def _by(result: StudyResult) -> str:
 def _with_rows(measures: Sequence[str], having: Sequence[str]) -> list[str]:
     found = set(having)
     return [name for name in measures if name in found]
+
+
+def _differences(result: StudyResult, measures: Sequence[str]) -> list[Block]:
+    from prism_mesa.view.study.relations import difference_figure, difference_rows
+
+    shown = [name for name in measures if any(row[1] == row[1] for row in difference_rows(result, name))]
+    caption = (
+        "Differences with Student's 95 % intervals: of expectations, the left side minus the right; of other measures, "
+        "each arm or level minus the first."
+    )
+    caption += " The shaded bands are the margins of equalities." if len(result.analysis.equivalence) else ""
+    return [Picture("differences", caption, partial(difference_figure, result, shown))] if shown else []
 
 
 def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Block]:

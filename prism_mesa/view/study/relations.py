@@ -12,8 +12,19 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.plots.style import GREY, INK, SMALL, color_of, labels_of, marker_of, panels, tidy, tidy_legend
-from prism_mesa.view.study.contents import condition_columns, is_sampled, short_key, side_name
+from prism_mesa.view.plots.style import (
+    GREY,
+    INK,
+    SMALL,
+    WIDTH,
+    color_of,
+    labels_of,
+    marker_of,
+    panels,
+    tidy,
+    tidy_legend,
+)
+from prism_mesa.view.study.contents import axis_label, condition_columns, is_sampled, short_key, side_name
 from prism_mesa.view.study.numbers import level
 
 MOST_PAIRS: Final = 6
@@ -23,6 +34,8 @@ _MOST_LINES: Final = 7
 _MOST_MARKS: Final = 25
 _MOST_PANELS: Final = 4
 _LONGEST: Final = 28
+
+type Row = tuple[str, float, float, float, float]
 
 
 def interaction_terms(table: RunTable) -> tuple[str, ...]:
@@ -77,6 +90,48 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
 
 def _line(style: int) -> dict[str, Any]:
     return {"color": color_of(style), "marker": marker_of(style), "ms": 4.5, "lw": 1.4}
+
+
+def difference_rows(result: StudyResult, measure: str) -> list[Row]:
+    """Return what is compared of a measure: its expectations, else arms with the first one, or levels likewise.
+
+    Each row has its name, the difference, where its interval begins and ends, and the margin of an equality (or NaN).
+    """
+    margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
+    rows: list[Row] = []
+    for one in result.analysis.expectations:
+        if (text := one.text.strip()).startswith(f"{measure}: "):
+            name = f"{text.removeprefix(f'{measure}: ')} ({one.verdict})"
+            rows.append((name, one.difference, *one.interval, margins.get(one.text, np.nan)))
+    if rows:
+        return rows
+    found = result.analysis.differences
+    found = found[found["measure"] == measure]
+    first = found.groupby("term")["right"].transform("first")
+    for row in found[found["right"] == first].head(_MOST_LEVELS).to_dict("records"):
+        name = _pair_name(row["term"], row["left"], row["right"])
+        rows.append((name, row["difference"], row["low"], row["high"], np.nan))
+    return rows
+
+
+def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return differences with their 95 % intervals, a panel for each measure; margins of equalities are shaded."""
+    rows = {measure: difference_rows(result, measure) for measure in measures}
+    ratios = [len(own) + 1.6 for own in rows.values()]
+    figure = Figure(figsize=(WIDTH, 0.36 * sum(ratios)), layout="constrained")
+    grid = figure.subplots(len(rows), 1, squeeze=False, height_ratios=ratios)[:, 0]
+    for axes, (measure, own) in zip(grid, rows.items(), strict=True):
+        for place, (_, difference, low, high, margin) in enumerate(own):
+            if np.isfinite(margin):
+                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=GREY, alpha=0.18, lw=0)
+            axes.plot([low, high], [place, place], color=color_of(0), lw=1.8, solid_capstyle="butt")
+            axes.plot([difference], [place], color=color_of(0), marker="D", ms=5)
+        axes.axvline(0, color=INK, lw=0.8, ls="--")
+        tidy(axes, grid="x")
+        axes.set_yticks(range(len(own)), labels=labels_of([name for name, *_ in own], 2 * _LONGEST), parse_math=False)
+        axes.set_ylim(len(own) - 0.5, -0.5)
+        axes.set_xlabel(f"difference: {axis_label(measure)}", parse_math=False)
+    return figure
 
 
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:

@@ -3,9 +3,10 @@
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.view.plots.files import png_of, svg_of
+from prism_mesa.view.plots.files import png_of, save, svg_of
 from prism_mesa.view.study.answers import answers_section
 from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.closing import closing_section, footer
@@ -18,6 +19,8 @@ from prism_mesa.view.study.odd.sections import odd_section
 from prism_mesa.view.study.page import page_of
 from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
 from prism_mesa.view.study.short_answer import short_answer
+
+type FigureKind = Literal["png", "svg", "pdf"]
 
 
 def report_of(result: StudyResult, written: datetime) -> Report:
@@ -39,7 +42,9 @@ def report_of(result: StudyResult, written: datetime) -> Report:
     return Report(kicker, result.question, result.status, summary, sections, footer(result))
 
 
-def write_report(result: StudyResult, *, written: datetime | None = None) -> tuple[Path, Path]:
+def write_report(
+    result: StudyResult, *, written: datetime | None = None, figures: FigureKind = "png"
+) -> tuple[Path, Path]:
     """Write report.html and report.md into the study's folder, with its figures in `figures`; return both paths.
 
     A report that is there is replaced.
@@ -47,20 +52,27 @@ def write_report(result: StudyResult, *, written: datetime | None = None) -> tup
     Args:
         result: The study with its runs.
         written: When; by default now.
+        figures: What the figures are written as, beside PNG.
     """
-    return write_pages(report_of(result, written or datetime.now(UTC)), result.study_dir)
+    return write_pages(report_of(result, written or datetime.now(UTC)), result.study_dir, figures)
 
 
-def write_pages(report: Report, folder: Path) -> tuple[Path, Path]:
+def write_pages(report: Report, folder: Path, kind: FigureKind = "png") -> tuple[Path, Path]:
     """Write a report as report.html and report.md into a folder, with its figures in `figures`; return both paths."""
     pictures = all_pictures(report.sections)
     numbers = {picture.name: number for number, picture in enumerate(pictures, 1)}
     files, drawn = {}, {}
+    before = () if (folder / "figures").is_symlink() else (folder / "figures").glob("[0-9][0-9]-*")
+    for old in before:
+        if old.suffix in (".png", ".svg", ".pdf") and not old.is_dir():
+            old.unlink()
     for picture in pictures:
         figure = picture.draw()
         files[picture.name] = f"figures/{numbers[picture.name]:02d}-{_file_name(picture.name)}.png"
         drawn[picture.name] = svg_of(figure)
         _replace(folder / files[picture.name], png_of(figure))
+        if kind != "png":
+            save(figure, (folder / files[picture.name]).with_suffix(f".{kind}"))
     page, text = folder / "report.html", folder / "report.md"
     _replace(page, page_of(report, drawn, numbers).encode())
     _replace(text, markdown_of(report, files, numbers).encode())

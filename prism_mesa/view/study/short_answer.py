@@ -8,6 +8,7 @@ from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import Verdict
 from prism_mesa.view.study.blocks import Answer, Block, Bullets, Code, Paragraph, Section, Strong, Words
+from prism_mesa.view.study.comparisons import effect_size
 from prism_mesa.view.study.contents import in_words, pair, run_counts
 from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
@@ -46,9 +47,7 @@ def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
         decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], list(verdict.means))
         left, right = (number(mean, decimals) for mean in verdict.means)
         of = f"means {left} and {right}; {of}"
-    if pd.isna(verdict.p):
-        return of
-    return f"{verdict.test}: p {p_value(verdict.p)}, after Holm {p_value(verdict.p_holm)}; {of}"
+    return of if pd.isna(verdict.p) else f"{verdict.test}; {of}"
 
 
 def _answer(verdict: Verdict, *, paired: bool) -> Answer:
@@ -60,10 +59,12 @@ def _without_expectations(result: StudyResult) -> list[Block]:
     lead = "The study states no expectation. "
     found = result.analysis.differences
     if len(found):
-        first = found.loc[found["rank_biserial"].abs().sort_values(ascending=False, kind="stable").index]
+        size, sign = effect_size(result)
+        first = found.loc[found[size].abs().sort_values(ascending=False, kind="stable").index]
         rows = first.head(_MOST_TOLD).to_dict("records")
-        told = f"The largest of {len(found):,} differences, by rank-biserial correlation r, with 95 % intervals:"
-        return [Paragraph(lead + told), Bullets(tuple(map(_difference, rows)))]
+        told = f"The largest of {len(found):,} differences, by effect size {sign}, with 95 % intervals"
+        told += f" and p after Holm's correction over all {len(found):,}:"
+        return [Paragraph(lead + told), Bullets(tuple(_difference(row, sign, row[size]) for row in rows))]
     total = result.analysis.sensitivity
     total = total[total["index"].isin(("st", "mu_star"))]
     if len(total):
@@ -73,12 +74,12 @@ def _without_expectations(result: StudyResult) -> list[Block]:
     return [Paragraph(f"{lead}What was measured is below.")]
 
 
-def _difference(row: dict[str, object]) -> Words:
+def _difference(row: dict[str, object], sign: str, size: object) -> Words:
     sides = pair(row)
     decimals = decimals_for([row["low"]], [row["high"]], [row["difference"]])  # type: ignore[list-item]
     difference = Strong(number(row["difference"], decimals))
     within = f" {interval(row['low'], row['high'], decimals)} for "
-    rest = f" (p after Holm {p_value(row['p_holm'])}, r = {number(row['rank_biserial'], 2)})"
+    rest = f" (p (Holm) {p_value(row['p_holm'])}, {sign} = {number(size, 2)})"
     middle = sides if isinstance(sides, tuple) else (sides,)
     return (Code(str(row["measure"])), " ", difference, within, *middle, rest)
 

@@ -82,7 +82,7 @@ def plan_lines(plan: StudyPlan) -> Lines:
         ("runs", f"{counted(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot")
     ]
     if plan.cpu_hours is not None and plan.wall_hours is not None:
-        left = f"{_hours(plan.wall_hours)} are left with {counted(plan.workers, 'worker')}"
+        left = f"{_hours(plan.wall_hours)} of wall time are left with {counted(plan.workers, 'worker')}"
         lines.append(("time", f"{_hours(plan.cpu_hours)} of CPU in all; {left}"))
     if plan.calls is not None:
         lines.append(("LLM", counted(round(plan.calls), "call")))

@@ -92,7 +92,7 @@ def test_a_body_that_cannot_be_unpacked_is_a_transport_fault():
         handler.end_headers()
         handler.wfile.write(b"oops")
 
-    with serving(packed) as server, pytest.raises(OracleError, match="DecodingError") as caught:
+    with serving(packed) as server, pytest.raises(OracleError, match="cannot be unpacked") as caught:
         chat(OllamaChatClient(host=server.url))
     assert caught.value.reason == "transport"
 

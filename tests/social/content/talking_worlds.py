@@ -4,7 +4,6 @@ import numpy as np
 from worlds import ran, small
 
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.content.wording import wordings
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import POST
 
@@ -23,13 +22,6 @@ def said(model):
     texts = [posts.texts[i] for i in posts.text_id[children].tolist()]
     columns = (posts.kind, posts.author, posts.parent)
     return list(zip(*(column[children].tolist() for column in columns), words, texts, strict=True))
-
-
-def prepared(model):
-    """Return what posts of their own may say, or begin with, where no LLM words them."""
-    posts, openings = model.posts, [opening.rpartition("{}")[0] or "{}" for opening in wordings()[0]]
-    subjects = [subject[0].upper() + subject[1:] for subject in posts.corpus.subjects]
-    return (*posts.corpus.texts, *subjects, *(opening for opening in openings if opening != "{}"))
 
 
 def view(model, post, reader=0):

@@ -5,11 +5,15 @@ from collections import Counter
 import numpy as np
 import pytest
 from minds import Mind, asked
-from worlds import ran, small
+from worlds import differing, ran, small
+from writing_worlds import NO_CHOICE
 
-from prism_mesa.social.content.wording import wordings
+from prism_mesa.social.content.activity import activities_of
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.state.posts import POST, RESHARE
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE
+from prism_mesa.social.world.wording import reworded, wordings
+
+LIVELY = {"agents_activity": 1.0, "agents_band": 0.3, "agents_threshold_mean": 0.5, "agents_post_rate": 0.7}
 
 
 @pytest.fixture(scope="module")
@@ -21,54 +25,94 @@ def model():
 
 def test_no_two_posts_say_the_same_and_no_agent_passes_the_same_text_on_twice(model):
     posts = model.posts
-    own = np.flatnonzero(posts.kind == POST)
-    texts = [posts.texts[i] for i in posts.text_id[own]]
+    texts = posts.shown(np.flatnonzero(posts.kind == POST))
     assert len(texts) > 1000
     assert len(set(texts)) == len(texts)
     of_posts = np.flatnonzero((posts.kind == RESHARE) & (posts.kind[posts.root] == POST))
-    passed_on = Counter((int(posts.author[i]), posts.texts[posts.text_id[i]]) for i in of_posts)
+    passed_on = Counter(zip(posts.author[of_posts].tolist(), posts.shown(of_posts), strict=True))
     assert len(passed_on) > 100
     assert max(passed_on.values()) == 1
 
 
-def test_posts_of_a_round_begin_differently_and_are_whole_sentences(model):
-    posts, (openings, _) = model.posts, wordings()
-    heads = [head for opening in openings if (head := opening.partition("{}")[0])]
-    for round_ in range(model.params.rounds):
-        own = np.flatnonzero((posts.kind == POST) & (posts.round == round_))
-        worded = [posts.texts[i] for i in posts.text_id[own] if i >= len(posts.corpus.texts)]
-        assert all(text[0] == text[0].upper() and text[-1] in ".!?" and "{" not in text for text in worded)
-        begun = Counter(head for text in worded for head in heads if text.startswith(head))
-        assert max(begun.values(), default=0) <= len(worded) // 24 + 2
+def test_other_words_cost_no_text_are_whole_sentences_and_name_the_subject(model):
+    posts = model.posts
+    assert posts.texts == posts.corpus.texts
+    worded = np.flatnonzero((posts.kind == POST) & (posts.wording > 0))
+    for text, row in zip(posts.shown(worded), posts.text_id[worded].tolist(), strict=True):
+        assert text[0] == text[0].upper()
+        assert text[-1] in ".!?"
+        assert "{" not in text
+        assert posts.corpus.subjects[row].lower() in text.lower()
 
 
-def test_other_words_have_the_topics_and_media_of_what_they_are_about(model):
-    posts, n = model.posts, len(model.posts.corpus.texts)
-    worded = [i for i in posts.text_id[posts.kind == POST].tolist() if i >= n]
-    rows = [posts.all_texts.plainly(i) for i in worded]
-    assert max(rows) < n
-    assert posts.text_vectors[worded].tolist() == posts.text_vectors[rows].tolist()
-    assert [posts.media(i) for i in worded] == [posts.media(row) for row in rows]
-    assert all(corpus_subject.lower() in posts.texts[i].lower() for i, corpus_subject in subjects(posts, worded, rows))
+def test_scheduled_posts_say_the_text_of_the_corpus_and_no_other_post_does(model):
+    posts, texts = model.posts, model.schedule.text_id.tolist()
+    own = np.flatnonzero((posts.kind == POST) & (posts.wording == 0))
+    assert len(texts) == 2
+    assert all(Counter(posts.text_id[own].tolist())[text] == texts.count(text) for text in texts)
 
 
-def subjects(posts, worded, rows):
-    return [(i, posts.corpus.subjects[row]) for i, row in zip(worded, rows, strict=True)]
-
-
-def test_remarks_are_as_many_for_each_topic_and_openings_leave_a_place_for_the_subject():
+def test_numbers_give_different_words_until_all_are_used_and_then_the_same_again():
     openings, remarks = wordings()
     assert all(opening.count("{}") == 1 for opening in openings)
-    assert {len(set(of_topic)) for of_topic in remarks.values()} == {len(next(iter(remarks.values())))}
+    for topic, of_topic in remarks.items():
+        n = len(openings) * len(of_topic)
+        words = [reworded("the garden", topic, number) for number in range(1, n + 1)]
+        assert len(set(words)) == n
+        assert reworded("the garden", topic, n + 1) == words[0]
+
+
+def test_readers_see_the_same_words_in_posts_reshares_quotes_and_memories():
+    model = ran(small(**LIVELY, content="template", reasoner_kind="rule"), 6)
+    posts, n_quotes = model.posts, 0
+    for post in np.flatnonzero((posts.kind != POST) & (posts.kind[posts.root] == POST)).tolist():
+        [text], [root] = posts.shown([post]), posts.shown([posts.root[post]])
+        assert text in (root, f"{posts.texts[posts.words[post]]} (resharing: {root})")
+        assert model.post(post, 0).text == text
+    for post in np.flatnonzero((posts.kind == REPLY) & (posts.kind[posts.parent] == POST)).tolist():
+        [above] = posts.shown([posts.parent[post]])
+        assert posts.shown([post])[0].endswith(f"(in reply to: {above})")
+        n_quotes += above not in posts.corpus.texts
+    assert n_quotes > 10
+    told = [a for row in range(30) for a in activities_of(model.platform, row, 40) if a.action == "post"]
+    assert {(a.post, a.text) for a in told} == {(a.post, posts.shown([a.post])[0]) for a in told}
+
+
+def test_texts_of_your_file_and_words_of_an_llm_stay_as_they_are(tmp_path):
+    (tmp_path / "posts.csv").write_text("text\nOne.\nTwo.\n")
+    own = ran(small(**LIVELY, posts_file=str(tmp_path / "posts.csv"), reasoner_kind="rule"), 3)
+    assert set(own.posts.shown(np.arange(len(own.posts)))) == {"One.", "Two."}
+    written = ran(small(**LIVELY | NO_CHOICE, content="llm", reasoner=asked(Mind())), 2)
+    written.close()
+    assert not written.posts.wording.any()
+
+
+def test_a_model_that_is_brought_back_goes_on_in_the_same_words():
+    world = {**LIVELY, "content": "template", "reasoner_kind": "rule"}
+    model, other = ran(small(**world), 3), small(**world)
+    other.restore(model.snapshot())
+    assert differing(ran(model, 3), ran(other, 3)) == ["records"]  # those of the first rounds
+    everything = np.arange(len(model.posts))
+    assert model.posts.shown(everything) == other.posts.shown(everything)
 
 
 def test_archetypes_are_asked_about_a_text_once_in_whatever_words_it_is_posted():
     mind = Mind()
-    lively = {"agents_activity": 1.0, "agents_band": 0.3, "agents_threshold_mean": 0.5, "agents_post_rate": 0.5}
-    model = ran(small(**lively, posts_circulating=4, reasoner=asked(mind, persona="archetype")), 3)
+    model = ran(small(**LIVELY, posts_circulating=4, reasoner=asked(mind, persona="archetype")), 3)
     model.close()
     posts = model.posts
-    assert len({posts.texts[i] for i in posts.text_id[posts.kind == POST]}) > 20
+    assert len(set(posts.shown(np.flatnonzero(posts.kind == POST)))) > 20
     said = {text for text in posts.corpus.texts for prompt in mind.prompts if text in prompt}
     assert 0 < len(said) <= 6
     assert len(mind.prompts) <= 4 * len(said)
+
+
+def test_an_agent_itself_is_asked_about_a_post_in_the_words_of_the_post():
+    mind = Mind()
+    model = ran(small(**LIVELY, posts_circulating=4, reasoner=asked(mind, persona="individual")), 3)
+    model.close()
+    posts = model.posts
+    shown = {
+        text for text in posts.shown(np.flatnonzero(posts.wording > 0)) for prompt in mind.prompts if text in prompt
+    }
+    assert len(shown) > 10

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from talking_worlds import LIVELY, lively, prepared, said, saying, talkers, view
+from talking_worlds import LIVELY, lively, said, saying, talkers, view
 from worlds import differing, plain, ran, small
 
 from prism_mesa.errors import ConfigError
@@ -32,11 +32,11 @@ def by_words(one, other):
 # nobody writes
 
 
-def test_without_content_replies_and_reshares_have_no_words_and_no_text_is_added_for_them():
+def test_without_content_replies_and_reshares_have_no_words_and_no_text_is_added():
     model = lively()
     assert len(said(model)) > 20
     assert {words for _, _, _, words, _ in said(model)} == {""}
-    assert all(text.startswith(prepared(model)) for text in model.posts.texts)
+    assert model.posts.texts == model.posts.corpus.texts
     assert by_words(model, lively(content="none")) == []
 
 
@@ -125,12 +125,11 @@ def test_long_names_of_topics_are_cut_with_the_sentence(tmp_path):
     assert max(lengths) == WORDS_CAP
 
 
-def test_posts_of_their_own_are_not_made_from_templates():
-    model = lively(content="template")
-    posts = model.posts
+def test_posts_of_their_own_keep_the_texts_of_the_corpus():
+    posts = lively(content="template").posts
     own = posts.kind == POST
     assert own.sum() > 20
-    assert all(posts.texts[i].startswith(prepared(model)) for i in posts.text_id[own])
+    assert (posts.text_id[own] < len(posts.corpus.texts)).all()
     assert (posts.words[own] < 0).all()
 
 
@@ -156,7 +155,7 @@ def test_a_draft_that_times_out_gets_no_words():
     hasty = lively(content="template", chart=chart)
     assert any(row["to_state"] == "composing" for row in hasty.recorder.tables["transitions"])
     assert said(hasty) == []
-    assert all(text.startswith(prepared(hasty)) for text in hasty.posts.texts)
+    assert hasty.posts.texts == hasty.posts.corpus.texts
 
 
 # what words change

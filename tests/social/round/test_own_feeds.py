@@ -8,7 +8,9 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.own.feed import columns_by_name
 from prism_mesa.social.round.feeds import ranking as feed
+from prism_mesa.social.round.feeds.candidates import CandidateColumns
 from prism_mesa.statechart import F
 
 WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
@@ -53,6 +55,11 @@ def by_the_mean(columns):
 
 def by_the_best(columns):
     return columns["post.relevance"] / columns["post.relevance"].max()
+
+
+def above_the_worst(columns):
+    """A score that nobody can take of no candidates."""
+    return columns["post.relevance"] * 1.0 if columns["post.relevance"].min() >= 0 else columns["post.age"] * 0.0
 
 
 def too_large(columns):
@@ -224,3 +231,20 @@ def test_a_feed_of_ones_own_can_begin_in_the_middle_of_a_run():
     found = feeds_of(world("chronological", interventions=reversed_))
     assert found[:3] == feeds_of(world("chronological"))[:3]
     assert found[3:] != feeds_of(world("chronological"))[3:]
+
+
+@pytest.mark.parametrize("mode", ["also_near", "near", "above_the_worst", "also_outside"])
+def test_a_feed_of_ones_own_is_not_asked_while_there_is_nothing_to_rank(mode):
+    model = SocialModel(world(own(mode), agents__n=3, network__mean_degree=2, agents__post_rate=0.02))
+    while not len(model.platform.posts):
+        model.step()
+    assert model.platform.round > 1
+
+
+@pytest.mark.parametrize("field", ["post_id", "relevance", "utility", "kind", "likes", "round", "age", "true"])
+def test_without_candidates_a_column_is_empty_and_of_its_usual_type(field):
+    model = SocialModel(world(own("newest")))
+    model.step()
+    some, none = (CandidateColumns(model.platform, rows, rows, rows >= 0) for rows in (np.arange(3), np.arange(0)))
+    usual, empty = (columns_by_name([f"post.{field}"], one, one)[f"post.{field}"]() for one in (some, none))
+    assert (len(usual), len(empty), empty.dtype.kind) == (3, 0, usual.dtype.kind)

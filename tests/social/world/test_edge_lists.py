@@ -243,3 +243,27 @@ def test_more_than_there_can_be_is_said_as_it_makes_no_difference(tmp_path):
     assert "network.mean_degree: 50 is more than the 29 others that there are" in model.notes
     assert "posts.circulating: 9 is more than the 2 texts that there are" in model.notes
     small(network_mean_degree=29, posts_file=str(posts), posts_circulating=2)
+
+
+# undirected graphs
+
+
+def test_an_undirected_edge_is_two_follows_and_duplicates_are_merged(tmp_path):
+    file = written(tmp_path / "e.csv", [*EDGES, ("ann", "bo"), ("cy", "cy")])
+    network, ids = load_network(file, "both")
+    assert ids == ["ann", "bo", "cy"]
+    assert follows(network) == {(a, b) for a in range(3) for b in range(3) if a != b}
+    assert dict(network.dropped) == {"self-follows": 1, "repeated follows": 2}
+    own = {"edges": written(tmp_path / "f.csv", [("ann", "bo"), ("bo", "cy")]), "direction": "both"}
+    summary = run(plain({"network": own, "rounds": 1}), out=tmp_path).summary
+    assert (summary["direction"], summary["follows"]) == ("both", 4)
+
+
+@pytest.mark.parametrize(("edges", "is_noted"), [(99, False), (100, True)])
+def test_a_graph_of_some_size_without_a_mutual_pair_is_noted(tmp_path, edges, is_noted):
+    rows = [(f"a{number}", f"a{number + 1}") for number in range(edges)]
+    notes = small(network_edges=written(tmp_path / "e.csv", rows)).notes
+    assert any("network.direction=both" in note for note in notes) == is_noted
+    for direction, more in (("both", []), ("src_follows_dst", [("a1", "a0")])):
+        mutual = written(tmp_path / "mutual.csv", rows + more)
+        assert not [n for n in small(network_edges=mutual, network_direction=direction).notes if "direction" in n]

@@ -30,8 +30,8 @@ def test_a_file_is_separated_by_what_stands_there_and_that_is_said(tmp_path, del
 
 
 def test_other_columns_separated_by_something_else_are_refused_by_name(tmp_path):
-    with pytest.raises(DataError, match=r"no column 'src' \(it is separated by ';' and has: from, to\)"):
-        load_network(written(tmp_path / "e.csv", "from;to\n1;2\n"))
+    with pytest.raises(DataError, match=r"no column 'src' \(it is separated by ';' and has: one, two\)"):
+        load_network(written(tmp_path / "e.csv", "one;two\n1;2\n"))
     with pytest.raises(
         DataError, match=r"no column 'src' \(it is separated by tabs and has: Src, dst\)\. Did you mean"
     ):

@@ -216,3 +216,72 @@ def test_what_an_author_says_twice_in_the_order_of_rows_is_posted_twice_and_said
     corpus = load_corpus(written(tmp_path / "p.csv", "text,author\nhi,a\nyou,a\nhi,a\n"))
     assert corpus.texts == ["hi", "you", "hi"]
     assert corpus.notes == ("posts.file: 1 rows repeat another; without round or created_at they are posted too",)
+
+
+# -- what other programs do to files -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("odd", ["1.23457E+17", "1,23457E+17", "1.2345e+17"])
+def test_ids_that_a_spreadsheet_has_rounded_are_noted(tmp_path, odd):
+    edges = written(tmp_path / "e.csv", f'src,dst\n"{odd}",7\n7,8\n')
+    posts = written(tmp_path / "p.csv", f'text,author\nhello,"{odd}"\nyou,7\n')
+    with pytest.warns(PrismWarning, match="Excel"):
+        notes = small(network_edges=edges, posts_file=posts).notes
+    for key in ("network.edges", "posts.file"):
+        assert [note for note in notes if note.startswith(f"{key}: 1 id such as '{odd}'")]
+
+
+def test_ids_with_an_e_that_no_spreadsheet_has_made_are_not_noted(tmp_path):
+    edges = written(tmp_path / "e.csv", "src,dst\n12e45678,7e\n1E5,e+1\n")
+    assert not [note for note in small(network_edges=edges).notes if "Excel" in note]
+
+
+def test_ids_that_differ_by_an_at_sign_or_capitals_are_noted(tmp_path):
+    edges = written(tmp_path / "e.csv", "src,dst\n@Alice,bo\nAlice,alice\n")
+    with pytest.warns(PrismWarning, match=r"2 ids are other ids written otherwise \('@Alice' and 'Alice'\)"):
+        small(network_edges=edges)
+    posts = written(tmp_path / "p.csv", "text,author\nhello,bo\nyou,@bo\n")
+    with pytest.warns(PrismWarning, match=r"1 posts whose author is no agent \('@bo' is not 'bo'\) left out"):
+        small(network_edges=written(tmp_path / "f.csv", "src,dst\nbo,cy\n"), posts_file=posts)
+    posts = written(tmp_path / "q.csv", "text,author\nhello,bo\nyou,Bo\n")
+    with pytest.warns(PrismWarning, match=r"posts\.file: 1 ids are other ids written otherwise \('bo' and 'Bo'\)"):
+        small(posts_file=posts, posts_authors="rank")
+
+
+@pytest.mark.parametrize("ids", ["ann,bo\ncy,bo", "1,2\n3,2"])
+def test_headers_of_files_put_end_to_end_are_left_out_and_noted(tmp_path, ids):
+    edges = written(tmp_path / "e.csv", f"src,dst,weight\n{ids},1\nsrc,dst,weight\n{ids},1\nsrc,dst,weight\n")
+    network, found = load_network(edges)
+    assert len(found) == 3
+    assert "network.edges: 2 lines like its header left out" in network.notes
+    corpus = load_corpus(written(tmp_path / "p.csv", "text,author\nsrc,a\ntext,author\ntext,b\n"))
+    assert corpus.texts == ["src", "text"]
+    assert "posts.file: 1 line like its header left out" in corpus.notes
+    profiles = written(tmp_path / "a.csv", "agent,activity\n1,0.25\nagent,activity\n2,0.75\n")
+    model = small(agents_profiles=profiles)
+    assert (model.agent(1).activity, model.agent(2).activity) == (0.25, 0.75)
+
+
+def test_texts_that_are_not_as_they_were_written_are_noted(tmp_path):
+    corpus = load_corpus(written(tmp_path / "p.csv", "text\nRT @bo: hi\nyou &amp; me\nit&#39;s\nR & D; RT bo\n"))
+    assert [note for note in corpus.notes if "1 text with 'RT @...'" in note]
+    assert [note for note in corpus.notes if "2 texts with entities" in note]
+    assert load_corpus(written(tmp_path / "q.csv", "text\nR & D; RT bo\na&b; c\n")).notes == ()
+
+
+def test_quotation_marks_behind_a_backslash_are_refused_with_the_line(tmp_path):
+    spark = 'text,author\nhello,a\n"he said \\"hi, you\\"",b\n"""quoted""",c\n'
+    with pytest.raises(DataError, match=r"line 3: a quotation mark stands behind a backslash"):
+        load_corpus(written(tmp_path / "p.csv", spark))
+    edges = 'src,dst,why\n1,2,"a \\"b\\", c"\n'
+    with pytest.raises(DataError, match=r"line 2: a quotation mark stands behind a backslash"):
+        load_network(written(tmp_path / "e.csv", edges))
+
+
+def test_a_backslash_that_escapes_nothing_is_part_of_a_text(tmp_path):
+    rows = 'text,author\n"C:\\dir\\",a\n"{""x"": ""a\\\\""b\\\\""""}",b\nC:\\new \\"x\\",c\n'
+    assert load_corpus(written(tmp_path / "p.csv", rows)).texts == [
+        "C:\\dir\\",
+        '{"x": "a\\\\"b\\\\""}',
+        'C:\\new \\"x\\"',
+    ]

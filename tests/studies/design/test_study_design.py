@@ -132,6 +132,26 @@ def test_files_are_named_by_their_whole_path(tmp_path, monkeypatch):
     assert "network.edges" not in overrides_of(drawn, design)
 
 
+def test_files_are_looked_for_beside_the_study_too_and_in_the_home_folder(tmp_path, monkeypatch):
+    (tmp_path / "study").mkdir()
+    for name, text in (("e.csv", "src,dst\n1,2\n2,1\n"), ("p.csv", "text,author\nhi,1\n"), ("a.csv", "agent\n1\n")):
+        (tmp_path / "study" / name).write_text(text)
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump({"rounds": 2}))
+    (tmp_path / "study" / "points.csv").write_text("agents.band\n0.1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    files = {"network.edges": "e.csv", "posts.file": "p.csv", "agents.profiles": "~/study/a.csv"}
+    where = str(tmp_path / "study" / "mine.yaml")
+    design = design_of(where, base="~/base.yaml", set=files, design="points.csv", measures=["likes"])
+    config = design.config_of(next(design.runs()))
+    assert [config.network.edges, config.posts.file, config.agents.profiles] == [
+        str(tmp_path / "study" / name) for name in ("e.csv", "p.csv", "a.csv")
+    ]
+    assert (config.rounds, config.agents.band) == (2, 0.1)
+    (tmp_path / "e.csv").write_text("src,dst\n1,2\n")
+    assert design_of(where, base={}, set={"network.edges": "e.csv"}).base.network.edges == str(tmp_path / "e.csv")
+
+
 def test_what_has_no_effect_is_noted_with_its_condition():
     design = design_of(arms={"plain": {}, "idle": {"feed.x_algo.weight_like": 3}})
     [note] = [note for note in check_models(design) if "weight_like" in note]

@@ -14,7 +14,7 @@ from study_tables import failed, noise, study
 from prism_mesa.studies.design.sampling import sample_points
 from prism_mesa.studies.statistics.analysis import RunTable, analyse
 
-TABLES = "answers differences groups dunn equivalence effects sensitivity precision".split()
+TABLES = "answers differences groups equivalence effects sensitivity precision".split()
 
 
 def full():

@@ -22,7 +22,7 @@ def test_arms_with_the_same_seeds_are_compared_seed_by_seed():
     assert (found["left"], found["right"], found["term"]) == ("ranked", "plain", "arm")
     assert found["difference"] == pytest.approx(np.mean(ranked - plain))
     assert found["p"] == pytest.approx(expected.pvalue)
-    assert (found["low"], found["high"]) == pytest.approx(tuple(expected.confidence_interval()), abs=0.2)
+    assert (found["low"], found["high"]) == pytest.approx(tuple(expected.confidence_interval()))
 
 
 def test_conditions_of_other_factors_are_averaged_within_a_seed_before_the_test():
@@ -41,23 +41,23 @@ def test_a_pair_without_one_of_its_runs_is_missing_and_the_others_count():
     apart[0, 0] = apart[1, 3] = np.nan
     assert (found["n"], found["missing"]) == (14, 2)
     assert found["difference"] == pytest.approx(np.nanmean(apart))
-    assert found["p"] == pytest.approx(stats.ttest_1samp(np.nanmean(apart, axis=0), 0).pvalue)
     assert found["low"] < found["difference"] < found["high"]
 
 
-def test_the_interval_draws_seeds_with_all_the_pairs_that_they_have():
+def test_seeds_with_missing_pairs_count_as_much_as_they_have_pairs():
+    """The interval is that of a ratio's linearised estimate, so it lies around the mean over all pairs."""
     values = noise(13, 4, 10) * 0.1 + np.array([0, 0, 0, 5])[:, None]
     gone = [30 + seed for seed in (1, 4, 7)]  # without these a seed's mean difference is about 2.5, with them 0
     found = row(analyse(failed(study({"reach": values}, ("a", "b"), {"k": [1, 2]}), *gone), []).differences, term="arm")
     apart = values[2:] - values[:2]
     apart[1, [1, 4, 7]] = np.nan
     sums, counts = np.nansum(apart, axis=0), np.isfinite(apart).sum(axis=0)
-    seeds = np.arange(10)
-    expected = stats.bootstrap(
-        (seeds,), lambda drawn: sums[drawn].sum() / counts[drawn].sum(), vectorized=False, n_resamples=4000, rng=1
-    ).confidence_interval
-    assert found["difference"] == pytest.approx(sums.sum() / counts.sum())
-    assert (found["low"], found["high"]) == pytest.approx((expected.low, expected.high), abs=0.08)
+    mean = sums.sum() / counts.sum()
+    error = np.std(sums - mean * counts, ddof=1) / counts.mean() / np.sqrt(10)
+    assert found["difference"] == pytest.approx(mean)
+    half = stats.t.ppf(0.975, 9) * error
+    assert (found["low"], found["high"]) == pytest.approx((mean - half, mean + half))
+    assert found["p"] == pytest.approx(2 * stats.t.sf(mean / error, 9))
 
 
 def test_runs_that_were_never_planned_are_not_missing():
@@ -74,7 +74,7 @@ def test_arms_with_their_own_seeds_are_compared_by_welch():
     expected = stats.ttest_ind(values[1], np.delete(values[0], 2), equal_var=False)
     assert found["p"] == pytest.approx(expected.pvalue)
     assert (found["n"], found["missing"]) == (14, 1)
-    assert (found["low"], found["high"]) == pytest.approx(tuple(expected.confidence_interval()), abs=0.2)
+    assert (found["low"], found["high"]) == pytest.approx(tuple(expected.confidence_interval()))
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -110,11 +110,11 @@ def test_what_differs_by_rounding_alone_is_the_same():
     assert (found["difference"], found["p"], found["low"], found["high"]) == (0, 1, 0, 0)
 
 
-@pytest.mark.parametrize("seeds", [2, 3, 5, 9])
+@pytest.mark.parametrize("seeds", [2, 9, 10, 30])
 @pytest.mark.parametrize("paired", [True, False])
-def test_of_few_seeds_an_interval_leaves_out_0_only_where_p_is_below_05(seeds, paired):
+def test_an_interval_leaves_out_0_exactly_where_p_is_below_05(seeds, paired):
     factors = {"k": [1, 2]} if paired else {"k": [1]}
-    sides = np.repeat([[0.0], [1.5]], len(factors["k"]), axis=0)
+    sides = np.repeat([[0.0], [3 / seeds**0.5]], len(factors["k"]), axis=0)
     values = {f"m{k}": noise(k, len(sides), seeds) + sides for k in range(60)}
     table = study(values, ("a", "b"), factors, paired=paired)
     if paired:

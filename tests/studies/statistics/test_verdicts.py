@@ -241,3 +241,34 @@ def test_of_200_measures_the_one_that_differs_is_found():
     values["m7"] = values["m7"] + by(2.5)
     found = judged(study(values, ARMS), *(f"{name}: ranked > plain" for name in names))
     assert [verdict.text for verdict in found if verdict.verdict != "open"] == ["m7: ranked > plain"]
+
+
+def test_a_row_of_the_differences_has_the_p_of_the_expectation_about_it():
+    values = {"reach": noise(1, 2, 12) + np.array([[0], [0.6]]), "depth": noise(2, 2, 12)}
+    found = analyse(study(values, ARMS), ["reach: plain < ranked", "depth: ranked > plain"])
+    assert found.differences["p_holm"].tolist() == [verdict.p_holm for verdict in found.expectations]
+    assert set(found.differences["family"]) == {"expectations"}
+
+
+def test_an_expectation_of_an_equality_gives_its_row_the_p_of_the_margin_unless_another_one_is_about_it():
+    table = study({"reach": noise(1, 2, 12) + np.array([[0], [2]])}, ARMS)
+    equal = "reach: plain = ranked within 9"
+    for texts, place, family in (
+        ([equal], 0, "expectations, of a margin"),
+        ([equal, "reach: plain < ranked"], 1, "expectations"),
+    ):
+        found = analyse(table, texts)
+        row = found.differences.iloc[0]
+        assert (row["p_holm"], row["family"]) == (found.expectations[place].p_holm, family)
+
+
+def test_paired_arms_have_the_effect_size_of_their_differences():
+    values = noise(3, 2, 12) + by(1)
+    paired, apart = (
+        analyse(study({"reach": values}, ARMS, paired=one), []).differences.iloc[0] for one in (True, False)
+    )
+    differences = values[1] - values[0]
+    assert paired["d_z"] == pytest.approx(differences.mean() / differences.std(ddof=1))
+    assert np.isnan(apart["d_z"])
+    same = analyse(study({"reach": [values[0], values[0] + 1], "none": [values[0], values[0]]}, ARMS), []).differences
+    assert same["d_z"].tolist() == [pytest.approx(np.nan, nan_ok=True), 0.0]

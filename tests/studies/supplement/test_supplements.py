@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import sys
 import zipfile
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from worlds import plain
 from prism_mesa import replay, run, run_economy
 from prism_mesa.api.archives import archive, check_archive
 from prism_mesa.api.studies import Study
+from prism_mesa.errors import DataError
 from prism_mesa.params import nested
 from prism_mesa.social.behavior import social_chart
 
@@ -46,7 +48,9 @@ def with_data(tmp_path):
     edges = tmp_path / LONG / "at home" / "edges.csv"
     edges.parent.mkdir(parents=True)
     edges.write_text("src,dst\n" + "".join(f"a{i},a{(i + k) % 20}\n" for i in range(20) for k in (1, 2, 3)))
-    values = plain({"network.edges": str(edges), "rounds": 2, "ticks_per_round": 6})
+    values = plain(
+        {"network.edges": str(edges), "network.direction": "dst_follows_src", "rounds": 2, "ticks_per_round": 6}
+    )
     return run(nested(values), out=tmp_path / "runs", pictures=False)
 
 
@@ -154,6 +158,59 @@ def test_an_answer_that_holds_a_key_is_not_packed():
     with pytest.raises(Exception, match=r"decisions\.sqlite: an answer holds a key or password, which cannot be taken"):
         archive(made)
     assert not made.run_dir.with_name(f"{made.run_dir.name}.zip").exists()
+
+
+def damaged(folder):
+    """Yield each file of a folder as it is emptied, cut in half and removed; it is whole again afterwards."""
+    for file in sorted(folder.rglob("*")):
+        raw = file.read_bytes() if file.is_file() else None
+        for left in () if raw is None else (b"", raw[: len(raw) // 2], None):
+            file.unlink() if left is None else file.write_bytes(left)
+            yield file, left
+            file.write_bytes(raw)
+
+
+def refused_or_noted(folder, file):
+    """Return whether packing a folder fails with a line that names a file, or says that it is left out."""
+    try:
+        left_out = archive(folder, out=folder.parent / "a.zip").left_out
+    except DataError as error:
+        return file.name in str(error) and "\n" not in str(error)
+    return any(file.name in line for line in left_out)
+
+
+def test_a_run_with_a_damaged_file_is_refused_in_one_line_and_a_missing_file_is_noted(with_data):
+    for file, left in damaged(with_data.run_dir):
+        assert refused_or_noted(with_data.run_dir, file), (file, left)
+
+
+@pytest.mark.slow
+def test_a_study_with_a_damaged_file_is_refused_in_one_line_and_a_missing_table_is_noted(jobs, tmp_path):
+    arms = {"few": {"feed.size": 3}, "many": {"feed.size": 5}}
+    study = Study(question="?", base=nested(SMALL), arms=arms, seeds=1, measures=["likes"], keep="tables", name="one")
+    study = Path(study.run().study_dir)
+    for name in ("validation.json", "trials.json"):
+        (study / name).write_text('{"a": 1}')
+    unread = {".lock", ".lock-1-of-1", ".lock-collect", "journal.sqlite", "report.html", "report.md"}
+    optional = {"validation.json", "trials.json", "manifest.json"}
+    for file, left in damaged(study):
+        if file.suffix != ".png" and file.name not in unread and (left is not None or file.name not in optional):
+            assert refused_or_noted(study, file), (file, left)
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["an empty log", "a log with rows"])
+def test_a_ledger_that_was_left_open_is_packed_with_what_stands_in_its_log(committed, with_data, tmp_path):
+    file = with_data.run_dir / "decisions.sqlite"
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("pragma journal_mode = wal")
+        if committed:
+            db.execute("insert into asked values (0, 0, 0, 'k', 'rule', '', 0, 'marked')")
+        db.execute("select * from asked").fetchall()
+        kept = [one.name for one in with_data.run_dir.glob("*.sqlite-*")]
+        check_archive(archive(with_data).file, unpack_to=tmp_path / "there")
+        assert [one.name for one in with_data.run_dir.glob("*.sqlite-*")] == kept != []
+    with closing(sqlite3.connect(tmp_path / "there" / "decisions.sqlite")) as db:
+        assert db.execute("select count(*) from asked where run = 'marked'").fetchone() == (int(committed),)
 
 
 @pytest.mark.slow
@@ -276,6 +333,27 @@ def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, ke
             "inputs/network-2-edges.csv",
             "inputs/network-edges.csv",
         ]
+
+
+@pytest.mark.slow
+def test_a_file_beside_the_study_is_packed_and_no_folder_is_told(jobs, tmp_path):
+    beside = tmp_path / "My Data"
+    beside.mkdir()
+    pairs = {(i, (i + k) % 20) for i in range(20) for k in (1, 2, 3)}
+    (beside / "edges.csv").write_text("src,dst\n" + "".join(f"a{i},a{k}\n" for i, k in sorted(pairs)))
+    base = nested({key: value for key, value in SMALL.items() if key not in ("agents.n", "network.mean_degree")})
+    arms = {"a": {"network.edges": "edges.csv"}, "b": {"network.edges": "edges.csv", "feed.mode": "random"}}
+    values = {"question": "?", "base": base, "arms": arms, "seeds": 1, "measures": ["reshares"], "name": "one"}
+    (beside / "study.yaml").write_text(yaml.safe_dump(values))
+    study = Study(beside / "study.yaml")
+    study.run(report=False)
+    packed, there = archive(study.study_dir), tmp_path / "there"
+    check_archive(packed.file, unpack_to=there)
+    assert packed.left_out == ()
+    assert holding(packed.file, "My Data") == []
+    asked = yaml.safe_load((there / "study.yaml").read_text())["arms"]
+    assert {arm["network.edges"] for arm in asked.values()} == {"inputs/network-edges.csv"}
+    assert [replay(folder, trust=True).equal for folder in (there / "runs").iterdir()] == [True, True]
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round import run_round
+from prism_mesa.social.state.posts import POST, REPLY
+from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 from prism_mesa.view.page import live_model
@@ -36,6 +38,20 @@ def shown():
     for _ in range(4):
         with_records.step()
     return LiveSource(model), recorder
+
+
+def silent_replies(posts):
+    return np.flatnonzero((posts.kind == REPLY) & (posts.words == NO_TEXT)).tolist()
+
+
+def assert_attributed(source, posts, post):
+    """Return what the page shows of a reply without words, after checking whose text it says that is."""
+    above = int(posts.parent[post])
+    while posts.kind[above] != POST:
+        above = int(posts.parent[above])
+    writer = source.agent_name(int(posts.author[above]))
+    assert source.post_text(post) == f"(in reply to {writer}: {posts.texts[posts.text_id[above]]})"
+    return source.post_text(post)
 
 
 def told(source, row):
@@ -166,7 +182,7 @@ def test_an_llm_is_not_asked_again_to_tell_why():
 def test_before_the_first_round_there_is_a_profile_and_nothing_else():
     agent = LiveSource(PageModel(CONFIG)).agent(0)
     assert (agent.feed, agent.moves, agent.why) == ((), (), ())
-    assert agent.why_note == "No round has been run yet."
+    assert "press play" in agent.why_note
     assert dict(agent.profile)["followers"].isdigit()
 
 
@@ -189,11 +205,16 @@ def test_an_agent_is_found_by_row_id_and_name(shown):
         source.find_agent("nobody")
 
 
-def test_posts_are_those_that_have_appeared(shown):
+def test_a_post_stands_in_the_round_in_which_it_was_written(shown):
     source, _ = shown
-    posts = source.posts()
-    assert posts.round.max() == source.at == 3
-    assert len(posts) < len(source.model.posts)
+    assert source.posts().round.tolist() == source.model.posts.written.tolist()
+    assert source.posts().round.max() == source.at == 3
+
+
+def test_a_reply_without_words_names_who_wrote_the_text_that_it_shows(shown):
+    source, _ = shown
+    posts = source.model.posts
+    assert "" not in (assert_attributed(source, posts, post) for post in silent_replies(posts))
 
 
 def test_inputs_that_no_model_can_be_made_with_are_left_out_and_named():

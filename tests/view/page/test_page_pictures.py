@@ -61,9 +61,10 @@ def posts(*rows):
     return PostColumns(np.arange(len(rows)), kind, parent, root, np.arange(len(rows)))
 
 
-def test_the_largest_cascades_come_first_and_lone_posts_are_none():
+def test_the_largest_cascades_are_of_posts_and_those_of_replies_are_apart():
     table = posts((POST, -1, 0), (POST, -1, 1), (RESHARE, 1, 1), (REPLY, 0, 3), (RESHARE, 2, 1), (RESHARE, 3, 3))
-    assert largest_cascades(table, 5) == [(1, 3), (3, 2)]
+    assert largest_cascades(table, 5) == [(1, 3)]
+    assert largest_cascades(table, 5, kind="reply") == [(3, 2)]
     assert largest_cascades(table, 1) == [(1, 3)]
     assert largest_cascades(posts((POST, -1, 0)), 5) == []
 

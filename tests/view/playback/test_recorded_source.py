@@ -3,17 +3,21 @@
 import json
 import shutil
 import warnings
+from dataclasses import replace
 
 import ipyvuetify as v
 import numpy as np
 import pytest
 import solara
+from worlds import plain
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError
 from prism_mesa.runs import config, social
 from prism_mesa.runs.run_files import read_table
+from prism_mesa.statechart import AgentState
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
+from prism_mesa.view.page.source import AgentMove, told_moves
 from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.playback import page
 from prism_mesa.view.playback.differences import counts_of
@@ -109,7 +113,8 @@ def test_what_came_of_a_run_is_counted_up_to_the_round_on_show(churny):
         found = counts_of(source.at_round(at))
         assert found["likes"] == rounds["likes"][: at + 1].sum()
         assert found["came online"] == rounds["online"][: at + 1].sum()
-    assert counts_of(source)["largest cascade, posts"] == read_table(churny, "cascades")["size"].max()
+    summary = json.loads((churny / "manifest.json").read_text())["summary"]
+    assert counts_of(source)["largest cascade, posts"] == summary["cascades"]["max_size"]
     assert set(counts_of(source.at_round(-1)).values()) == {0}
 
 
@@ -231,6 +236,76 @@ def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_
     card.vue_follow(None)
     assert went == [wrote]
     rendered.close()
+
+
+def test_the_page_counts_the_cascades_that_the_summary_counts(tmp_path):
+    busy = {"agents": {"n": 40, "activity": 1.0, "post_rate": 0.1, "threshold_mean": 0.3}, "rounds": 8}
+    result = social.run(config.make_config(plain(busy | {"network": {"mean_degree": 15}})), out=tmp_path)
+    trees = read_table(result.run_dir, "cascades")
+    assert trees.query("kind == 'reply'")["size"].max() > 1
+    source = open_recorded(result.run_dir)
+    reshared = trees.query("kind == 'post' and size > 1")
+    assert len(largest_cascades(source.posts(), 10_000)) == len(reshared)
+    assert counts_of(source)["largest cascade, posts"] == result.summary["cascades"]["max_size"]
+    replies = largest_cascades(source.posts(), 10_000, kind="reply")
+    assert len(replies) == len(trees.query("kind == 'reply' and size > 1"))
+
+
+def test_all_cards_date_a_post_by_the_round_in_which_it_was_written(churny):
+    source, written = open_recorded(churny), read_table(churny, "posts")["written"]
+    for at in range(ROUNDS):
+        assert source.at_round(at).posts().round.tolist() == written[written <= at].tolist()
+
+
+def test_a_reply_without_words_names_who_wrote_the_text_that_it_shows(churny):
+    source, posts = open_recorded(churny), read_table(churny, "posts")
+    silent = posts.index[(posts["kind"] == "reply") & posts["text"].isna()]
+    assert len(silent)
+    for post in silent:
+        above = int(posts["parent"][post])
+        while posts["kind"][above] != "post":
+            above = int(posts["parent"][above])
+        writer = source.agent_name(int(posts["author"][above]))
+        assert source.post_text(post) == f"(in reply to {writer}: {posts['text'][above]})"
+
+
+def test_two_runs_share_their_axes_and_the_head_names_what_differs(churny, tmp_path):
+    settings = config.make_config({"agents": {"n": 40, "activity": 0.9, "post_rate": 0.8}, "rounds": 6, "seed": 4})
+    sources = [open_recorded(run) for run in (churny, social.run(settings, out=tmp_path).run_dir)]
+    _, rendered = solara.render(page.playback(sources), handle_error=False)
+    widgets = rendered.find(v.VuetifyTemplate).widgets
+    axes = [(one.span, one.least) for one in widgets if one.has_trait("stacked")]
+    assert len(axes) == 6
+    assert axes[:3] == axes[3:]
+    assert {span for span, _ in axes} == {6}
+    [head] = [one for one in widgets if one.has_trait("facts")]
+    facts = dict(head.facts)
+    assert (facts["seed"], facts["rounds"], facts["agents.post_rate"]) == ("3 | 4", "4 | 6", "0.4 | 0.8")
+    assert "agents.n" not in facts
+    rendered.close()
+    assert page.what_differs([sources[0]] * 2) == [("settings", "the same in both")]
+
+
+def test_a_page_that_waits_says_what_to_press(churny):
+    source = open_recorded(churny)
+    _, rendered = solara.render(page.playback([source]), handle_error=False)
+    [bar] = [one for one in rendered.find(v.VuetifyTemplate).widgets if one.has_trait("unit") and one.has_trait("at")]
+    press = [one for one in rendered.find(v.Html).widgets if any("Press play" in str(child) for child in one.children)]
+    assert not press
+    bar.vue_choose(-1)
+    assert any("Press play" in str(one.children) for one in rendered.find(v.Html).widgets)
+    rendered.close()
+
+
+def test_the_list_of_an_agents_moves_folds_what_comes_again():
+    kinds = [("scrolling", "evaluating"), ("evaluating", "scrolling")] * 7
+    moves = [AgentMove(tick, "x", AgentState(a), AgentState(b), tick) for tick, (a, b) in enumerate(kinds, 1)]
+    first = AgentMove(0, "feed_ready", AgentState.IDLE, AgentState.SCROLLING)
+    lines = list(told_moves([first, *moves], str))
+    assert lines[0] == "tick 0: idle -> scrolling, on 'feed_ready'"
+    assert lines[1:] == ["ticks 1 to 14: scrolling -> evaluating -> scrolling, 7 times"]
+    opened = replace(moves[-1], is_open=True)
+    assert len(list(told_moves([*moves[:-1], opened], str))) == 3  # an open choice is not folded away
 
 
 def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):

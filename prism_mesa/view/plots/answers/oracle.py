@@ -58,7 +58,7 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = WIDE) ->
     panel.legend_below(1 if panel.is_narrow else 2)
     off = float(np.average(np.abs(share - mean_said), weights=n[there]))
     told = f"n = {len(said):,} options, in bins of {100 // _BINS} % with their numbers; bars: 95 % intervals (Wilson)."
-    panel.caption(f"{told} Expected calibration error {100 * off:.1f} points.")
+    panel.caption(f"{told} Expected calibration error {100 * off:.1f} points.", of)
     return panel.figure
 
 

@@ -63,7 +63,7 @@ def survey_figure(table: pd.DataFrame, asks: Mapping[str, str], *, width: float 
         "Mean probabilities of options over the n agents that answered, before and after the run; bars: 95 % intervals"
     )
     Panel(figure, grid[0, 0], True, width).caption(
-        f"{told} (bootstrap over agents; of changes, after - before, paired)."
+        f"{told} (Student's, over agents; of changes, after - before, paired)."
     )
     return figure
 

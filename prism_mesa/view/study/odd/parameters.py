@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from pydantic.fields import FieldInfo
 
-from prism_mesa.errors import counted
 from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
 from prism_mesa.view.study.blocks import (
@@ -49,8 +48,7 @@ def parameter_tables(config: Config, varied: Collection[str]) -> tuple[Block, ..
         group = key.rpartition(".")[0]
         groups.setdefault(group, []).append(_row(key, field, value, varied))
     told = tuple(Group(_title(config, name), tuple(rows)) for name, rows in groups.items())
-    n = sum(len(rows) for rows in groups.values())
-    return (Fold(f"All {counted(n, 'parameter')}", (Table(_COLUMNS, told),)),)
+    return (Fold("All parameters", (Table(_COLUMNS, told),)),)
 
 
 def _title(config: Config, group: str) -> Words:
@@ -91,6 +89,13 @@ def _row(key: str, field: FieldInfo, value: Any, varied: Collection[str]) -> tup
 
 def _value(value: Any) -> str:
     """Return a value as a configuration has it."""
-    if isinstance(value, Mapping | list | tuple):
-        return brief(value, 80)
-    return brief(level(value), 80)
+    return brief(_plain(value) if isinstance(value, Mapping | list | tuple) else level(value), 80)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with the keys of its groups that are not the default."""
+    if isinstance(value, Params):
+        return value.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

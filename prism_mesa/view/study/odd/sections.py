@@ -6,16 +6,18 @@ groups of parameters.
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from prism_mesa.errors import PrismError, counted
+from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.runs.config import Config
+from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.round import run_round
 from prism_mesa.social.state.population import Population
 from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
-from prism_mesa.statechart.params import StatechartParams
+from prism_mesa.studies.design.worlds import Worlds, worlds_of
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import (
     Block,
@@ -35,24 +37,25 @@ from prism_mesa.view.study.blocks import (
     marked,
     table,
 )
-from prism_mesa.view.study.contents import measure_title, measures_in_order
+from prism_mesa.view.study.contents import is_sampled, measure_title, measures_in_order
 from prism_mesa.view.study.design import changed_keys
+from prism_mesa.view.study.odd.arms import merged_sections
 from prism_mesa.view.study.odd.concepts import design_concepts
 from prism_mesa.view.study.odd.parameters import changed_parameters, parameter_tables
 from prism_mesa.view.study.odd.words import (
     AGENT_FIELDS,
-    FEEDS,
     NETWORKS,
     POST_FIELDS,
-    WRITING,
     activity_of,
     decided_by,
     dynamics_of,
+    feed_of,
     homophily_of,
     input_files,
     network_of,
     opinions_of,
     utility_of,
+    writing_of,
 )
 
 if TYPE_CHECKING:
@@ -68,34 +71,64 @@ _BOOKKEEPING: Final = frozenset("ids names scripted feed n_feed current_match".s
 
 
 def odd_section(result: StudyResult) -> Section:
-    """Return the ODD protocol of the base configuration of a study, with what its arms and factors change."""
+    """Return the ODD protocol of the models that a study runs: what its arms share, and what each of them changes."""
+    runs, levels = result.table.runs, result.values.get("vary")
+    if is_sampled(result.table) or not levels:
+        factors = () if is_sampled(result.table) else result.table.factors
+        levels = {factor: runs[factor].drop_duplicates().tolist() for factor in factors}
     try:
-        chart: Statechart | str = chosen_chart(result.base.statechart, asks_action=result.base.reasoner.asks_action)
-    except PrismError as error:  # the module of a chart of one's own may not be here where the report is written
-        chart = str(error)
+        worlds = worlds_of(result.base, result.values, levels)
+    except ConfigError:  # a table of points cannot hold every kind of level
+        worlds = worlds_of(result.base, result.values, {})
     varied = changed_keys(result)
     source = Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
     said: tuple[Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")
-    parts = (_purpose(result), *odd_sections(result.base, chart, varied))
+    parts = (_purpose(result), *sections_of_worlds(worlds, varied))
     return Section("odd", "The model (ODD protocol)", (Paragraph((*said, *_what_varies(varied))),), parts)
 
 
 def _what_varies(varied: Collection[str]) -> list[Part]:
     if not varied:
         return ["All runs have this configuration; only their seeds differ."]
-    parts: list[Part] = ["Values are those of the base; the arms and factors of the study change "]
+    parts: list[Part] = ["What all runs share is said once; the arms and factors of the study change "]
     for key in varied:
         parts += [Code(key), ", "]
     return [*parts[:-1], "."]
 
 
-def odd_sections(config: Config, chart: Statechart | str, varied: Collection[str] = ()) -> tuple[Section, ...]:
+def sections_of_worlds(worlds: Worlds, varied: Collection[str], *, load: bool = True) -> tuple[Section, ...]:
+    """Return the elements of the protocol from the second on, of all configurations of a study.
+
+    Args:
+        worlds: The configurations.
+        varied: Dotted keys that the study changes.
+        load: Whether modules of a user's own, which hold charts and feeds, may be imported.
+    """
+    charts = {arm: _chart(config, load=load) for arm, config in worlds.items()}
+    return merged_sections({arm: odd_sections(worlds[arm], charts[arm], varied, load=load) for arm in worlds})
+
+
+def _chart(config: Config, *, load: bool) -> Statechart | str:
+    """Return the chart that a configuration names, or why there is none to be had."""
+    where = config.statechart.chart
+    if where is not None and not where.startswith(OWN_PACKAGE) and not load:
+        return f"The chart is {where}, a module of the user's own, which is not loaded here."
+    try:
+        return chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
+    except PrismError as error:  # the module of a chart of one's own may not be here where the report is written
+        return str(error)
+
+
+def odd_sections(
+    config: Config, chart: Statechart | str, varied: Collection[str] = (), *, load: bool = True
+) -> tuple[Section, ...]:
     """Return the elements of the protocol from the second on, which a configuration and its chart settle.
 
     Args:
         config: The configuration.
         chart: Its chart; a text says why there is none to be had.
         varied: Dotted keys that a study changes.
+        load: Whether modules of a user's own may be imported, to say what is in them.
     """
     return (
         _entities(config),
@@ -103,7 +136,7 @@ def odd_sections(config: Config, chart: Statechart | str, varied: Collection[str
         Section("odd-concepts", "4. Design concepts", (Facts(tuple(design_concepts(config))),)),
         _initialization(config),
         Section("odd-input", "6. Input data", tuple(_input(config))),
-        _submodels(config, varied),
+        _submodels(config, varied, load=load),
     )
 
 
@@ -133,9 +166,10 @@ def _entities(config: Config) -> Section:
     agents += _declared(config, "agent")
     posts += _declared(config, "post")
     minutes = config.clock.round_minutes
+    kind = "edges" if config.network.edges else config.network.kind
     scales = (
         ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart over {len(STATES)} states"),
-        ("Network", f"who follows whom, directed: {NETWORKS.get(config.network.kind, config.network.kind)}"),
+        ("Network", f"who follows whom, directed: {NETWORKS[kind]}"),
         (
             "Posts",
             f"texts with a vector of {config.posts.n_topics} topics, an author, a round, counts of likes, replies and "
@@ -184,11 +218,11 @@ def _process(config: Config, chart: Statechart | str) -> Section:
     columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
     blocks: list[Block] = [Paragraph("A round has these steps, in this order:"), table(columns, rows)]
     blocks.append(Paragraph(marked(paragraphs[-1])))
-    blocks += [Paragraph(chart, note=True)] if isinstance(chart, str) else _chart(config, chart)
+    blocks += [Paragraph(chart, note=True)] if isinstance(chart, str) else _transitions(config, chart)
     return Section("odd-process", "3. Process overview and scheduling", tuple(blocks))
 
 
-def _chart(config: Config, chart: Statechart) -> list[Block]:
+def _transitions(config: Config, chart: Statechart) -> list[Block]:
     """Return the chart as a picture and as a table of its transitions."""
     rows: list[tuple[Words, ...]] = []
     for transition in sorted(chart.transitions, key=lambda one: STATES.index(one.source)):
@@ -201,21 +235,26 @@ def _chart(config: Config, chart: Statechart) -> list[Block]:
     columns = (Column("in state"), Column("trigger"), Column("if"), Column("goes to"))
     ticks = config.statechart.default_timeout_ticks
     caption = (
-        f"The statechart {chart.name!r} of every agent. Without ticks of its own, a state times out after the agent's "
+        "Without ticks of its own, a state times out after the agent's "
         f"threshold ({ticks} ticks by default). An unguarded row beside guarded ones means else."
     )
     picture = "The statechart of every agent; where a diamond stands, the chart leaves the choice open."
-    key = config.statechart, config.reasoner.asks_action
     return [
-        Picture("statechart", picture, lambda: _drawn(*key)),
-        Fold(f"All {counted(len(rows), 'transition')}", (table(columns, rows, caption),)),
+        Picture("statechart", picture, _Drawing(tuple(rows), chart)),
+        Fold("All transitions", (table(columns, rows, caption),)),
     ]
 
 
-@cache
-def _drawn(params: StatechartParams, asks_action: bool) -> "Figure":
-    """Return the picture of the chart that parameters name, which is slow to lay out."""
-    return draw_chart(chosen_chart(params, asks_action=asks_action))
+@dataclass(frozen=True)
+class _Drawing:
+    """Draws a chart; two drawings are the same if the transitions are."""
+
+    rows: tuple[tuple[Words, ...], ...]
+    chart: Statechart = field(compare=False)
+
+    @cache  # noqa: B019 - a chart is slow to lay out, and few are drawn
+    def __call__(self) -> "Figure":
+        return draw_chart(self.chart)
 
 
 def _initialization(config: Config) -> Section:
@@ -248,21 +287,22 @@ def _input(config: Config) -> list[Block]:
     return [table((Column("key"), Column("file"), Column("what it holds")), rows)]
 
 
-def _submodels(config: Config, varied: Collection[str]) -> Section:
+def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Section:
     r = config.reasoner.rule
     facts: tuple[tuple[str, Words], ...] = (
         (
             "Feed",
             f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not "
-            f"read: {FEEDS.get(config.feed.mode, f'in the order of {config.feed.mode}')}{_candidates(config)}",
+            f"read: {feed_of(config, load=load)}{_candidates(config)}",
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
         ("Utility", utility_of(config)),
         (
             "Judging a post",
             "ignored if its utility is below the agent's band, engaged with above it; inside the band the choice is "
-            "open. The band is "
-            f"{config.agents.band:g} wide around the agent's threshold",
+            f"open. The band is {config.agents.band:g} wide around the agent's threshold"
+            if config.statechart.chart is None
+            else f"as the transitions of {config.statechart.chart} from evaluating have it",
         ),
         ("Open choices", decided_by(config)),
         (
@@ -272,14 +312,17 @@ def _submodels(config: Config, varied: Collection[str]) -> Section:
         ),
         (
             "Engaging",
-            "like, reply or reshare, drawn from the agent's propensities"
+            f"as the transitions of {config.statechart.chart} from composing have it"
+            if config.statechart.chart is not None
+            else "like, reply or reshare, drawn from the agent's propensities"
             if not config.reasoner.asks_action
             else "like, reply or reshare, which the oracle is asked for",
         ),
         *([("Homophily", alike)] if (alike := homophily_of(config)) else []),
         *([("Network", dynamics_of(config))] if config.network.dynamics == "live" else []),
         *([("Opinions", moved)] if (moved := opinions_of(config)) else []),
-        ("Words", WRITING.get(config.content, config.content)),
+        *([("Interventions", "; ".join(one.said for one in config.interventions))] if config.interventions else []),
+        ("Words", writing_of(config)),
     )
     blocks: tuple[Block, ...] = (Facts(facts), *changed_parameters(config, varied), *parameter_tables(config, varied))
     return Section("odd-submodels", "7. Submodels and parameters", blocks)

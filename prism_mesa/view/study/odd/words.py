@@ -3,7 +3,11 @@
 from math import exp
 from typing import Final
 
+from prism_mesa.errors import PrismError
 from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.social.own.objects import load_object
+from prism_mesa.statechart import Expression
+from prism_mesa.studies.measures.measure import first_sentence
 
 NETWORKS: Final = {
     "configuration": "a configuration model with a lognormal number of followers",
@@ -134,6 +138,29 @@ def dynamics_of(config: Config) -> str:
         f"{r.reciprocal:g} if followed back), mutes with {r.mute:g}, blocks with {r.block:g}, reports with "
         f"{r.report:g}. All of it holds from the next round on; mutes and blocks bind every feed"
     )
+
+
+def feed_of(config: Config, *, load: bool) -> str:
+    """Return in which order a feed shows posts; of a function of the study's own what its docstring says of it."""
+    mode = config.feed.mode
+    if mode in FEEDS:
+        return FEEDS[mode]
+    ours = f"in the order of {mode}, a function of the study's own"
+    if not load:
+        return f"{ours}, which is not loaded here"
+    try:
+        own, _ = load_object("feed.mode", mode, "my_feeds:newest")
+    except PrismError as error:
+        return f"{ours} ({error})"
+    if isinstance(own, Expression):
+        return f"in the order of {mode}, highest first: {own}"
+    return f"{ours}: {first_sentence(own)}" if first_sentence(own) else ours
+
+
+def writing_of(config: Config) -> str:
+    """Return where the words of posts come from."""
+    corpus = f"texts of {config.posts.file}" if config.posts.file else "texts of the corpus"
+    return WRITING.get(config.content, config.content).replace("texts of the corpus", corpus)
 
 
 def homophily_of(config: Config) -> str:

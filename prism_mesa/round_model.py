@@ -1,0 +1,113 @@
+"""The Mesa model behind PRISM's models: each round is collected once, and `running` ends a run."""
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any
+
+import mesa
+from mesa import DataCollector
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.params import shown
+
+type Reporters = Mapping[str, Any] | None
+"""Reporters by name, as `mesa.DataCollector` takes them."""
+
+
+class RoundCollector(DataCollector):
+    """A DataCollector that the rounds of a model fill: calling `collect` yourself adds no second row."""
+
+    def collect(self, model: mesa.Model[Any, Any]) -> None:
+        """Do nothing: each round collects by itself."""
+
+    def collect_round(self, model: mesa.Model[Any, Any]) -> None:
+        """Add the row of a round."""
+        super().collect(model)
+
+
+class RoundModel(mesa.Model):
+    """A Mesa model whose step runs rounds.
+
+    Attributes:
+        datacollector: PRISM's own, or the one that you set; yours collects as a step ends, if the step has not done so.
+        prism_datacollector: PRISM's own.
+    """
+
+    params: Any
+    running: bool
+    prism_datacollector: RoundCollector
+    _default_schedule: Any
+    """Mesa's own, of the steps."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+        return int(self.params.seed)
+
+    @property
+    def rounds_done(self) -> int:
+        """Rounds that have opened so far."""
+        raise NotImplementedError
+
+    def say(self, text: str) -> None:
+        """Warn of something, and keep it in `notes`."""
+        raise NotImplementedError
+
+    @property
+    def their_datacollector(self) -> Any:
+        """The collector that a user has set in place of PRISM's; None if there is none."""
+        return None if self.datacollector is self.prism_datacollector else self.datacollector
+
+    def _start_collecting(self, collector: RoundCollector, **given: Reporters) -> None:
+        """Keep PRISM's collector, with reporters of a user's; it is `datacollector` where a subclass has set none."""
+        for kind, reporters in given.items():
+            where, known = f"{type(self).__name__}: {kind}", getattr(collector, kind)
+            if reporters is not None and not isinstance(reporters, Mapping):
+                example = "{name: reporter}, which mesa.batch_run takes in a list"
+                raise ConfigError(f"{where}: give reporters by name, {example}, not {shown(reporters)}")
+            for name, reporter in (reporters or {}).items():
+                if name in known:
+                    raise ConfigError(f"{where}: {name!r} is collected already; give yours another name")
+                if kind == "model_reporters":
+                    collector._new_model_reporter(name, reporter)
+                else:  # the closure that Mesa makes of a name does not pickle
+                    collector._new_agent_reporter(name, attrgetter(reporter) if isinstance(reporter, str) else reporter)
+        self.prism_datacollector = collector
+        if not hasattr(self, "datacollector"):
+            self.datacollector = collector
+
+    def _do_step(self) -> None:
+        """Do a step at its time; when it fails Mesa, which has forgotten the next one, has it again."""
+        before = self.rounds_done
+        try:
+            super()._do_step()
+            self._collect_once()
+        except BaseException:
+            self._set_clock(self.steps - (self.rounds_done == before))
+            raise
+        if not self.rounds_done:
+            self.running = self.running and self.steps < self.params.rounds
+            if self.steps == 1:
+                self.say(f"{type(self).__name__}.step has opened no round: call super().step() in it")
+
+    def _collect_once(self) -> None:
+        """Let a user's DataCollector collect, unless it did so in this step."""
+        theirs, now = self.their_datacollector, self.time
+        if isinstance(theirs, DataCollector) and not any(
+            now in rows for rows in (theirs._collection_steps[-1:], theirs._agent_records, theirs._agenttype_records)
+        ):
+            theirs.collect(self)
+
+    def _set_clock(self, steps: int) -> None:
+        """Go on after so many steps."""
+        self.steps, self.time = steps, float(steps)
+        self._default_schedule.pause()
+        self._default_schedule.resume()
+
+    def _advance_time(self, until: float) -> None:
+        """Go on to a time, step by step; a run that sets `running` to False before its last round ends there."""
+        was_running, is_stopped = self.running, False
+        while not is_stopped:
+            super()._advance_time(min(until, self.time + 1))
+            is_stopped = was_running and not self.running and self.rounds_done < self.params.rounds
+            is_stopped |= self.time >= until

@@ -1,0 +1,87 @@
+"""What PRISM knows of users' files: their columns, what others call these, and files that Python can convert."""
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE
+
+EDGES: Final = "network.edges"
+POSTS: Final = "posts.file"
+PROFILES: Final = "agents.profiles"
+COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
+    EDGES: {"src": "", "dst": ""},
+    POSTS: {
+        "text": "body content full_text message post status title tweet",
+        "author": "account created_by from_user handle poster screen_name user",
+        "round": "",
+        "created_at": "created created_utc date datetime posted_at published published_at time timestamp",
+        "topic": "category",
+        "media_type": "",
+        "media_description": "alt_text",
+    },
+    PROFILES: {
+        "agent": "account author handle id screen_name user",
+        **dict.fromkeys(("name", "interests", "engagement_threshold", "timeout_threshold", "activity"), ""),
+        **dict.fromkeys(("post_rate", *ACTIONS, *BIG_FIVE), ""),
+    },
+}
+"""Key of a file -> its columns -> what others call them (see `_plain`)."""
+OTHER_NAMES: Final = {column: others for columns in COLUMNS.values() for column, others in columns.items()}
+NEEDED: Final = ("src", "dst", "text", "agent")
+
+FOLLOWS: Final = (("followee", "follower"), ("followed", "follower"), ("friend", "user"), ("user", "follower"))
+"""Columns of edges whose names say who is followed, and who follows."""
+UNCLEAR: Final = (("source", "target"), ("from", "to"))
+"""Columns that are read as src and dst where network.direction is given."""
+_GRAPHS: Final = {
+    ".graphml": "read_graphml({})",
+    ".gexf": "read_gexf({})",
+    ".gml": "read_gml({})",
+    ".net": "read_pajek({})",
+    ".edgelist": "read_edgelist({}, data=False, create_using=nx.DiGraph)",
+}
+_LONGEST_NAME: Final = 100
+_LONGEST_PATH: Final = 150
+
+
+def _plain(name: str) -> str:
+    """Return a column's name without what varies: "User_ID", "user name" and "user" are all "user"."""
+    return re.sub(r"(?<=.)(?:id|name|user|node)+$", "", re.sub(r"[\W_]+", "", name.casefold()))
+
+
+def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
+    """Return which of a file's columns is most likely meant for one of ours, by its other names or its spelling."""
+    plain = {_plain(name): name for name in reversed(names) if len(name) <= _LONGEST_NAME}  # comparing takes its square
+    same = [known for known in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if known in plain]
+    near = same or get_close_matches(_plain(column), plain, n=1, cutoff=cutoff)
+    return plain[near[0]] if near else None
+
+
+def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLLOWS + UNCLEAR) -> tuple[str, ...]:
+    """Return the columns of the first pair of which a file has both; none: no columns."""
+    plain = {_plain(name): name for name in reversed(names)}
+    return next(((plain[one], plain[other]) for one, other in pairs if {one, other} <= plain.keys()), ())
+
+
+def conversion(file: Path, first_line: str = "") -> str | None:
+    """Return how Python converts a graph file, or a list of edges without a header, or None for other files."""
+    suffix = Path(file.name.lower().removesuffix(".gz")).suffix
+    path = repr(str(file) if len(str(file)) <= _LONGEST_PATH else file.name)  # a message is cut in its middle
+    if suffix in _GRAPHS:
+        if suffix == ".gml" and b"label" not in file.read_bytes():
+            path += ", label='id'"
+        why, imports = f"PRISM does not read {suffix}", "networkx as nx, pandas as pd"
+        made = f"pd.DataFrame(nx.{_GRAPHS[suffix].format(path)}.edges(), columns=['source', 'target'])"
+    elif re.fullmatch(r"[#%].*|[\d\s,;|]+", first_line):
+        comment = first_line[0] if first_line[0] in "#%" else None
+        separator = next((one for one in ",;|" if one in first_line and not comment), r"\s+")
+        how = f"sep=r'{separator}', comment={comment!r}, header=None, usecols=[0, 1], names=['source', 'target']"
+        why, imports = "it has no header with src and dst", "pandas as pd"
+        made = f"pd.read_csv({path}, {how}, dtype=str)"
+    else:
+        return None
+    convert = f"import {imports}; {made}.to_csv({f'{file.name}.csv'!r}, index=False)"
+    return f"{why}. Two lines of Python convert it: `{convert}` (then give network.direction too; both: undirected)"

@@ -1,0 +1,141 @@
+"""Sections about several arms as one: what they share is said once, what differs is said for each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from os.path import commonprefix
+
+from prism_mesa.view.study.blocks import (
+    Block,
+    Column,
+    Facts,
+    Fold,
+    Group,
+    Paragraph,
+    Part,
+    Picture,
+    Section,
+    Strong,
+    Table,
+    Words,
+    parts_of,
+)
+
+type Arm = tuple[str, ...]
+"""What leads to a configuration: an arm's name, levels of factors."""
+type Row = tuple[Words, ...]
+type Both[T] = Mapping[Arm, T]
+
+
+def merged_sections(each: Both[Sequence[Section]]) -> tuple[Section, ...]:
+    """Return the sections about each arm as those of all; they have the same names in the same order."""
+    return tuple(
+        replace(own[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, own, strict=True)}))
+        for own in zip(*each.values(), strict=True)
+    )
+
+
+def _blocks(each: Both[tuple[Block, ...]]) -> tuple[Block, ...]:
+    """Return blocks place by place as long as they are of one kind; the rest for each arm."""
+    if len(set(each.values())) == 1:
+        return next(iter(each.values()))
+    merged: list[Block] = []
+    places = 0
+    for own in zip(*each.values(), strict=False):
+        if (blocks := _block(dict(zip(each, own, strict=True)))) is None:
+            break
+        merged += blocks
+        places += 1
+    for arms, rest in _alike(each, {arm: blocks[places:] for arm, blocks in each.items()}):
+        merged += [Paragraph((Strong(arms), ":")), *rest] if rest else []
+    return tuple(merged)
+
+
+def _block(each: Both[Block]) -> tuple[Block, ...] | None:
+    """Return what stands at one place of each arm's blocks; None if that is of different kinds, or no list."""
+    first = next(iter(each.values()))
+    if len(set(each.values())) == 1:
+        return (first,)
+    if len({type(block) for block in each.values()}) > 1:
+        return None
+    match first:
+        case Facts():
+            return (_facts(each),)  # type: ignore[arg-type]
+        case Table():
+            return (_table(each),)  # type: ignore[arg-type]
+        case Fold():
+            return (Fold(first.title, _blocks({arm: fold.blocks for arm, fold in each.items()})),)  # type: ignore[union-attr]
+        case Picture():
+            return tuple(_pictures(each))  # type: ignore[arg-type]
+    return None
+
+
+def _pictures(each: Both[Picture]) -> Iterator[Picture]:
+    for number, (arms, picture) in enumerate(_alike(each, each), 1):
+        name = picture.name if number == 1 else f"{picture.name}-{number}"
+        yield replace(picture, name=name, caption=(Strong(arms), ": ", *parts_of(picture.caption)))
+
+
+def _facts(each: Both[Facts]) -> Facts:
+    values: dict[str, dict[Arm, Words]] = {}
+    for arm, facts in each.items():
+        for name, words in facts.rows:
+            values.setdefault(name, {})[arm] = words
+    return Facts(tuple((name, _words(each, own)) for name, own in values.items()))
+
+
+def _words(each: Both[object], own: Both[Words]) -> Words:
+    """Return a text as far as all arms share it, then how it goes on in each of them."""
+    groups = _alike(each, own)
+    if len(groups) == 1 and len(own) == len(each):
+        return groups[0][1]
+    texts = [words for _, words in groups if isinstance(words, str)]
+    shared = _shared(texts) if len(texts) == len(groups) > 1 else ""
+    parts: list[Part] = [shared] if shared else []
+    for arms, words in groups:
+        rest = (words[len(shared) :].strip(),) if isinstance(words, str) else parts_of(words)
+        parts += ["; " if len(parts) > bool(shared) else " ", Strong(arms), ": ", *rest] if any(rest) else []
+    return tuple(parts[not shared :])
+
+
+def _shared(texts: Sequence[str]) -> str:
+    """Return how texts begin alike: all of the shortest one, or up to a full stop, a colon or a semicolon."""
+    begin = commonprefix(texts)  # noqa: RUF071 - of characters
+    if begin in texts and all(text[len(begin) :][:1] in ("", " ") for text in texts):
+        return begin
+    return begin[: max(begin.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
+
+
+def _table(each: Both[Table]) -> Table:
+    """Return all rows of tables, with a column that names the arms of a row that not all have."""
+    first = next(iter(each.values()))
+    titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
+    groups = []
+    for title in titles:
+        having: dict[Row, list[Arm]] = {}
+        for arm, table in each.items():
+            for row in (row for group in table.groups if group.title == title for row in group.rows):
+                having.setdefault(row, []).append(arm)
+        order = list(dict.fromkeys(row[0] for row in having))
+        rows = sorted(having, key=lambda row: order.index(row[0]))
+        named = {row: "" if len(arms) == len(each) else _named(each, arms) for row, arms in having.items()}
+        groups.append(Group(title, tuple((*row, named[row]) for row in rows)))
+    captions = {arm: table.caption for arm, table in each.items()}
+    return Table((*first.columns, Column("only in")), tuple(groups), _words(each, captions))
+
+
+def _alike[T](each: Both[object], own: Both[T]) -> list[tuple[str, T]]:
+    """Return what arms have, each once, with the names of these arms."""
+    groups: dict[T, list[Arm]] = {}
+    for arm, value in own.items():
+        groups.setdefault(value, []).append(arm)
+    return [(_named(each, arms), value) for value, arms in groups.items()]
+
+
+def _named(each: Both[object], arms: Sequence[Arm]) -> str:
+    """Return the names of arms: the levels that set them apart, else each in full."""
+    levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
+    if len(arms) < prod(map(len, levels)):
+        return "; ".join(", ".join(arm) for arm in arms)
+    parts = [own for place, own in enumerate(levels) if len(own) < len({arm[place] for arm in each})]
+    return ", ".join((", " if len(parts) == 1 else " or ").join(own) for own in parts)

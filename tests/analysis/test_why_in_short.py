@@ -1,0 +1,81 @@
+"""`prism why` begins with what an agent did and why, in at most five plain lines."""
+
+import re
+import shlex
+
+import pytest
+from worlds import plain
+
+from prism_mesa.analysis.explain.brief import MOST_LINES
+from prism_mesa.api.runs import run, why
+from prism_mesa.runs.run_files import read_table
+from prism_mesa.view.summaries import run_lines
+
+WORLD = {"agents": {"n": 40, "activity": 0.8, "post_rate": 0.2}, "network": {"mean_degree": 10}, "rounds": 5, "seed": 3}
+UNEXPLAINED = ("utility", "log-odds", "relevance", "evaluating", "composing", "high_threshold")
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    return run(plain(WORLD), out=tmp_path_factory.mktemp("runs"), pictures=False)
+
+
+def row_of_engagement(result, *, is_open):
+    """Return a like that the guards settled, or left open."""
+    likes = result.table("engagements").query("action == 'like'")
+    drafts = result.table("transitions").query("to_state == 'composing' and trigger == 'decides'")
+    found = likes.merge(drafts, on=["round", "agent", "post"])
+    return found[found["open"] == is_open].iloc[0]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_an_engagement_is_told_with_its_reason(result, is_open):
+    liked = row_of_engagement(result, is_open=is_open)
+    lines = why(result, int(liked["agent"]), int(liked["round"])).brief
+    like = next(line for line in lines if line.startswith("It liked") and f"post {liked['post']} by " in line)
+    assert ("left it open, and the rule decided so" in like) == is_open
+    assert ("above which it always engages" in like) == (not is_open)
+
+
+def test_every_agent_has_five_plain_lines_at_most(result):
+    for agent in range(0, 40, 3):
+        for at in (None, 0):
+            report = why(result, agent, at)
+            assert 2 <= len(report.brief) <= MOST_LINES
+            assert report.lines[: len(report.brief)] == report.brief
+            text = re.sub(r'"[^"]*"', "", " ".join(report.brief))
+            assert not [word for word in UNEXPLAINED if word in text]
+            assert len(report.lines) > len(report.brief)
+
+
+def test_an_agent_that_did_nothing_is_told_so_and_why(result):
+    online = result.table("transitions").query("round == 0")["agent"]
+    away = next(row for row in range(40) if row not in set(online))
+    lines = why(result, away, 0).brief
+    assert "neither posted nor engaged with any post" in lines[0] or "posted" in lines[0]
+    assert "stayed offline: its chance to come online was " in lines[1]
+
+
+def test_what_is_left_out_is_counted(result):
+    rows = result.table("transitions").query("trigger == 'decides'").groupby(["round", "agent"]).size()
+    round_, agent = rows.idxmax()
+    report = why(result, int(agent), int(round_))
+    told = [line for line in report.brief if line.startswith("It ")]
+    more = int(re.search(r"\(and (\d+) more\)$", report.brief[-1])[1]) if rows.max() > 3 else 0
+    assert len(told) + more >= rows.max()
+
+
+def test_of_a_post_the_rounds_come_first_in_which_it_was_in_the_feed(result):
+    read = read_table(result.run_dir, "impressions").iloc[-1]
+    lines = why(result, int(read["agent"]), post=int(read["post"])).brief
+    assert ": in its feed" in lines[1]
+    assert any(f"round {read['round']}: in its feed" in line for line in lines)
+
+
+def test_a_run_ends_with_two_commands_that_can_be_typed(result, prism):
+    commands = dict(run_lines(result.summary))["next"].split("; ")
+    assert [shlex.split(one)[1] for one in commands] == ["why", "app"]
+    code, out, _ = prism(*shlex.split(commands[0])[1:])
+    assert (code, len(out.splitlines()) <= MOST_LINES + 1) == (0, True)
+    assert shlex.split(commands[1])[2] == str(result.run_dir)
+    assert "next" not in dict(run_lines(result.summary | {"status": "failed"}))

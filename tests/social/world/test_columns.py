@@ -1,0 +1,294 @@
+"""Columns of users' files: other names, near names, columns that nothing reads, and files that Python converts."""
+
+import gzip
+import re
+
+import networkx as nx
+import pandas as pd
+import pytest
+from user_files import written
+from worlds import small
+
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.social.params import FilesParams
+from prism_mesa.social.world.corpus import load_corpus
+from prism_mesa.social.world.follows import load_network
+
+
+def follows(network, ids):
+    """Return who follows whom, by id."""
+    src, dst = network.edges()
+    return {(ids[follower], ids[followed]) for followed, follower in zip(src.tolist(), dst.tolist(), strict=True)}
+
+
+def named(**columns):
+    return FilesParams(columns=columns)
+
+
+# near names
+
+
+@pytest.mark.parametrize(
+    ("column", "near"),
+    [
+        ("author", "author_id"),
+        ("author", "user"),
+        ("author", "User ID"),
+        ("author", "username"),
+        ("author", "screen_name"),
+        ("author", "authors"),
+        ("author", "Author"),
+        ("author", "autor"),
+        ("created_at", "created"),
+        ("created_at", "Date"),
+        ("created_at", "timestamp"),
+        ("topic", "topics"),
+        ("media_type", "mediatype"),
+        ("round", "rounds"),
+    ],
+)
+def test_an_optional_column_under_a_near_name_is_asked_after_as_one_that_is_needed(tmp_path, column, near):
+    posts = written(tmp_path / "p.csv", f"text,{near}\nhello,1\n")
+    with pytest.raises(DataError, match=rf"no column '{column}' .*Did you mean '{near}'\? .*files\.columns"):
+        load_corpus(posts)
+    read, unread = load_corpus(posts, named(**{column: near})), load_corpus(posts, named(**{column: None}))
+    assert (read.authors == ["1"]) == (column == "author")
+    assert not [note for note in read.notes if "nothing reads" in note]
+    assert [note for note in unread.notes if "nothing reads" in note and near in note]
+
+
+def test_the_first_of_several_near_columns_is_named(tmp_path):
+    posts = written(tmp_path / "p.csv", "text,author_id,author.username\nhello,1,ann\n")
+    with pytest.raises(DataError, match=r"Did you mean 'author_id'\?"):
+        load_corpus(posts)
+
+
+def test_columns_that_mean_something_else_are_no_near_names(tmp_path):
+    corpus = load_corpus(
+        written(tmp_path / "p.csv", "text,author,points,comments,lang,title,media_url\nhi,1,2,3,en,a,b\n")
+    )
+    assert corpus.authors == ["1"]
+    assert "posts.file: columns that nothing reads: points, comments, lang, title, media_url" in corpus.notes
+
+
+def test_a_date_beside_a_round_is_not_asked_after(tmp_path):
+    corpus = load_corpus(written(tmp_path / "p.csv", "text,author,round,date\nhi,1,0,2026-01-01\n"))
+    assert "posts.file: columns that nothing reads: date" in corpus.notes
+
+
+def test_a_needed_column_is_asked_after_by_its_other_names_too(tmp_path):
+    with pytest.raises(DataError, match=r"no column 'text' .*Did you mean 'body'\? .*files\.columns=\{text: body\}"):
+        load_corpus(written(tmp_path / "p.csv", "body,author\nhi,1\n"))
+    with pytest.raises(DataError, match=r"no column 'agent' .*Did you mean 'user'\?"):
+        small(agents_profiles=written(tmp_path / "a.csv", "user,activity\n0,1\n"))
+
+
+# columns that nothing reads
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.parquet"])
+def test_columns_that_nothing_reads_are_named_once(tmp_path, name):
+    table = pd.DataFrame({"src": [1, 2], "dst": [2, 1], "weight": [0.5, 1.0], "Type": ["Directed"] * 2})
+    table.to_csv(tmp_path / name, index=False) if name == "e.csv" else table.to_parquet(tmp_path / name)
+    notes = small(network_edges=str(tmp_path / name)).notes
+    assert [note for note in notes if "weight" in note] == ["network.edges: columns that nothing reads: weight, Type"]
+
+
+def test_times_without_effect_are_noted(tmp_path):
+    def notes(columns):
+        names, cells = ",".join(columns), ",".join(columns.values())
+        return [
+            note
+            for note in load_corpus(written(tmp_path / "p.csv", f"{names}\n{cells}\n")).notes
+            if "created_at" in note
+        ]
+
+    text, time, who = {"text": "hi"}, {"created_at": "2026-01-01"}, {"author": "1"}
+    assert notes(text) == notes(text | who) == []
+    assert len(notes(text | time)) == 1
+    assert "no effect without a column author" in notes(text | time)[0]
+    assert "order of posts of a round" in notes(text | who | time | {"round": "0"})[0]
+    assert "spread evenly" in notes(text | who | time)[0]
+
+
+# what a file calls its columns
+
+
+def test_a_users_names_are_read_in_all_files(tmp_path):
+    edges = written(tmp_path / "e.csv", "Source;Target;src\n1;2;x\n2;3;y\n")
+    posts = written(tmp_path / "p.csv", "body,who,mood\nhello,1,0.5\n")
+    profiles = written(tmp_path / "a.csv", "who,act,lean\n1,0.25,-1\n")
+    model = small(
+        network_edges=edges,
+        posts_file=posts,
+        agents_profiles=profiles,
+        files_columns={
+            "src": "Source",
+            "dst": "Target",
+            "text": "body",
+            "author": "who",
+            "agent": "who",
+            "activity": "act",
+        },
+        attributes={
+            "mood": {"of": "post", "range": [0, 1], "column": "mood"},
+            "lean": {"of": "agent", "range": [-1, 1], "column": "lean"},
+        },
+        rounds=3,
+    )
+    assert follows(model.network, list(model.population.ids)) == {("2", "1"), ("3", "2")}
+    assert [model.posts.texts[text] for text in model.schedule.text_id] == ["hello"]
+    assert (model.agent(0).activity, model.agent(0).lean) == (0.25, -1)
+    assert "network.edges: columns that nothing reads: src" in model.notes
+
+
+def test_a_name_that_the_file_does_not_have_is_refused_and_a_column_that_prism_does_not_know_too(tmp_path):
+    posts = written(tmp_path / "p.csv", "text,user\nhi,1\n")
+    with pytest.raises(DataError, match=r"no column 'usr' \(it has: text, user\)\. Did you mean 'user'\?"):
+        load_corpus(posts, named(author="usr"))
+    with pytest.raises(
+        ConfigError, match=r"files\.columns: 'autor' is no column that PRISM reads\. Did you mean 'author'"
+    ):
+        small(files_columns={"autor": "user"})
+    with pytest.raises(ConfigError, match=r"files\.columns: 'text' is needed"):
+        small(files_columns={"text": None})
+
+
+def test_names_for_a_file_that_is_not_read_are_noted(tmp_path):
+    edges = written(tmp_path / "e.csv", "a,dst\n1,2\n2,1\n")
+    with pytest.warns(match=r"files\.columns: text: no effect: posts\.file is not set"):
+        small(network_edges=edges, files_columns={"src": "a", "text": "b"})
+
+
+# who follows whom
+
+
+@pytest.mark.parametrize(
+    "columns", ["follower,followee", "followee,follower", "User,Friend", "friend_id,user_id", "Follower ID,Followed"]
+)
+def test_columns_that_say_who_follows_whom_are_read_by_their_meaning(tmp_path, columns):
+    first = re.match("follower|user", columns, re.IGNORECASE) is not None
+    rows = "ann,bo\ncy,bo\n" if first else "bo,ann\nbo,cy\n"
+    for direction in (None, "dst_follows_src"):
+        read = load_network(
+            written(tmp_path / "e.csv", f"{columns},Weight\n{rows}".replace("\n", ",1\n")[:-3] + "\n"), direction
+        )
+        assert follows(*read) == {("ann", "bo"), ("cy", "bo")}
+    with pytest.raises(DataError, match=r"network\.direction=dst_follows_src"):
+        load_network(str(tmp_path / "e.csv"), "src_follows_dst")
+
+
+@pytest.mark.parametrize(
+    "columns", ["Source,Target", "source,target", "from,to", "From_ID,To_ID", "FromNodeId,ToNodeId"]
+)
+def test_columns_that_do_not_say_it_are_read_as_the_key_says_and_refused_without_it(tmp_path, columns):
+    file = written(tmp_path / "e.csv", f"{columns}\nann,bo\ncy,bo\n")
+    with pytest.raises(DataError, match=r"network\.direction=src_follows_dst .* follows .*dst_follows_src.*both"):
+        load_network(file)
+    assert follows(*load_network(file, "src_follows_dst")) == {("ann", "bo"), ("cy", "bo")}
+    assert follows(*load_network(file, "dst_follows_src")) == {("bo", "ann"), ("bo", "cy")}
+    assert len(follows(*load_network(file, "both"))) == 4
+    one, other = columns.split(",")
+    assert follows(*load_network(file, files=named(src=one, dst=other))) == {("bo", "ann"), ("bo", "cy")}
+
+
+def test_names_that_say_who_follows_whom_are_not_overruled_by_a_mapping_unseen(tmp_path):
+    file, turned = written(tmp_path / "e.csv", "follower,followee\nann,bo\n"), named(src="follower", dst="followee")
+    with pytest.raises(DataError, match=r"follower follows followee.*network\.direction=src_follows_dst"):
+        load_network(file, files=turned)
+    assert follows(*load_network(file, "src_follows_dst", turned)) == {("ann", "bo")}
+
+
+# files and first lines
+
+
+@pytest.mark.parametrize("name", ["e.tsv", "e.txt", "e.CSV", "e.TSV.GZ", "e.csv.GZ", "e.Txt"])
+def test_text_files_are_read_whatever_their_names_end_in(tmp_path, name):
+    content = b"src\tdst\n1\t2\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("GZ") else content)
+    assert follows(*load_network(str(tmp_path / name))) == {("2", "1")}
+    pd.DataFrame({"src": [1], "dst": [2]}).to_parquet(tmp_path / "e.PARQUET")
+    assert follows(*load_network(str(tmp_path / "e.PARQUET"))) == {("2", "1")}
+
+
+def test_edges_may_be_separated_by_spaces(tmp_path):
+    assert follows(*load_network(written(tmp_path / "e.txt", "src dst\n1 2\n"))) == {("2", "1")}
+
+
+@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n', "SEP=;\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_the_line_that_excel_writes_above_the_header_is_skipped(tmp_path, line, encoding):
+    files = FilesParams(encoding=encoding.removesuffix("-sig"))
+    edges = written(tmp_path / "e.csv", f"{line}src;dst\n1;2\n".encode(encoding))
+    assert follows(*load_network(edges, files=files)) == {("2", "1")}
+    posts = written(tmp_path / "p.csv", f"{line}text;author\nhello, you;1\n".encode(encoding))
+    assert load_corpus(posts, files).texts == ["hello, you"]
+
+
+def test_a_table_of_r_for_excel_is_read(tmp_path):
+    posts = written(tmp_path / "p.csv", '"";"text";"author"\n"1";"eins; zwei";"a"\n"2";"say ""drei""";"b"\n')
+    corpus = load_corpus(posts)
+    assert (corpus.texts, corpus.authors) == (["eins; zwei", 'say "drei"'], ["a", "b"])
+    assert "posts.file: columns that nothing reads: one without a name" in corpus.notes
+
+
+def converted(file, tmp_path, monkeypatch):
+    """Run the Python of the refusal of a file; return the edges of what it writes, read both ways."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"Two lines of Python convert it: `import .*network\.direction") as caught:
+        load_network(file)
+    code = re.search(r"convert it: `(.*)`", str(caught.value))[1]
+    exec(code.replace("; pd.", "\npd.", 1), {})  # the two lines
+    [made] = tmp_path.glob("*.csv")
+    return follows(*load_network(str(made), "both"))
+
+
+BOTH_WAYS = {("ann", "bo"), ("bo", "ann"), ("bo", "cy"), ("cy", "bo")}
+
+
+@pytest.mark.parametrize(
+    "suffix", ["graphml", "gexf", "gml", "net", "edgelist", "GraphML", "graphml.gz", "edgelist.gz"]
+)
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_the_two_lines_for_a_graph_file_convert_it(tmp_path, monkeypatch, suffix, kind):
+    graph, file = kind([("ann", "bo"), ("bo", "cy")]), str(tmp_path / f"g.{suffix}")
+    nx.set_edge_attributes(graph, 0.5, "weight")
+    writers = {"net": nx.write_pajek, "edgelist": nx.write_edgelist, "gexf": nx.write_gexf, "gml": nx.write_gml}
+    writers.get(suffix.removesuffix(".gz"), nx.write_graphml)(graph, file)
+    assert converted(file, tmp_path, monkeypatch) == BOTH_WAYS
+
+
+def test_the_two_lines_convert_a_gml_file_without_labels(tmp_path, monkeypatch):
+    file = written(tmp_path / "g.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]")
+    assert converted(file, tmp_path, monkeypatch) == {("1", "2"), ("2", "1")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Directed graph: x.txt\n# Nodes: 3, Edges: 2\n# FromNodeId\tToNodeId\n1\t2\n2\t3\n",
+        "1 2\n2 3\n",
+        "1,2\n2,3\n",
+        "1\t2\t1082040961\n2\t3\t1082155839\n",
+        "% sym unweighted\n% 2 3 3\n1 2\n2 3\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["g.txt", "g.txt.gz"])
+def test_the_two_lines_convert_a_list_without_a_header(tmp_path, monkeypatch, text, name):
+    file = written(tmp_path / name, text.encode())
+    assert converted(file, tmp_path, monkeypatch) == {("1", "2"), ("2", "1"), ("2", "3"), ("3", "2")}
+
+
+def test_columns_called_by_numbers_are_read_if_a_user_says_so(tmp_path):
+    assert follows(*load_network(written(tmp_path / "e.csv", "0,1\n7,8\n"), files=named(src="0", dst="1"))) == {
+        ("8", "7")
+    }
+
+
+def test_a_home_folder_is_found_by_its_sign(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    written(tmp_path / "e.csv", "src,dst\n1,2\n2,1\n")
+    written(tmp_path / "p.csv", "text,author\nhi,1\n")
+    written(tmp_path / "a.csv", "agent,activity\n1,0.25\n")
+    model = small(network_edges="~/e.csv", posts_file="~/p.csv", agents_profiles="~/a.csv")
+    assert (model.posts.texts[0], model.agent(0).activity) == ("hi", 0.25)

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from measuring import say
+from stand_in import StandIn
+from stand_in.brains import choose_by_hash
 
 from prism_mesa import Ledger, SocialAgent, SocialModel
 from prism_mesa.errors import DataError, PrismWarning
-from prism_mesa.llm.stand_in import StandIn
-from prism_mesa.llm.stand_in.brains import choose_by_hash
 from prism_mesa.runs.config import load_config
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.resume import resume
@@ -32,7 +32,7 @@ from prism_mesa.runs.social import run
 from prism_mesa.streams import Streams
 
 DEFAULT: Final = Path(__file__).parents[1] / "configs" / "default.yaml"
-LOADED: Final = ("prism_mesa.runs.resume", "prism_mesa.llm.stand_in", "ollama")
+LOADED: Final = ("prism_mesa.runs.resume", "stand_in", "ollama")
 DRAWS: Final = Streams(18)
 MOST_S: Final = 300.0
 POLICIES: Final = (

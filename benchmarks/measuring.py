@@ -15,6 +15,11 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 
+# the stand-in for an Ollama server lies beside the tests; child processes look for it too
+TESTS: Final = str(ROOT / "tests")
+sys.path.append(TESTS)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), TESTS]))
+
 
 def cpu_s(work: Callable[[], object]) -> float:
     """Return the CPU seconds (all threads of this process, user and system) that `work` takes."""

@@ -1,6 +1,6 @@
 """What asking an LLM costs: how full its slots are kept, what PRISM itself adds to a question, how rarely it asks.
 
-The stand-in server (`prism_mesa.llm.stand_in`, a process of its own) answers with `--slots` at a time after
+The stand-in server (`stand_in`, a process of its own) answers with `--slots` at a time after
 `--latency-ms`; the client is the real one. Measured, in this order:
 
 1. wall time of different questions, against questions x latency / slots;
@@ -25,11 +25,11 @@ from time import perf_counter, process_time
 from typing import Final
 
 from measuring import machine, verdict
+from stand_in import choose_by_hash
 from worlds import PLAIN
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import OllamaChatClient
-from prism_mesa.llm.stand_in import choose_by_hash
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, answer_schema, question_prompt
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import AgentState
@@ -55,7 +55,7 @@ def asks(n: int, first: int = 0) -> list[PlacedQuestion]:
 @contextmanager
 def stand_in(slots: int, latency_ms: float) -> Iterator[str]:
     """Serve in another process, so that its CPU is not counted; yields its address."""
-    command = [sys.executable, "-m", "prism_mesa.llm.stand_in", "--port", "0"]
+    command = [sys.executable, "-m", "stand_in", "--port", "0"]
     command += ["--slots", str(slots), "--latency-ms", str(latency_ms)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

@@ -12,8 +12,7 @@ from prism_mesa.analysis.explain.brief import brief_lines
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, report_lines
 from prism_mesa.analysis.explain.why import why as explained
-from prism_mesa.api.drawing import draw_nations, draw_nothing, draw_platform, run_and_draw
-from prism_mesa.api.results import RunResult
+from prism_mesa.api.results import RunResult, draw_nations, draw_nothing, draw_platform, run_and_draw
 from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, RuleReasoner

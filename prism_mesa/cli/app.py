@@ -23,7 +23,7 @@ from prism_mesa.cli import (
     studies,
     validation,
 )
-from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
+from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, say, warning_line
 from prism_mesa.cli.grouped import GroupedCommands
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
@@ -81,6 +81,7 @@ def main() -> None:
     """Run the command line; every known error ends as one line on stderr and its exit code."""
     # imports make a million objects that stay: looking through them again and again takes most of a second
     gc.set_threshold(20_000, 20)
+    keep_streams_open()
     warnings.formatwarning = warning_line
     warnings.simplefilter("ignore", NotedWarning)
     sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed
@@ -96,8 +97,6 @@ def main() -> None:
         code = InterruptedByUserError.exit_code
     except MemoryError as error:
         say(f"prism: not enough memory: {error} (fewer agents, or a smaller feed.size or feed.window, need less)")
-        sys.exit(1)
-    except BrokenPipeError:
         sys.exit(1)
     except OSError as error:  # a full disk, a picture's name taken by a folder
         say(f"prism: {error}")

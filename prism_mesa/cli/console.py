@@ -1,9 +1,11 @@
 """What commands show besides their results: progress, warnings, how a run ended, errors."""
 
+import io
 import logging
 import os
 import re
 import shutil
+import stat
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
@@ -34,6 +36,32 @@ def warning_line(
     """Return a warning as stderr shows it: without where in the program it comes from."""
     said = f"{message}" if issubclass(category, PrismWarning) else f"{category.__name__}: {message}"
     return f"prism: {printable(said_openly(said))}\n"
+
+
+class _PipeEnd(io.FileIO):
+    """The end of a pipe that is written to: what is written after its reader has gone is dropped."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, and return how many."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def keep_streams_open() -> None:
+    """Let a command come to its end whose output is closed, or is a pipe that nobody reads any more."""
+    while (free := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the first file that is opened gets the output
+        pass
+    os.close(free)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream, first = getattr(sys, name), getattr(sys, f"__{name}__")
+        if stream is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8", errors="replace", closefd=False))  # noqa: SIM115
+        elif stream is first and stat.S_ISFIFO(os.fstat(number).st_mode):
+            end = io.BufferedWriter(_PipeEnd(number, "w", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(end, stream.encoding, stream.errors, line_buffering=True))
 
 
 def say(text: str) -> None:

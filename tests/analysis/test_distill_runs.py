@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from stand_in import StandIn
 from worlds import plain
 
 from prism_mesa.analysis.distill.dataset import training_set_of
@@ -13,7 +14,6 @@ from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.cli import app as cli
 from prism_mesa.errors import DataError, PrismWarning
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from asked_surveys import CLOSED, OPEN, TABLES, bytes_of, content, letter_a, of, toy
+from stand_in import StandIn, choose_by_hash
 
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.stand_in import StandIn, choose_by_hash
 
 
 def lines_of(prompt):

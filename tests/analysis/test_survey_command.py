@@ -11,11 +11,11 @@ import pytest
 from asked_surveys import CLOSED, OPEN, content, letter_a, of, toy
 from matplotlib.figure import Figure
 from ollama_server import as_json, chat_answer, serving
+from stand_in import StandIn
 
 from prism_mesa.analysis.survey.questionnaire import read_questionnaire
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.view.plots.answers.survey import survey_figure
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_lines import SMALL
+from stand_in import StandIn
 
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.run_files import read_manifest, read_table
 
 

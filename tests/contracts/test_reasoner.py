@@ -10,7 +10,6 @@ from worlds import small
 import prism_mesa.reasoner
 from prism_mesa import Statechart, Transition
 from prism_mesa.domain import Post
-from prism_mesa.errors import StateTypeError
 from prism_mesa.reasoner import STATE_DESCRIPTIONS, format_context
 from prism_mesa.statechart import AgentState, Reasoner
 
@@ -180,9 +179,7 @@ def chart_of(*targets):
     return Statechart(states=set(AgentState), transitions=transitions, initial=AgentState.IDLE)
 
 
-# until an ambiguous fire returns a list (number 3 of issue 39, on branch core); then the mark goes
-ambiguous = pytest.param(OPTIONS, AgentState.SCROLLING, marks=pytest.mark.xfail(raises=StateTypeError, strict=False))
-CASES = [((), AgentState.EVALUATING), (OPTIONS[:1], AgentState.COMPOSING), ambiguous]
+CASES = [((), AgentState.EVALUATING), (OPTIONS[:1], AgentState.COMPOSING), (OPTIONS, AgentState.SCROLLING)]
 
 
 @pytest.mark.asyncio

@@ -3,11 +3,10 @@
 import socket
 
 import pytest
-from stand_in_clients import client_of
-
-from prism_mesa.llm.stand_in import (
+from stand_in import (
     StandIn,
 )
+from stand_in_clients import client_of
 
 
 @pytest.fixture

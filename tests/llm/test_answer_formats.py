@@ -8,6 +8,7 @@ import pytest
 from answer_options import TEA
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_in import Said, StandIn, Token
 
 from prism_mesa.errors import ConfigError, LLMFailureException
 from prism_mesa.llm import (
@@ -23,7 +24,6 @@ from prism_mesa.llm import (
     UselessAnswerError,
 )
 from prism_mesa.llm.formats.multiple_choice import MultipleChoice, recordable
-from prism_mesa.llm.stand_in import Said, StandIn, Token
 
 
 class Likes:

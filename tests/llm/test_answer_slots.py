@@ -1,6 +1,6 @@
 """The queue of the stand-in for Ollama: so many at a time, the rest in order of arrival."""
 
-from prism_mesa.llm.stand_in.slots import AnswerSlots
+from stand_in.slots import AnswerSlots
 
 
 class Noted:

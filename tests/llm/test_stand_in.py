@@ -9,16 +9,16 @@ import threading
 import ollama
 import pydantic
 import pytest
-from stand_in_clients import OPTIONS, SCHEMA, WHICH, ask, ask_all, async_client_of, client_of, plain
-
-from prism_mesa.llm import stand_in
-from prism_mesa.llm.stand_in import (
+import stand_in
+from stand_in import (
     Said,
     StandIn,
     Token,
     choose_by_hash,
     embedded_brain,
 )
+from stand_in_clients import OPTIONS, SCHEMA, WHICH, ask, ask_all, async_client_of, client_of, plain
+
 from prism_mesa.statechart import AgentState
 
 NAMES = [option.value for option in OPTIONS]

@@ -9,15 +9,15 @@ import httpx
 import ollama
 import pydantic
 import pytest
-from stand_in_clients import WHICH, ask, async_client_of, client_of, until
-
-from prism_mesa.errors import OracleError
-from prism_mesa.llm.clients.ollama import OllamaChatClient
-from prism_mesa.llm.stand_in import (
+from stand_in import (
     FAULTS,
     FaultName,
     first_attempts,
 )
+from stand_in_clients import WHICH, ask, async_client_of, client_of, until
+
+from prism_mesa.errors import OracleError
+from prism_mesa.llm.clients.ollama import OllamaChatClient
 
 # -- faults ------------------------------------------------------------------------------------------
 

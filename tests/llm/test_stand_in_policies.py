@@ -1,8 +1,7 @@
 """What the stand-in for Ollama proposes to a nation."""
 
 import pytest
-
-from prism_mesa.llm.stand_in.policies import with_policies
+from stand_in.policies import with_policies
 
 RATE = "Instruments: the policy rate (percentage points)."
 RAISE, LOWER = (f"{verb} the policy rate by 0.25 percentage points" for verb in ("Raise", "Lower"))

@@ -1,23 +1,26 @@
 """The stand-in as a server: the rest of the protocol, slots, and its life."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import ollama
 import pytest
-from stand_in_clients import SCHEMA, WHICH, ask, ask_all, client_of, plain, until
-
-from prism_mesa.economy.model import EconomyModel
-from prism_mesa.llm.stand_in import (
+import stand_in
+from stand_in import (
     StandIn,
     choose_by_hash,
 )
-from prism_mesa.llm.stand_in.__main__ import main
+from stand_in.__main__ import main
+from stand_in_clients import SCHEMA, WHICH, ask, ask_all, client_of, plain, until
+
+from prism_mesa.economy.model import EconomyModel
 
 # -- the rest of the protocol ------------------------------------------------------------------------
 
@@ -188,8 +191,9 @@ def test_the_command_says_how_to_use_it_and_ends_on_ctrl_c():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "prism_mesa.llm.stand_in", "--port", str(port), "--latency-ms", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    env = os.environ | {"PYTHONPATH": str(Path(stand_in.__file__).parents[1])}
+    command = [sys.executable, "-m", "stand_in", "--port", str(port), "--latency-ms", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
         line = process.stdout.readline()
         with ollama.Client(f"http://127.0.0.1:{port}", timeout=5, trust_env=False) as client:
             assert client.chat("llama3.2", WHICH).done

@@ -6,11 +6,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_in import StandIn
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Completion, Ledger, OllamaChatClient, UselessAnswerError
 from prism_mesa.llm.formats.multiple_choice import probabilities_of, recordable
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.replayed import recorded_oracle

@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from stand_in import StandIn
 from worlds import PLAIN_FILE, plain, ran, small
 
 from prism_mesa import AgentState, Reasoner
 from prism_mesa.errors import LLMFailureException, PrismWarning, RunError
 from prism_mesa.llm import OllamaChatClient
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.reasoner import parse_reasoner_response
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run

@@ -2,8 +2,8 @@
 
 import pytest
 from foreign_runs import WORLD
+from stand_in import StandIn
 
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.social import run
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from minds import SPEAKS, THINKS, thought, whim, words_of
+from stand_in import StandIn, prompt_text
 from worlds import plain
 
 from prism_mesa.analysis.llm import llm_for, played_config
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.llm.stand_in import StandIn, prompt_text
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords, counted, row_of
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.social import run

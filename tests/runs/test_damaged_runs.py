@@ -8,6 +8,7 @@ from advisors import served
 from damaged_runs import damage_ledger, damage_table, damaged_manifest, with_manifest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from stand_in import StandIn
 from worlds import plain
 
 from prism_mesa.analysis.distill.distill import distill
@@ -18,7 +19,6 @@ from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import DataError, PrismError
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.records.table_checks import RUN_TABLES

@@ -6,8 +6,8 @@ import re
 import pandas as pd
 import pytest
 from advisors import served
+from stand_in import StandIn
 
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.view.plots.economy import draw_economy

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 from advisors import LLM, advisor, failing_from, served
+from stand_in import StandIn
 
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Completion, Ledger
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.params import leaves
 from prism_mesa.runs.config import EconomyConfig, load
 from prism_mesa.runs.economy import run_economy

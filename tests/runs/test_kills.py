@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from prism_mesa.llm.stand_in import StandIn
+from stand_in import StandIn
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

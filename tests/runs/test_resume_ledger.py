@@ -11,13 +11,13 @@ from killed_runs import all_bytes
 from minds import Mind, busy, words_of
 from minds import asked as asked_mind
 from small_runs import small
+from stand_in import StandIn
 from worlds import plain
 
 from prism_mesa import Ledger, Reasoner, replay, run_economy
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm import AnswerStore
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.run_files import LEDGER
 
 QUIET = {"pictures": False}

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 from key_worlds import table, words
+from stand_in import StandIn
 from worlds import small
 
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.round.walk_tables import WalkTables

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from stand_in import StandIn
 from worlds import plain
 
 from prism_mesa import run
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
 from prism_mesa.analysis.survey.survey import survey
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.records.csv_tables import write_csv
 from prism_mesa.terminal import Dimmed, show, show_line
 

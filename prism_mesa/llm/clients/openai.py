@@ -101,7 +101,7 @@ class OpenAIChatClient:
                     max_tokens=own["max_tokens"],
                     **more,
                 )
-        except (*_faults(), TimeoutError) as error:
+        except _faults() as error:
             raise self._fault(error) from error
         return self._completion(response, (time.perf_counter() - started) * 1000)
 
@@ -181,7 +181,7 @@ def _faults() -> tuple[type[Exception], ...]:
     """Return the exceptions that the `openai` package lets through."""
     import openai
 
-    return openai.OpenAIError, OracleError, ValueError, TypeError, AttributeError, RecursionError
+    return openai.OpenAIError, OracleError, TimeoutError, ValueError, TypeError, AttributeError, RecursionError
 
 
 def _key() -> str:

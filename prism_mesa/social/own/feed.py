@@ -69,12 +69,14 @@ class OwnFeed:
         return isinstance(self._scorer, Expression)
 
     def scores(self, agents: Held, candidates: Held, n: int) -> Floats:
-        """Return the score of each of `n` candidates for the reader before it.
+        """Return the score of each of `n` candidates for the reader before it; without any, nothing is asked.
 
         Raises:
             OwnCodeError: If it gives anything but a finite number for each, other numbers when it is asked again, or a
                 number that depends on what else it is asked about.
         """
+        if not n:
+            return np.zeros(0)
         found = self._asked(agents, candidates, n)
         self._asked_for += 1
         is_looked_at = self._asked_for & (self._asked_for - 1) == 0  # the 1st time, the 2nd, the 4th, ...

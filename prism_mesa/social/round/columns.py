@@ -105,7 +105,7 @@ class PostColumns:
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if a row has no post, or posts no such column."""
         table = self.platform.posts
-        if not len(self.posts) or self.posts.min() == NO_POST:
+        if (self.posts == NO_POST).any():
             raise AttributeError(f"no post to read {name!r} of")
         if name == "relevance":
             return relevance_of(self._matches())

@@ -62,13 +62,15 @@ class OwnFunction:
             raise ConfigError(f"{self._where}: is no function")
 
     def __call__(self, columns: Columns, n: int) -> Floats:
-        """Return what the values of `n` rows are kept as.
+        """Return what the values of `n` rows are kept as; without any, nothing is asked.
 
         Raises:
             OwnCodeError: If it raises, or gives anything but a value of the attribute for each row.
         """
+        if not n:
+            return np.zeros(0)
         found = self._asked(columns, n)
-        if n and not self._is_checked:
+        if not self._is_checked:
             self._is_checked = True
             if not np.array_equal(found, self._asked(columns, n)):
                 raise OwnCodeError(

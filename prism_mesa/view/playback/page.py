@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reacton.core import Element, use_memo
 from reacton.ipyvuetify import Html
@@ -18,9 +18,10 @@ from prism_mesa.errors import BadInputError, in_command, shortened, told
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.view.page.frame import page_frame, page_head
+from prism_mesa.view.page.source import Source
+from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.page.views import show_views
 from prism_mesa.view.page.widgets import transport
-from prism_mesa.view.playback.differences import differences
 from prism_mesa.view.playback.nations import nations_page, read_nations
 from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
 
@@ -143,3 +144,51 @@ def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> No
     finally:
         tables.telling.pop(key, None)
         on_change()
+
+
+_SUMS: Final = {
+    "online": "came online",
+    "posts": "posts",
+    "impressions": "impressions",
+    "likes": "likes",
+    "replies": "replies",
+    "reshares": "reshares",
+    "open": "open choices",
+    "fallback": "fallbacks",
+}
+
+
+def counts_of(source: Source) -> dict[str, float]:
+    """Return what came of a run up to the round on show, in words -> how many."""
+    columns, posts = source.round_columns(), source.posts()
+    found = {told: float(columns[name].sum()) for name, told in _SUMS.items() if name in columns}
+    largest = largest_cascades(posts, 1)
+    found["largest cascade, posts"] = float(largest[0][1] if largest else len(posts) > 0)
+    return found
+
+
+@component
+def differences(titles: Sequence[str], sources: Sequence[Source]) -> None:
+    """Two runs up to the round on show: what came of each, and the second less the first."""
+    first, second = (counts_of(source) for source in sources)
+    heads = ["up to this round", *titles, "difference"]
+    both = [told for told in first if told in second]
+    rows = [[told, f"{first[told]:,.0f}", f"{second[told]:,.0f}", _signed(second[told] - first[told])] for told in both]
+    head = Html(tag="thead", children=[_row(heads, ["th"] * 4, "col")])
+    body = Html(tag="tbody", children=[_row(row, ["th", "td", "td", "td"], "row") for row in rows])
+    table = Html(tag="table", class_="prism-differences", children=[head, body])
+    Html(tag="section", class_="prism-card", attributes={"aria-label": "Differences"}, children=[table])
+
+
+def _signed(difference: float) -> str:
+    return f"{difference:+,.0f}" if difference else "0"
+
+
+def _row(cells: Sequence[str], tags: Sequence[str], scope: str) -> Element:  # type: ignore[type-arg]
+    return Html(
+        tag="tr",
+        children=[
+            Html(tag=tag, attributes={"scope": scope} if tag == "th" else {}, children=[cell])
+            for tag, cell in zip(tags, cells, strict=True)
+        ],
+    )

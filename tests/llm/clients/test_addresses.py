@@ -7,13 +7,13 @@ import re
 
 import pytest
 from ollama_server import as_json, chat_answer, serving
+from stand_in import StandIn
 from test_openai_client import listing, says
 from worlds import plain
 
 from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.errors import ConfigError, NotedWarning, PrismError, said_openly
 from prism_mesa.llm import OllamaChatClient, OpenAIChatClient
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.social import run

@@ -108,6 +108,7 @@ ZEROS = b" " * 400_000
         ("gzip, gzip", gzip.compress(gzip.compress(ZEROS))),
         ("identity", ZEROS),
     ],
+    ids=["gzip", "deflate", "gzip twice", "not packed"],
 )
 def test_a_response_that_unpacks_to_too_much_is_not_unpacked(encoding, body, client_of, monkeypatch):
     monkeypatch.setattr(responses, "MOST_BYTES", 100_000)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from minds import SPEAKS, THINKS, thought, whim
+from stand_in import StandIn, choose_by_hash, prompt_text
 from worlds import plain
 from writing_worlds import WORLD, asking
 
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.llm import Ledger, factory
-from prism_mesa.llm.stand_in import StandIn, choose_by_hash, prompt_text
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run

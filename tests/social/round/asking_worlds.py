@@ -3,9 +3,8 @@
 from hashlib import blake2b
 from pathlib import Path
 
+from stand_in import prompt_text
 from worlds import plain
-
-from prism_mesa.llm.stand_in import prompt_text
 
 WORLD = {
     "agents": {"n": 40, "activity": 0.9, "band": 0.3},

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 from asking_worlds import WORLD, asking, tables_of
+from stand_in import FAULTS, Said, StandIn, first_attempts
 from worlds import plain
 
 from prism_mesa import SocialModel
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.stand_in import FAULTS, Said, StandIn, first_attempts
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run

@@ -5,11 +5,11 @@ import sqlite3
 import pandas as pd
 import pytest
 from asking_worlds import WORLD, a_delay, asking, tables_of
+from stand_in import StandIn, prompt_text
 from worlds import plain
 
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.stand_in import StandIn, prompt_text
 from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest

@@ -5,11 +5,11 @@ import json
 
 import pytest
 from asking_worlds import WORLD, a_delay, asking, tables_of
+from stand_in import StandIn, embedded_brain, prompt_text
 from worlds import plain
 
 from prism_mesa import SocialAgent, SocialModel
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.stand_in import StandIn, embedded_brain, prompt_text
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest

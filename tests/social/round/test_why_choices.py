@@ -6,6 +6,7 @@ import re
 import pytest
 from asking_worlds import WORLD, asking
 from minds import SPEAKS, THINKS, thought, words_of
+from stand_in import StandIn, prompt_text
 from worlds import plain
 
 from prism_mesa.analysis.explain.report import report_lines
@@ -13,7 +14,6 @@ from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought
 from prism_mesa.analysis.explain.why import _most_telling, why
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.stand_in import StandIn, prompt_text
 from prism_mesa.runs.social import run
 
 # -- why ---------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from engine_jobs import SMALL, good_job, job_that
+from stand_in import StandIn
 
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.params import nested
 from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
 from prism_mesa.runs.checkpoints.names import files

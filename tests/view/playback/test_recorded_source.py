@@ -20,7 +20,6 @@ from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.source import AgentMove, told_moves
 from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.playback import page
-from prism_mesa.view.playback.differences import counts_of
 from prism_mesa.view.playback.recorded import open_recorded
 from prism_mesa.view.server.opened import Opened, fault_of, view_of
 
@@ -110,12 +109,12 @@ def test_what_came_of_a_run_is_counted_up_to_the_round_on_show(churny):
     cascades = read_table(churny, "posts").query("kind == 'reshare'")
     assert len(cascades)
     for at in range(ROUNDS):
-        found = counts_of(source.at_round(at))
+        found = page.counts_of(source.at_round(at))
         assert found["likes"] == rounds["likes"][: at + 1].sum()
         assert found["came online"] == rounds["online"][: at + 1].sum()
     summary = json.loads((churny / "manifest.json").read_text())["summary"]
-    assert counts_of(source)["largest cascade, posts"] == summary["cascades"]["max_size"]
-    assert set(counts_of(source.at_round(-1)).values()) == {0}
+    assert page.counts_of(source)["largest cascade, posts"] == summary["cascades"]["max_size"]
+    assert set(page.counts_of(source.at_round(-1)).values()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -246,7 +245,7 @@ def test_the_page_counts_the_cascades_that_the_summary_counts(tmp_path):
     source = open_recorded(result.run_dir)
     reshared = trees.query("kind == 'post' and size > 1")
     assert len(largest_cascades(source.posts(), 10_000)) == len(reshared)
-    assert counts_of(source)["largest cascade, posts"] == result.summary["cascades"]["max_size"]
+    assert page.counts_of(source)["largest cascade, posts"] == result.summary["cascades"]["max_size"]
     replies = largest_cascades(source.posts(), 10_000, kind="reply")
     assert len(replies) == len(trees.query("kind == 'reply' and size > 1"))
 

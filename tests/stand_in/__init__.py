@@ -3,9 +3,9 @@
 It speaks Ollama's protocol to any client, answers from a function, and breaks on request.
 """
 
-from prism_mesa.llm.stand_in.brains import Body, Brain, Said, Token, choose_by_hash, embedded_brain, prompt_text
-from prism_mesa.llm.stand_in.faults import FAULTS, Fault, FaultName, first_attempts
-from prism_mesa.llm.stand_in.server import StandIn
+from stand_in.brains import Body, Brain, Said, Token, choose_by_hash, embedded_brain, prompt_text
+from stand_in.faults import FAULTS, Fault, FaultName, first_attempts
+from stand_in.server import StandIn
 
 __all__ = [
     "FAULTS",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from prism_mesa.llm.stand_in.policies import with_policies
+from stand_in.policies import with_policies
 
 type Body = dict[str, Any]
 type Top = tuple[tuple[str, float], ...]

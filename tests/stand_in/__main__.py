@@ -1,4 +1,4 @@
-"""``python -m prism_mesa.llm.stand_in``: serves until Ctrl-C."""
+"""``python -m stand_in``: serves until Ctrl-C."""
 
 import argparse
 import sys
@@ -6,13 +6,13 @@ import threading
 from collections.abc import Sequence
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm.stand_in import StandIn, choose_by_hash, embedded_brain
 from prism_mesa.terminal import show
+from stand_in import StandIn, choose_by_hash, embedded_brain
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C; return the exit code."""
-    parser = argparse.ArgumentParser("python -m prism_mesa.llm.stand_in", description="A stand-in for Ollama.")
+    parser = argparse.ArgumentParser("python -m stand_in", description="A stand-in for Ollama.")
     parser.add_argument("--port", type=int, default=11434)
     parser.add_argument("--slots", type=int, default=4, help="answers at a time")
     parser.add_argument("--latency-ms", type=float, help="per answer; default 100, embedded: as long as it takes")

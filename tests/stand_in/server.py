@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from prism_mesa.llm.stand_in.brains import Body, Brain, Said, choose_by_hash
-from prism_mesa.llm.stand_in.faults import (
+from stand_in.brains import Body, Brain, Said, choose_by_hash
+from stand_in.faults import (
     AT_ONCE,
     HELD_BACK,
     Fault,
@@ -18,9 +18,9 @@ from prism_mesa.llm.stand_in.faults import (
     fault_response,
     spoiled,
 )
-from prism_mesa.llm.stand_in.http import Connection, HttpThread
-from prism_mesa.llm.stand_in.slots import AnswerSlots
-from prism_mesa.llm.stand_in.wire import (
+from stand_in.http import Connection, HttpThread
+from stand_in.slots import AnswerSlots
+from stand_in.wire import (
     BUSY,
     Ending,
     Times,

@@ -7,7 +7,7 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Literal
 
-from prism_mesa.llm.stand_in.brains import MAX_TOP, Body, Said, Token, nearly_certain, pieces, prompt_text
+from stand_in.brains import MAX_TOP, Body, Said, Token, nearly_certain, pieces, prompt_text
 
 type Ending = Literal["done", "none", "error"]
 

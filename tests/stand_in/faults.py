@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.llm.stand_in.brains import Body, Said, prompt_text
-from prism_mesa.llm.stand_in.wire import BUSY, error_response, json_response, response
+from stand_in.brains import Body, Said, prompt_text
+from stand_in.wire import BUSY, error_response, json_response, response
 
 type FaultName = Literal[
     "timeout",

@@ -64,8 +64,8 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
         chance = key.copy()
         chance[len(own) :] = np.sort(chance[len(own) :])
     order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
-    author, text, key, wording = (column.take(order) for column in (author, text, key, wording))
-    platform.posts.add(author, text, platform.round, POST, NO_PARENT, None, key, wording=wording)
+    author, text, wording = author.take(order), text.take(order), wording.take(order)
+    platform.posts.add(author, text, platform.round, POST, NO_PARENT, None, key.take(order), wording=wording)
     platform.counts["posts"] = len(author)
 
 

@@ -240,8 +240,8 @@ class Posts(Restorable):
         """Return type and description of a text's media, empty if it has none."""
         return self._all_texts.media(text_id)
 
-    def use(self, texts: Ids) -> None:
-        """Leave these texts of the corpus to posts that say them as they are: `new_wordings` begins after them."""
+    def reserve(self, texts: Ids) -> None:
+        """Keep the own words of these texts of the corpus for scheduled posts: `new_wordings` starts at 1."""
         if len(self._wordings):
             self._wordings[texts] = 1
 

@@ -99,7 +99,7 @@ def load_corpus(
 def _own_corpus() -> Corpus:
     """Return the corpus that comes with PRISM, the same object for all runs of a process."""
     with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
-        return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist())
+        return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist(), notes=())
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:

@@ -1,12 +1,13 @@
 """Other words for the texts of the corpus that comes with PRISM: an opening with the subject, and a remark."""
 
 import json
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from math import gcd
 from zlib import crc32
 
 
+@lru_cache(maxsize=1 << 16)
 def reworded(subject: str, topic: str, number: int) -> str:
     """Return one of the wordings of a subject: different ones for different numbers, until there are no more.
 

@@ -116,3 +116,7 @@ def test_an_agent_itself_is_asked_about_a_post_in_the_words_of_the_post():
         text for text in posts.shown(np.flatnonzero(posts.wording > 0)) for prompt in mind.prompts if text in prompt
     }
     assert len(shown) > 10
+
+
+def test_a_default_run_notes_no_column_of_the_corpus_that_comes_with_prism(model):
+    assert not any("subject" in note for note in model.notes)

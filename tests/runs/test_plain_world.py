@@ -10,11 +10,11 @@ from prism_mesa import load_config, run
 
 BEFORE = {
     (): (
-        "15c1df3341b66e43 e698db4f2f717423 abc6b1bce051eb44 1600261fbfe27491 a29750152dcabeb8 f06bcf29fb791c1e "
+        "15c1df3341b66e43 e698db4f2f717423 abc6b1bce051eb44 1600261fbfe27491 acc2acf79e0c7da9 f06bcf29fb791c1e "
         "b735ca74cc20c9d2 913b43fd3199ba47"
     ),
     ("feed.mode=x_algo", "agents.band=0.2", "agents.activity=0.8"): (
-        "e8d77448991d88f7 5e759ef0b1c59f2b a6715a0e437ecf41 253e5d4a06753684 5c7364aa64f6a969 4d18b3a90500afca "
+        "e8d77448991d88f7 5e759ef0b1c59f2b a6715a0e437ecf41 253e5d4a06753684 fed610c2858d3088 4d18b3a90500afca "
         "1c573e88a19125a8 f1ee0e925e5813c3"
     ),
 }

@@ -55,10 +55,8 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     author = np.concatenate([own, author[here]])
     drawn = _texts_of(platform, own)
     key = platform.streams.bits("post", author, round_=platform.round, index=np.concatenate([drawn, text[here]]))
-    written = own_posts(platform, own, drawn)  # the key is of what was drawn all the same
-    text = np.concatenate([written, text[here]])
-    wording = np.zeros(len(text), np.int32)
-    wording[: len(own)] = platform.posts.new_wordings(written)
+    text = np.concatenate([own_posts(platform, own, drawn), text[here]])  # the key is of what was drawn all the same
+    wording = np.pad(platform.posts.new_wordings(text[: len(own)]), (0, len(text) - len(own)))
     chance = key
     if len(author) > len(own):
         chance = key.copy()

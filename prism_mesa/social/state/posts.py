@@ -152,10 +152,8 @@ class Posts(Restorable):
         for roots in self._recent:
             require(is_column(roots), "velocity counts no posts")
             require_within("a root of velocity", roots, 0, self.n)
-        wordings = restored_like("Posts.wordings", kept["wordings"], self._wordings)
-        require(len(wordings) == len(self._wordings), "its wordings are of another corpus")
-        require_within("a number of wordings", wordings, 0, 2**31)
-        self._wordings = wordings
+        self._wordings = restored_like("Posts.wordings", kept["wordings"], self._wordings)
+        require(len(self._wordings) == len(self.corpus.subjects), "its wordings are of another corpus")
         self._all_texts.restore(kept["texts"])
 
     def add(
@@ -242,17 +240,12 @@ class Posts(Restorable):
 
     def reserve(self, texts: Ids) -> None:
         """Keep the own words of these texts of the corpus for scheduled posts: `new_wordings` starts at 1."""
-        if len(self._wordings):
-            self._wordings[texts] = 1
+        self._wordings[texts[texts < len(self._wordings)]] = 1
 
     def new_wordings(self, texts: Ids) -> Ids:
-        """Return numbers of other words for new posts of these texts: how many posts of the same text came before.
-
-        They are 0 for texts of your file, and for those that are written during the run.
-        """
+        """Return how many posts of the same text came before each new post; 0 for texts of your file or of the run."""
         wordings = np.zeros(len(texts), np.int32)
-        own = np.flatnonzero(texts < len(self._wordings))
-        order = own[np.argsort(texts[own], kind="stable")]
+        order = np.argsort(texts, kind="stable")[: np.count_nonzero(texts < len(self._wordings))]
         again = texts[order]
         wordings[order] = self._wordings[again] + np.arange(len(again)) - np.searchsorted(again, again)
         self._wordings += np.bincount(again, minlength=len(self._wordings)).astype(np.int32)

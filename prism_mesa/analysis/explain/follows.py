@@ -109,7 +109,7 @@ def text_shown(model: SocialModel, post: Post, most: int) -> str:
     """Return what a post shows, up to `most` characters in quotes: its own words, or another's and who wrote them."""
     posts = model.posts
     origin = posts.origin(post.post_id)
-    text = post.words or posts.texts[int(posts.says(np.array([origin]))[0])]
+    text = post.words or posts.said(origin)
     short = f'"{textwrap.shorten(plain(text, 400), most, placeholder=" ...")}"'
     if post.words or origin == post.post_id:
         return short

@@ -250,8 +250,7 @@ class TracedAgent(SocialAgent):
         posts = self.model.posts
         shown = (posts.round == self.model.round) & (posts.kind == POST)
         if self.rounds and self.rounds[-1].round == self.model.round:
-            texts = posts.text_id[shown & (posts.author == self.row)].tolist()
-            self.rounds[-1].posted = [posts.texts[text] for text in texts]
+            self.rounds[-1].posted = posts.shown(np.flatnonzero(shown & (posts.author == self.row)))
         own = np.flatnonzero((posts.written == self.model.round) & (posts.author == self.row))
         columns = (posts.kind[own].tolist(), posts.parent[own].tolist(), posts.words[own].tolist())
         said = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}

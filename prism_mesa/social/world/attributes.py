@@ -277,7 +277,7 @@ def _post_columns(posts: Posts, ids: Rows, known: Attributes, people: Population
     made: dict[str, Callable[[], Any]] = {"post": lambda: ids, "author": lambda: author}
     made["round"] = lambda: posts.round[ids]
     made["kind"] = lambda: np.array(POST_KINDS)[posts.kind[ids]]
-    made["text"] = lambda: [posts.texts[i] for i in posts.text_id[ids].tolist()]
+    made["text"] = lambda: posts.shown(ids)
     for place, (name, own) in enumerate(known.agents.items()):
         made[f"author.{name}"] = lambda place=place, own=own: shown_values(own, people.attributes[author, place])  # type: ignore[misc]
     return Columns(made)

@@ -32,6 +32,7 @@ class Corpus:
         attributes: What the file says of attributes of posts, by name (`attribute_files.read_values`).
         dropped: What could not be used, in words -> count.
         notes: How the file was read, where that may surprise, in words.
+        subjects: What each text is about, for other words about the same; empty where a file of yours is read.
     """
 
     texts: list[str]
@@ -43,6 +44,7 @@ class Corpus:
     attributes: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     dropped: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    subjects: list[str] = field(default_factory=list)
 
 
 def load_corpus(
@@ -97,7 +99,7 @@ def load_corpus(
 def _own_corpus() -> Corpus:
     """Return the corpus that comes with PRISM, the same object for all runs of a process."""
     with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
-        return load_corpus(str(inside))
+        return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist(), notes=())
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:

@@ -30,7 +30,7 @@ FEEDS: Final = {
 }
 
 WRITING: Final = {
-    "none": "replies and reshares have none; agents' own posts are texts of the corpus, near to their interests",
+    "none": "replies and reshares have none; agents' own posts are on subjects of the corpus, near to their interests",
     "template": "replies and reshares get sentences about the topic from templates",
     "llm": "an LLM writes replies, reshares and agents' own posts",
 }

@@ -158,7 +158,7 @@ def told_moves(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Ite
 
 
 def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
-    """Yield moves with their ticks, a round of states that comes again at once only once, with how often it comes."""
+    """Yield moves with their ticks; a cycle of states that repeats at once comes once, with its number of repeats."""
     kept, at = list(moves), 0
     for part, times in folded(kept, lambda move: (move.source, move.target, move.is_open)):
         last = at + len(part) * times - 1

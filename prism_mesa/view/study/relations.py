@@ -93,7 +93,7 @@ def _line(style: int) -> dict[str, Any]:
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[Row]:
-    """Return what is compared of a measure: its expectations, else arms with the first one, or levels likewise.
+    """Return the comparisons of a measure: its expectations, or else each arm or level with the first.
 
     Each row has its name, the difference, where its interval begins and ends, and the margin of an equality (or NaN).
     """

@@ -190,9 +190,9 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
         title = f"{label}: chart {drawn.name}" if label else f"chart {drawn.name}"
         picture, text = _draw_chart(drawn, out, label)
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
-        found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
+        listed = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
         of_arms = {"arms": label} if label else {}
-        shown.append(of_arms | {"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)})
+        shown.append(of_arms | {"chart": drawn.name, "findings": listed, "picture": str(picture), "mermaid": str(text)})
         if not as_json:
             show_line(f"{title}: drawn in {picture}; the same as Mermaid text in {text}, and below.")
             show_line("What the check found (error: must be mended; warning: may be a mistake; note: good to know):")

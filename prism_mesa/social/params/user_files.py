@@ -77,7 +77,7 @@ def conversion(file: Path, first_line: str = "") -> str | None:
         made = f"pd.DataFrame(nx.{_GRAPHS[suffix].format(path)}.edges(), columns=['source', 'target'])"
     elif re.fullmatch(r"[#%].*|[\d\s,;|]+", first_line):
         comment = first_line[0] if first_line[0] in "#%" else None
-        separator = next((one for one in ",;|" if one in first_line and not comment), r"\s+")
+        separator = next((mark for mark in ",;|" if mark in first_line and not comment), r"\s+")
         how = f"sep=r'{separator}', comment={comment!r}, header=None, usecols=[0, 1], names=['source', 'target']"
         why, imports = "it has no header with src and dst", "pandas as pd"
         made = f"pd.read_csv({path}, {how}, dtype=str)"

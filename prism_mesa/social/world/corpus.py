@@ -130,7 +130,7 @@ def _remarks(cells: pd.DataFrame) -> Iterator[str]:
         if cell in cells and "author" not in cells:
             yield f"{_KEY}: {column}: no effect without a column author: agents choose what they post and when"
     if "time" in cells and "author" in cells:
-        posts = "the posts of a round" if "round" in cells else "posts, which are spread evenly over the run"
+        posts = "posts of a round" if "round" in cells else "posts, which are spread evenly over the run"
         yield f"{_KEY}: created_at only gives the order of {posts}"
     if n := sum(text.startswith("RT @") for text in cells["text"]):
         yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: read as posts"

@@ -32,14 +32,14 @@ def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequ
         levels = {} if values.get("design") else values.get("vary") or {}
     terms = [{arm: own or {} for arm, own in (values.get("arms") or {}).items()} or {"": {}}]
     n = len(terms[0])
-    for key, several in sorted(levels.items(), key=lambda item: all(isinstance(one, int | float) for one in item[1])):
+    for key, several in sorted(levels.items(), key=lambda item: all(isinstance(v, int | float) for v in item[1])):
         if n * len(several) <= MOST_WORLDS:
             terms.append({f"{key}={level_text(value)}": {key: value} for value in several})
             n *= len(several)
     start = base.model_dump(mode="json", exclude_unset=True)
     worlds = {}
     for path in product(*(term.items() for term in terms)):
-        own = {key: value for _, settings in path for key, value in flat(settings)}
+        changes = {key: value for _, settings in path for key, value in flat(settings)}
         name = tuple(step for step, _ in path if step)
-        worlds[name] = validated(Config, merged(start, nested(own)), ", ".join(name) or "study")
+        worlds[name] = validated(Config, merged(start, nested(changes)), ", ".join(name) or "study")
     return worlds

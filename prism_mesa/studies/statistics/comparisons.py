@@ -244,15 +244,18 @@ def differences(
 
 def _asked(expected: Iterable[tuple[Expectation, Verdict]]) -> dict[Key, tuple[float, float, str]]:
     """Return p, p after Holm and the family of each pair that an expectation is about: > and < before equalities."""
-    found: dict[Key, tuple[float, float, str]] = {}
-    for one, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
-        terms = [[(ARM, side.arm)] * (side.arm is not None) + list(side.levels) for side in (one.left, one.right)]
+    asked: dict[Key, tuple[float, float, str]] = {}
+    for expectation, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
+        terms = [
+            [(ARM, side.arm)] * (side.arm is not None) + list(side.levels)
+            for side in (expectation.left, expectation.right)
+        ]
         if len(terms[0]) == len(terms[1]) == 1 and terms[0][0][0] == terms[1][0][0]:
             [[(term, left)], [(_, right)]] = terms
-            family = MARGINS if one.relation == "=" else EXPECTED
-            key = (one.measure, term, frozenset(map(level_text, (left, right))))
-            found.setdefault(key, (verdict.p, verdict.p_holm, family))
-    return found
+            family = MARGINS if expectation.relation == "=" else EXPECTED
+            key = (expectation.measure, term, frozenset(map(level_text, (left, right))))
+            asked.setdefault(key, (verdict.p, verdict.p_holm, family))
+    return asked
 
 
 def _difference(cells: Cells, term: str, left: int, right: int) -> dict[str, Any]:

@@ -153,8 +153,8 @@ def told_moves(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Ite
         move, way = part[0], " -> ".join(state.value for state in (part[0].source, *(one.target for one in part)))
         asked = ", a choice that was left open" if move.is_open else ""
         about = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
-        told = f", on '{move.trigger}'{asked}{about}" if times == 1 else f", {times} times{asked}"
-        yield f"tick{'s' if times > 1 else ''} {ticks}: {way}{told}"
+        rest = f", on '{move.trigger}'{asked}{about}" if times == 1 else f", {times} times{asked}"
+        yield f"tick{'s' if times > 1 else ''} {ticks}: {way}{rest}"
 
 
 def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:

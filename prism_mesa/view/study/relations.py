@@ -99,10 +99,11 @@ def difference_rows(result: StudyResult, measure: str) -> list[Row]:
     """
     margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
     rows: list[Row] = []
-    for one in result.analysis.expectations:
-        if (text := one.text.strip()).startswith(f"{measure}: "):
-            name = f"{text.removeprefix(f'{measure}: ')} ({one.verdict})"
-            rows.append((name, one.difference, *one.interval, margins.get(one.text, np.nan)))
+    for expectation in result.analysis.expectations:
+        if (text := expectation.text.strip()).startswith(f"{measure}: "):
+            name = f"{text.removeprefix(f'{measure}: ')} ({expectation.verdict})"
+            margin = margins.get(expectation.text, np.nan)
+            rows.append((name, expectation.difference, *expectation.interval, margin))
     if rows:
         return rows
     found = result.analysis.differences

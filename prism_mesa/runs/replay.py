@@ -226,7 +226,7 @@ def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
 
 
 def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Return where two tables differ, as a sentence; an empty string if only their files do (another version of pyarrow).
+    """Return where two tables differ, in a sentence; an empty string if only files do (another version of pyarrow).
 
     A run of an earlier version may have fewer columns; only these are compared.
     """

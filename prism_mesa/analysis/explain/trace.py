@@ -132,12 +132,12 @@ class RoundOfAgent:
 
 
 def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -> Iterator[tuple[list[T], int]]:
-    """Yield things in their order, those that come again at once only the first time, with how often they come.
+    """Yield parts of a sequence in order; a part that repeats at once comes only once, with its number of repeats.
 
     >>> [("".join(part), n) for part, n in folded("xababab", str)]
     [('x', 1), ('ab', 3)]
     """
-    kinds, at = [kind(one) for one in things], 0
+    kinds, at = [kind(thing) for thing in things], 0
     while at < len(things):
         length, times = 1, 1
         for size in range(1, most + 1):

@@ -35,10 +35,10 @@ class Activity:
         round: When it was done.
         post: The post that it was done to; for a post of its own, that one.
         author: The name of that post's author; empty for an own one.
-        text: What that post says, or shows of the one that it passes on, or that it answers without words.
+        text: The text that the post shows: its own, or that of the post that it reshares or answers without words.
         words: What the agent said itself, in a reply or a comment.
         tick: When in the round; -1 where that is not known.
-        quotes: The name of the author of `text`, where that is another post's text.
+        quotes: The name of the author of `text`, if it is another post's text.
     """
 
     round: int
@@ -120,7 +120,7 @@ def _activity(
 
 
 def said_by(platform: Platform, post: int) -> tuple[str, str]:
-    """Return the text that a post shows, after the name of who wrote it: a reshare or a reply may only quote it."""
+    """Return the author's name and the text that a post shows; a reshare or a reply may only quote them."""
     posts = platform.posts
     origin = posts.origin(post)
     return platform.population.names[posts.author[origin]], posts.said(origin)

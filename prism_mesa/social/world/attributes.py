@@ -62,7 +62,7 @@ class OwnFunction:
             raise ConfigError(f"{self._where}: is no function")
 
     def __call__(self, columns: Columns, n: int) -> Floats:
-        """Return what the values of `n` rows are kept as; without any, nothing is asked.
+        """Return the values of `n` rows as they are stored; without any, your function is not called.
 
         Raises:
             OwnCodeError: If it raises, or gives anything but a value of the attribute for each row.

@@ -127,15 +127,15 @@ _COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
 
 
 def _remarks(cells: pd.DataFrame) -> Iterator[str]:
-    """Yield what may surprise of the posts of a file: times that count little, and texts that are not as written."""
+    """Yield notes on a file of posts: times that have little effect, and texts with leftovers of an export."""
     for column, cell in (("round", "round"), ("created_at", "time")):
         if cell in cells and "author" not in cells:
             yield f"{_KEY}: {column}: no effect without a column author: agents choose what they post and when"
     if "time" in cells and "author" in cells:
-        where = "of a round" if "round" in cells else "alone; posts are spread evenly over the run"
-        yield f"{_KEY}: created_at gives the order of posts {where}"
+        posts = "posts of a round" if "round" in cells else "posts, which are spread evenly over the run"
+        yield f"{_KEY}: created_at only gives the order of {posts}"
     if n := sum(text.startswith("RT @") for text in cells["text"]):
-        yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: posted as a post"
+        yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: read as posts"
     if n := sum(";" in text and html.unescape(text) != text for text in cells["text"]):
         yield f"{_KEY}: {counted(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
 

@@ -142,7 +142,7 @@ def _groups(result: StudyResult) -> Section | None:
     n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
     columns = (Column("between"), *_numbers("H", "df", "p (Holm)", "n", "missing"))
     caption = (
-        "Kruskal-Wallis: whether any level differs from the others. It knows nothing of pairs: with paired seeds it "
+        "Kruskal-Wallis: whether any level differs from the others. It ignores pairs: with paired seeds it "
         f"finds too little. p is after Holm's correction over {n_tests}."
     )
     return _section("groups", "Groups", result, frame, columns, cells, caption)
@@ -188,7 +188,7 @@ def _effects(result: StudyResult) -> Section | None:
     n_tests = counted(int(result.analysis.effects["p"].count()), "effect")
     columns = (Column("effect"), *_numbers("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = (
-        "Main effects and interactions (analysis of variance over all runs); what has two levels alone stands under "
+        "Main effects and interactions (analysis of variance over all runs); factors with two levels are under "
         f"Differences. p is after Holm's correction over {n_tests}."
     )
     return _section("effects", "Effects", result, frame, columns, cells, caption)

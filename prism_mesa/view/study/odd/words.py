@@ -165,8 +165,8 @@ def interventions_of(config: Config, *, load: bool) -> str:
 
 def writing_of(config: Config) -> str:
     """Return where the words of posts come from."""
-    corpus = f"texts of {config.posts.file}" if config.posts.file else "texts of the corpus"
-    return WRITING.get(config.content, config.content).replace("texts of the corpus", corpus)
+    words = WRITING.get(config.content, config.content)
+    return words.replace("on subjects of the corpus", f"texts of {config.posts.file}") if config.posts.file else words
 
 
 def homophily_of(config: Config) -> str:

@@ -69,7 +69,7 @@ class EconomyModel(RoundModel):
         decided: What the nations decided in the last quarter.
         llm: Who is asked; None if nobody is.
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
-        notes: Which keys were set and have no effect, which nations have default values, and what it warned of.
+        notes: `note`, which keys were set and have no effect, which nations have default values, and what it warned of.
         totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
             nothing to carry out).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
@@ -114,6 +114,7 @@ class EconomyModel(RoundModel):
         self.notes = (*nations_by_default(own.nations), *idle)
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
+        self.notes += (self.note,) if self.note else ()
 
     def _policy_of(self, row: int) -> str:
         return self.params.economy.nations[row].policy or self.params.economy.policy
@@ -172,7 +173,7 @@ class EconomyModel(RoundModel):
             by.setdefault(nation.decided_by, []).append(nation.name)
         if len(by) == 1:
             return next(iter(by))
-        return "; ".join(f"{who} for {', '.join(names)}" for who, names in by.items())
+        return "; ".join(f"{who} for {', '.join(names)}" for who, names in by.items()) or "nobody"
 
     @property
     def quarter(self) -> str:

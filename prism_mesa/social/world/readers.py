@@ -77,8 +77,8 @@ class _ColumnsNeeded:
         others = [name for name in names if name not in named.values()][:1000]
         for column in (*self.needs, *self.may):
             name, is_needed = named.get(column), column in self.needs or bool(self.files.columns.get(column))
-            passes = name is None or not self.others or (column == "created_at" and named.get("round") in names)
-            if name in names or (passes and not is_needed):
+            idle = column == "created_at" and (named.get("round") in names or named.get("author") not in names)
+            if name in names or (not is_needed and (name is None or idle or not self.others)):
                 continue
             near = meant_for(column, others, 0.6 if is_needed else 0.75)
             if near or is_needed:
@@ -171,7 +171,9 @@ def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
     """Return a table without rows that hold the names of its columns, as of files put end to end, and how many."""
     if any(pa.types.is_integer(column.type) for column in table.columns):
         return table, 0
-    same = reduce(pc.and_, [pc.equal(table[name], name) for name in table.column_names])
+    written = ("{}", "\ufeff{}", '\ufeff"{}"')  # each file may begin with a byte order mark
+    cells = [[pc.equal(table[name], how.format(name)) for how in written] for name in table.column_names]
+    same = reduce(pc.and_, [reduce(pc.or_, column) for column in cells])
     n = pc.sum(same).as_py()
     return (table.filter(pc.invert(same.fill_null(False))), n) if n else (table, 0)
 

@@ -15,11 +15,10 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     EDGES: {"src": "", "dst": ""},
     POSTS: {
         "text": "body content full_text message post status title tweet",
-        "author": "account account_acct author_display author_handle created_by from_user handle poster posted_by screen_name "
-        "sender user user_handle user_screen_name writer",
+        "author": "account author_display author_handle created_by from_user handle poster posted_by screen_name "
+        "user user_screen_name",
         "round": "",
-        "created_at": "created created_time created_utc date datetime post_date posted posted_at published published_at time "
-        "timestamp",
+        "created_at": "created created_time created_utc date datetime posted_at published published_at time timestamp",
         "topic": "category",
         "media_type": "",
         "media_description": "alt_text",

@@ -299,3 +299,10 @@ def test_a_home_folder_is_found_by_its_sign(tmp_path, monkeypatch):
     written(tmp_path / "a.csv", "agent,activity\n1,0.25\n")
     model = small(network_edges="~/e.csv", posts_file="~/p.csv", agents_profiles="~/a.csv")
     assert (model.posts.texts[0], model.agent(0).activity) == ("hi", 0.25)
+
+
+def test_a_column_of_profiles_can_be_left_unread(tmp_path):
+    profiles = written(tmp_path / "a.csv", "agent,name\n1,Ada\n")
+    model = small(agents_profiles=profiles, files_columns={"name": None})
+    assert model.agent(1).name != "Ada"
+    assert "agents.profiles: columns that nothing reads: name" in model.notes

@@ -255,7 +255,7 @@ def model_params[P: Params](
     if config is not None and not isinstance(config, kind | Mapping):
         raise ConfigError(
             f"{where}: config: give nested values or {kind.__name__}, not {shown(config)} (single values by name: "
-            "rounds=10; a YAML file: load_config(path), of nations run_economy(path))"
+            "rounds=10; a YAML file: load_config(path), for nations run_economy(path))"
         )
     before = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
     paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}

@@ -53,7 +53,7 @@ class RoundModel(mesa.Model):
     running: bool
     prism_datacollector: RoundCollector
     _default_schedule: Any
-    """Mesa's own, of the steps."""
+    """Mesa's schedule of the steps."""
 
     @property
     def seed(self) -> int:
@@ -74,9 +74,9 @@ class RoundModel(mesa.Model):
         """The collector that a user has set in place of PRISM's; None if there is none."""
         return None if self.datacollector is self.prism_datacollector else self.datacollector
 
-    def _start_collecting(self, collector: RoundCollector, **given: Reporters) -> None:
-        """Keep PRISM's collector, with reporters of a user's; it is `datacollector` where a subclass has set none."""
-        for kind, reporters in given.items():
+    def _start_collecting(self, collector: RoundCollector, **added: Reporters) -> None:
+        """Add a user's reporters to PRISM's collector; it is `datacollector` too unless a subclass has set one."""
+        for kind, reporters in added.items():
             where, known = f"{type(self).__name__}: {kind}", getattr(collector, kind)
             if reporters is not None and not isinstance(reporters, Mapping):
                 example = "{name: reporter}, which mesa.batch_run takes in a list"
@@ -93,7 +93,7 @@ class RoundModel(mesa.Model):
             self.datacollector = collector
 
     def _do_step(self) -> None:
-        """Do a step at its time; when it fails Mesa, which has forgotten the next one, has it again."""
+        """Do a step at its time; if it fails, schedule it again, because Mesa has dropped it."""
         before = self.rounds_done
         try:
             super()._do_step()
@@ -115,13 +115,13 @@ class RoundModel(mesa.Model):
             theirs.collect(self)
 
     def _set_clock(self, steps: int) -> None:
-        """Go on after so many steps."""
+        """Set the clock to a number of steps."""
         self.steps, self.time = steps, float(steps)
         self._default_schedule.pause()
         self._default_schedule.resume()
 
     def _advance_time(self, until: float) -> None:
-        """Go on to a time, step by step; a run that sets `running` to False before its last round ends there."""
+        """Advance to a time, step by step; setting `running` to False before the last round ends the run."""
         was_running, is_stopped = self.running, False
         while not is_stopped:
             super()._advance_time(min(until, self.time + 1))

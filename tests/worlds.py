@@ -59,6 +59,7 @@ def plain_keywords(**given):
 POST_COLUMNS = (
     "author",
     "text_id",
+    "wording",
     "words",
     "round",
     "written",

@@ -1,4 +1,4 @@
-"""A run as users have it: with its tables and figures, and its pictures, drawn when it has ended or was broken off."""
+"""A run as users get it: its tables and figures, and the pictures that are drawn when it ends or is broken off."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -200,13 +200,13 @@ class _Draw(Protocol):
 
 @ended_by_signals()
 def run_and_draw(go: Callable[[], KeptRun], draw: _Draw) -> RunResult:
-    """Run and draw; a run that was broken off has the pictures that can be drawn of it."""
+    """Run, then draw; of a run that was broken off, draw what can be drawn."""
     try:
         result = with_figures(go())
     except (RunBrokenError, RunInterruptedError) as stop:
         if stop.result is not None:
             stop.result = with_figures(stop.result)
-            with suppress(PrismError, OSError, KeyboardInterrupt):  # what is told is how the run ended
+            with suppress(PrismError, OSError, KeyboardInterrupt):  # report how the run ended
                 stop.result = _with_pictures(stop.result, draw(stop.result.run_dir, partly=True))
         raise
     try:
@@ -217,8 +217,8 @@ def run_and_draw(go: Callable[[], KeptRun], draw: _Draw) -> RunResult:
 
 
 def _with_pictures(result: RunResult, drawn: list[Path]) -> RunResult:
-    told = {"pictures": [str(path) for path in drawn]}
-    return replace(result, pictures=tuple(drawn), summary=result.summary | told)
+    pictures = {"pictures": [str(path) for path in drawn]}
+    return replace(result, pictures=tuple(drawn), summary=result.summary | pictures)
 
 
 def draw_platform(run_dir: Path, *, partly: bool) -> list[Path]:

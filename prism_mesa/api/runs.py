@@ -278,8 +278,8 @@ def why(
         trust: As for `replay`.
 
     Returns:
-        The report: printed, or shown by a notebook, it is its text. `brief` has its first five lines, which the command
-        prints without ``--all``.
+        The report; printing it, or showing it in a notebook, gives its text. `brief` has its first lines, at most
+        five, which the command prints without ``--all``.
 
     Raises:
         BadInputError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.

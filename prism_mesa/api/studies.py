@@ -125,7 +125,7 @@ class Study:
             attempts: How often a run is tried that fails.
             retry: Whether runs that failed in an earlier call are tried again.
             report: Whether report.html and report.md are written.
-            figures: What its figures are written as, beside PNG: `svg` or `pdf`.
+            figures: The format of its figures beside PNG: `svg` or `pdf`.
             on_run: Called with the progress at first and after each run.
 
         Raises:
@@ -189,7 +189,7 @@ def look_beside(file: Path | None) -> None:
 
 
 def configs_by_condition(file: Path) -> dict[str, Config]:
-    """Return the configuration of each arm of a study file, and of each level of what varies, by a label.
+    """Return the configuration of each arm of a study file, and of each level of its factors, by a label.
 
     Raises:
         BadInputError: If the study is wrong.
@@ -221,7 +221,7 @@ def _shard(text: str | None) -> Shard:
 
 
 def _answered(result: StudyResult, figures: "FigureKind | None") -> AnsweredStudy:
-    """Return a study's result as users have it, once its report is written, unless `figures` is None."""
+    """Write the report, unless `figures` is None, and return the study's result as users get it."""
     if figures is not None:
         from prism_mesa.view.study.report import write_report
 

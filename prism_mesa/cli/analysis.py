@@ -48,13 +48,13 @@ def why(
         typer.Option("--post", metavar="ID", min=0, help="tell why this post was in the agent's feeds, or was not"),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="tell everything: each tick, guard, prompt, answer and draw")
+        bool, typer.Option("--all", help="print everything: each tick, guard, prompt, answer and draw")
     ] = False,
     trust: Trust = False,
 ) -> None:
     """Tell what an agent or nation did in a round, and why.
 
-    In five lines; --all adds all that it saw, each guard with its values, who was asked, the prompt, and the answer.
+    Prints at most five lines; --all adds what it saw, each guard with its values, who was asked, prompt and answer.
     """
     from prism_mesa.api.runs import why as explained
     from prism_mesa.params import whole_number
@@ -67,7 +67,7 @@ def why(
     for line in report.lines if everything else report.brief:
         show_line(line)
     if not everything:
-        show_line("Everything that it saw and weighed: the same command with --all.")
+        show_line("For everything that it saw and weighed, add --all to the command.")
     if run.state.unfinished:
         say(f"prism: {run_dir}: {run.state}{run.way_on}")
 

@@ -39,7 +39,7 @@ def warning_line(
 
 
 class _PipeEnd(io.FileIO):
-    """The end of a pipe that is written to: what is written after its reader has gone is dropped."""
+    """The writing end of a pipe; it drops what is written after the reader has gone."""
 
     def write(self, data: Any, /) -> int:
         """Write bytes, and return how many."""
@@ -50,8 +50,8 @@ class _PipeEnd(io.FileIO):
 
 
 def keep_streams_open() -> None:
-    """Let a command come to its end whose output is closed, or is a pipe that nobody reads any more."""
-    while (free := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the first file that is opened gets the output
+    """Let a command finish although its output is closed, or is a pipe without a reader."""
+    while (free := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the next file to open takes its place
         pass
     os.close(free)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
@@ -166,12 +166,12 @@ def tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
 
 
 def _as_typed(commands: str) -> str:
-    """Return commands as they can be typed here."""
-    return re.sub(r"(^|; )prism ", lambda found: f"{found[1]}{called_from(Path.cwd())} ", commands)
+    """Return commands as the user types them in this folder."""
+    return re.sub(r"(^|; )prism ", lambda match: f"{match[1]}{called_from(Path.cwd())} ", commands)
 
 
 def called_from(folder: Path) -> str:
-    """Return how `prism` is called from within a folder: where uv runs it now, by uv, with its project if need be."""
+    """Return how to call `prism` from a folder: through uv if uv runs it now, with the project if it lies elsewhere."""
     project = Path(sys.prefix).parent
     if "UV_RUN_RECURSION_DEPTH" not in os.environ or not (project / "pyproject.toml").is_file():
         return "prism"

@@ -182,7 +182,7 @@ def replay(
 def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Check a statechart without running it, and draw it.
 
-    Of a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
+    For a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
     faults, shown = [], []
     for label, config in _configs_with_charts(arguments).items():
@@ -190,11 +190,11 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
         title = f"{label}: chart {drawn.name}" if label else f"chart {drawn.name}"
         picture, text = _draw_chart(drawn, out, label)
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
-        found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
+        listed = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
         of_arms = {"arms": label} if label else {}
-        shown.append(of_arms | {"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)})
+        shown.append(of_arms | {"chart": drawn.name, "findings": listed, "picture": str(picture), "mermaid": str(text)})
         if not as_json:
-            show_line(f"{title}: drawn in {picture}; the same as a text of Mermaid in {text}, and below.")
+            show_line(f"{title}: drawn in {picture}; the same as Mermaid text in {text}, and below.")
             show_line("What the check found (error: must be mended; warning: may be a mistake; note: good to know):")
             for finding in findings:
                 show_line(f"  {finding}")
@@ -207,7 +207,7 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 
 
 def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
-    """Return the configuration without a label, or those of a study's arms by label, each chart once."""
+    """Return the configuration under an empty label, or those of a study's arms by label, each chart once."""
     from prism_mesa.api.studies import configs_by_condition
     from prism_mesa.runs.yaml_text import read_yaml
 
@@ -215,7 +215,7 @@ def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
     if file is None or not {"question", "arms"} & read_yaml(Path(file)).keys():
         return {"": configured(arguments)}
     if overrides:
-        raise BadInputError(f"{file}: holds a study: give no keys beside it ({overrides[0]}), but edit its arms")
+        raise BadInputError(f"{file}: holds a study: edit its arms instead of giving keys ({overrides[0]})")
     labels: dict[str, tuple[list[str], Config]] = {}
     for label, config in configs_by_condition(Path(file)).items():
         alike = f"{config.statechart}{config.reasoner.asks_action}{config.attributes}{config.feed.glances}"

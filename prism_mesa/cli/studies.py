@@ -38,9 +38,7 @@ Keep = Annotated[
     Literal["tables", "measures"] | None,
     typer.Option(help="tables: each run leaves its folder; measures: only its row; by default what the study says"),
 ]
-Figures = Annotated[
-    Literal["png", "svg", "pdf"], typer.Option(help="figures of the report are written as this, beside PNG")
-]
+Figures = Annotated[Literal["png", "svg", "pdf"], typer.Option(help="format of the report's figures, beside PNG")]
 
 
 @study.command()

@@ -1,6 +1,6 @@
 """Nations whose policy is set in words: an economy that answers, typed policies, and a validator that computes.
 
-The names stand in `__init__.pyi`. Each is imported when it is first used.
+`__init__.pyi` lists the names. Each is imported when it is first used.
 """
 
 import lazy_loader

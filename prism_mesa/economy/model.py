@@ -63,25 +63,25 @@ class EconomyModel(RoundModel):
         recorder: Where records go; None keeps only what the DataCollector holds.
         llm: Who is asked with `economy.policy=llm`: a client, or a function of the prompt; None makes what the
             parameters name, which is nobody, and then Taylor's rule, where there is no LLM.
-        agent_reporters: As for `SocialModel`; so `model_reporters`.
+        agent_reporters: As for `SocialModel`, like `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
     Attributes:
         state: Everything that a step changes; a new value after each.
-        nations: The agents, in the order of their rows. One that you remove decides nothing from then on; its economy
-            stays, and what it has set.
+        nations: The agents, in the order of their rows. A nation that you remove decides nothing from then on; its
+            economy and its policies stay.
         world: Where all nations stand.
         seen: The indicators of all nations, exactly, each of shape (n,).
         decided: What the nations decided in the last quarter.
         llm: Who is asked; None if nobody is.
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
-        notes: `note`, which keys were set and have no effect, which nations have default values, and what it warned of.
+        notes: `note`, which keys were set and have no effect, which nations have default values, and other warnings.
         totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
             nothing to carry out).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
-        prism_datacollector: As for `SocialModel`. Of each nation and quarter the indicators
-            (`observation.INDICATORS`); of the world `accepted`, `no_change`, `rejected`, `not_understood` and the means
-            of output gap, inflation and unemployment, weighed by output.
+        prism_datacollector: As for `SocialModel`. For each nation and quarter it has the indicators
+            (`observation.INDICATORS`); for the world `accepted`, `no_change`, `rejected`, `not_understood` and the
+            means of output gap, inflation and unemployment, weighted by output.
 
     Warns:
         NotedWarning: What stands in `notes`.

@@ -127,14 +127,14 @@ debt of 2009, spending that of about 2007, before the slump (IMF), all rounded. 
 def named_nation(value: Any) -> Any:
     """Return the nation of a name; of keys, with those of the known nation of that name where they say nothing.
 
-    A name that is not known is that of a nation with the defaults of `NationParams`.
+    An unknown name makes a nation with the defaults of `NationParams`.
 
     Raises:
-        ValueError: If it is neither a name nor keys, or a known name with a slip.
+        ValueError: If it is neither a name nor keys, or if it misspells a known name.
     """
     near = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
     if near and _known(value) is None:
-        raise ValueError(f"no such nation (one of your own: {{name: {value}}}). Did you mean {near[0]!r}?")
+        raise ValueError(f"no such nation (for one of your own, write {{name: {value}}}). Did you mean {near[0]!r}?")
     keys = {"name": value} if isinstance(value, str) else value
     if isinstance(keys, dict):
         known = _known(keys.get("name"))
@@ -145,7 +145,7 @@ def named_nation(value: Any) -> Any:
 
 
 def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
-    """Return in words which nations are not known and have nothing but defaults."""
+    """Return a note for each unknown nation that has only default values."""
     return tuple(
         f"economy.nations: {nation.name} is not known, and has the default values of a nation "
         f"(known: {', '.join(NATIONS)}).{did_you_mean(nation.name, NATIONS)}"

@@ -21,7 +21,7 @@ _PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade
 
 
 class NationState(BaseModel):
-    """A nation in one quarter; by default one without trade, at rest in its long run.
+    """A nation in one quarter; by default one without trade, in its long-run equilibrium.
 
     Attributes:
         gdp: Real output a year, in the unit of `NationParams.size`; also called `economic_strength`.

@@ -139,7 +139,7 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
     config = recorded_config(run_dir, trust=trust)
     found = read_run(run_dir)
     rounds = found.manifest.summary.rounds
-    if rounds != config.rounds and found.manifest.status != "done":  # who is done earlier set `running`
+    if rounds != config.rounds and found.manifest.status != "done":  # a shorter run that is done set `running`
         done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
         told = f"has not come to its end (status {found.state}{done}): there is nothing to compare"
         raise DataError(f"{run_dir}: {told}{found.way_on}")
@@ -226,9 +226,9 @@ def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
 
 
 def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Return in words where two tables differ; an empty string if only their files do (another version of pyarrow).
+    """Return where two tables differ, in a sentence; an empty string if only files do (another version of pyarrow).
 
-    A run of an earlier version has fewer columns: those that it has are compared.
+    A run of an earlier version may have fewer columns; only these are compared.
     """
     if list(before.columns) != [name for name in after.columns if name in before.columns]:
         return f"its columns are {', '.join(after.columns)}"

@@ -77,7 +77,7 @@ def run_rounds(
 ) -> None:
     """Step a model through the rounds that the watch has not counted yet, its records going where they go.
 
-    A model whose `running` is set to False has come to its end.
+    Setting the model's `running` to False ends the run.
 
     A signal that ends the run lets the round come to its end, and a checkpoint is made then; in the last round it
     comes too late.

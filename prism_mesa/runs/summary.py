@@ -29,7 +29,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
     """
     shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
-    elsewhere = (model.reasoner.note, shortfall(model.platform))  # as who decided, and how the run ended
+    elsewhere = (model.reasoner.note, shortfall(model.platform))  # other lines say who decided, and how the run ended
     own = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
     return {
         "seed": model.params.seed,

@@ -1,4 +1,4 @@
-"""What is certain of a guard where a post lies outside an agent's band."""
+"""The value that a guard must have for posts outside an agent's band."""
 
 import ast
 from typing import Final

@@ -138,7 +138,7 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
 
 
 def _passing_by(engages: Guard) -> list[Guard]:
-    """Return the guard that holds outside the band where `engages` does not; none if it always does there."""
+    """Return the guard that is true outside the band where `engages` is false; none if it is always true there."""
     if not isinstance(engages, Expression):
 
         def passes_by(agent: Any, post: Any) -> bool:
@@ -186,7 +186,7 @@ def load_chart(where: str) -> Statechart:
 
 
 def next_trigger(chart: Statechart, claimed: Claimed, state: AgentState, agent: object, post: object) -> str | None:
-    """Return the trigger that meets one agent that has not timed out, or None; `claimed` is that of `claims_below`."""
+    """Return the trigger that fires for an agent that has not timed out, or None; `claimed` is from `claims_below`."""
     for rule in TRIGGER_RULES:
         if rule.state is state and rule.holds(agent, post):
             never = rule.trigger != IGNORES or claimed is False
@@ -196,9 +196,9 @@ def next_trigger(chart: Statechart, claimed: Claimed, state: AgentState, agent: 
 
 
 def claims(chart: Statechart, agent: object, post: object) -> bool:
-    """Return whether `decides` meets an agent and a post below its band, and not `ignores`.
+    """Return whether `decides` fires for a post below the agent's band, instead of `ignores`.
 
-    It does if a guard leads elsewhere than to SCROLLING. A choice that is open by *else* alone claims no post.
+    It does if a true guard leads to another state than SCROLLING. A choice that only *else* leaves open claims no post.
     """
     if EVALUATING not in chart.cells.get(IGNORES, {}):
         return True
@@ -208,7 +208,7 @@ def claims(chart: Statechart, agent: object, post: object) -> bool:
 
 
 def claims_below(chart: Statechart) -> Claimed:
-    """Return when `claims` is true of a post below the band, always or never; None if only callables can tell."""
+    """Return the condition, or constant, of `claims` for posts below the band; None if only callables can tell."""
     cell = chart.cells.get(DECIDES, {}).get(EVALUATING)
     if cell is None or EVALUATING not in chart.cells.get(IGNORES, {}):
         return cell is not None
@@ -228,10 +228,10 @@ def claims_below(chart: Statechart) -> Claimed:
 
 
 def _settles(transition: Transition) -> bool:
-    """Return whether a transition is no *else*: it has a guard, and is no marker."""
+    """Return whether a transition does not mean *else*: it has a guard, and is no marker."""
     return isinstance(transition.guard, Expression) or None not in (transition.guard, transition.target)
 
 
 def _leads_away(left: Sequence[Transition]) -> bool:
-    """Return whether *else* leads elsewhere than to SCROLLING, and does not ask."""
+    """Return whether *else* leads to another state than SCROLLING, without asking."""
     return bool(left) and not {None, SCROLLING} & {t.target for t in left}

@@ -42,7 +42,7 @@ _MET: Final = {(rule.trigger, rule.state) for rule in TRIGGER_RULES} | {(FEED_RE
 
 
 def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Values]) -> list[Finding]:
-    """Return what `Statechart.check` finds, and the guards that no round ever asks."""
+    """Return what `Statechart.check` finds, and the transitions that no round ever evaluates."""
     found = chart.check(FIRED, fields)
     for trigger, state, cell in chart.all_cells():
         is_fired = (trigger in (TIMEOUT, ROUND_ENDS) and state is not IDLE) or (trigger, state) in _MET
@@ -61,8 +61,8 @@ def checked(
     Args:
         chart: What is checked.
         tables: Its tables.
-        declared: What guards can read besides, by the attributes that are declared.
-        glances: What `feed.glances` is set to, in any round.
+        declared: Further fields that guards can read: the declared attributes.
+        glances: All values that `feed.glances` has during the run.
 
     Raises:
         ChartError: With the first error found.
@@ -142,7 +142,7 @@ def require_agent_fields(
 
 
 class GuardWarnings:
-    """Says which guards of a chart raised, in one warning for each, given to `warn`."""
+    """Calls `warn` once for each guard of a chart that raised."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn

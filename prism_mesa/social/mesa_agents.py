@@ -70,7 +70,7 @@ class PopulationModel(PlatformModel):
         """Take in an agent; Mesa calls it for each new one. One of the platform takes over its row."""
         super().register_agent(agent)
         if not isinstance(agent, SocialAgent):
-            agent.unique_id = -agent.unique_id  # those from 1 on are rows + 1
+            agent.unique_id = -agent.unique_id  # ids above 0 are rows + 1
             return
         before = self._adopted.get(agent.row)
         if before is not None:

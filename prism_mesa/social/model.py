@@ -38,18 +38,18 @@ class SocialModel(CardedModel, PopulationModel):
     Args:
         config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
-        rng: The seed (Mesa's name for it): a whole number, or text that holds one; None draws one, which `seed` then
-            is. Without it the seed is 42, so that the same call makes the same run.
+        rng: The seed (Mesa's name for it): a whole number, or text that holds one; None draws one and
+            keeps it in `seed`. The default is 42, so that the same call makes the same run.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
         reasoner: Who answers open choices; None makes the one that the parameters name.
         world: What was kept of the world of equal parameters; None: it is drawn.
-        agent_reporters: What the DataCollector also reports of each agent, by name; see docs/models.md.
-        model_reporters: The same of the model.
+        agent_reporters: Further reporters of agents for the DataCollector, by name; see docs/models.md.
+        model_reporters: Further reporters of the model.
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
 
     Attributes:
-        prism_datacollector: PRISM's DataCollector, which is `datacollector` too where you set none. Per round:
+        prism_datacollector: PRISM's DataCollector, which is `datacollector` too unless you set one. Per round:
             `online`, `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`, `share_<state>`, the
             shares of agent-ticks, and `there`, the agents on the platform as the round opened; of all rounds so far
             (what ``mesa.batch_run`` returns is the last round):
@@ -178,7 +178,7 @@ class SocialModel(CardedModel, PopulationModel):
         require_agent_fields(self.chart, self.made_agents, declared, has_scripts=self.has_scripted_classes)
 
     def _advance_time(self, until: float) -> None:
-        """Go on to a time. Guards that raise are warned of at the end, with their counts."""
+        """Advance to a time, then warn of the guards that raised, with their counts."""
         with self.guard_warnings.hold(self.chart):
             super()._advance_time(until)
 

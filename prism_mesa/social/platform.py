@@ -182,6 +182,7 @@ class Platform(Restorable, Reading):
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, room=_POSTS_EACH * n)
+        self.posts.reserve(world.schedule.text_id)
         self.attributes.give_to(self.posts, self.population)
         self.opinions = Opinions(params.opinions, world.attributes.known)
         self._settle()

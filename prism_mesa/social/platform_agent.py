@@ -226,7 +226,9 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     @state.setter
     def state(self, value: AgentState) -> None:
         if not isinstance(value, AgentState):
-            several = "an open choice: ask the oracle for one of them, and call chart.apply with its answer"
+            several = (
+                "this is an open choice: ask the oracle for one of the states, and call chart.apply with its answer"
+            )
             advice = several if isinstance(value, list | tuple) else f"write AgentState({value!r})"
             raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; {advice}")
         self._platform.population.state[self.row] = value.code
@@ -306,7 +308,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
         history = self._platform.history
         if whole_number("max_history_depth", value, 0) > history.depth:
             most = f"statechart.max_history_depth={history.depth}"
-            raise AgentError(f"SocialAgent.max_history_depth: {value} is above {most}: raise that")
+            raise AgentError(f"SocialAgent.max_history_depth: {value} is above {most}: raise that key")
         history.set_limit(self.row, int(value))
 
     @property

@@ -100,13 +100,13 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
 
 
 def _own_chart(params: SocialParams, chart: Statechart | None, known: Attributes) -> tuple[Statechart, tuple[str, ...]]:
-    """Return a chart, else that of the parameters, with its settings and counts of its own; and notes on it.
+    """Return the chart, or else that of the parameters, with settings and counts of its own, and notes on it.
 
     Raises:
         ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
     """
     own = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
-    if chart is None and not params.statechart.chart:  # tests check the charts of PRISM
+    if chart is None and not params.statechart.chart:  # PRISM's own charts are tested
         return own, ()
     glances = [params.feed.glances, *(one.set.get("feed.glances", 1) for one in params.interventions)]
     return own, checked(own, WalkTables(own, known), known.fields, glances)

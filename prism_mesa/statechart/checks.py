@@ -175,10 +175,10 @@ def _possible(chart: ChartDefinition, state: AgentState, cell: Cell, values: Map
 
 
 def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
-    """Yield conditions by which guards settle nothing, and only leave open what was settled without them.
+    """Yield conditions that settle nothing, and only send more choices to the oracle.
 
-    Such is a part of the only guard (of several with `&`) that leads to a target, if no other guard reads its fields
-    and *else* asks the oracle; and the guard of a transition without a target, where another one is true as well.
+    One kind is a part (joined by `&`) of the only guard that leads to a target, if no other guard reads its fields and
+    *else* asks the oracle. The other is the guard of a transition without a target, if another guard is true as well.
     """
     guards = {t: t.guard for t in cell.candidates if isinstance(t.guard, Expression)}
     columns = _probes(list(guards.values()), values)
@@ -196,7 +196,7 @@ def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
 
 
 def _widens(transition: Transition, condition: Expression, where: str) -> Finding:
-    text = f"'{condition}' only widens what the oracle is asked: where {where}, the choice is open"
+    text = f"'{condition}' only sends more choices to the oracle: where {where}, the choice is open"
     return Finding("note", "widens", str(transition), text)
 
 

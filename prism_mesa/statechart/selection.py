@@ -36,7 +36,7 @@ def guard_value(value: Any) -> int:
 
 
 def is_marker(transition: Transition, value: int) -> bool:
-    """Return whether a transition only marks a choice for the oracle: it has no target, and its guard says so."""
+    """Return whether a transition marks a choice for the oracle: no target, and a guard that gives `NEEDS_ORACLE`."""
     return transition.target is None and value == NEEDS
 
 

@@ -216,7 +216,7 @@ def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _opened(file: Path) -> ReadOnlyFile:
-    """Open a journal to be read; what a driver that was killed left half written does not count."""
+    """Open a journal for reading; rows that a killed driver left half written do not count."""
     with _told(file):
         db = ReadOnlyFile(file, _WAIT_S)
         try:

@@ -130,7 +130,7 @@ def _time(summary: dict[str, Any]) -> str:
     told = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} wall s), "
     if "run_cpu_s" not in summary:
         return told
-    whole = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all, imports and compiling too"
+    whole = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all, with imports and compiling"
     return f"{whole}; the run {told}"
 
 

@@ -235,7 +235,7 @@ def test_a_command_says_what_it_took_in_all_and_the_run_in_it(tmp_path):
     assert kept["cpu_s"] == said["run_cpu_s"] < 0.9 * said["cpu_s"]
     assert kept["wall_s"] == said["run_wall_s"] < said["wall_s"]
     line = dict(run_lines(said))["time"]
-    assert "in all, imports and compiling too; the run " in line
+    assert "in all, with imports and compiling; the run " in line
     assert f" wall s), {1000 * said['round_cpu_s']:.0f} CPU ms a round at the median, " in line
 
 

@@ -252,3 +252,11 @@ def test_the_limits_of_a_round_begin_anew_in_the_next_one_and_those_of_the_run_d
             reasoner.answer([ask(f"r{round_} b{i}", round=round_, tick=2, agent=i) for i in range(3)])
     assert till.calls == {"r0": 2, "r1": 2, "r2": 1}
     assert reasoner.counts == {"llm": 5, "budget": 19}
+
+
+@pytest.mark.parametrize(("fate", "costs"), [*((fate, False) for fate in FREE), *((fate, True) for fate in PAID)])
+def test_a_refusal_costs_the_budget_no_tokens_and_another_failure_does(fate, costs):
+    with Reasoner(Till(lambda *_: fate), attempts=1, max_tokens=6000, max_fallback_share=1) as reasoner:
+        reasoner.answer([ask("a", agent=1)])
+        _, tokens, _ = reasoner.budget.snapshot()["run"]
+    assert (tokens < 6000) == costs

@@ -103,3 +103,18 @@ def test_what_has_no_limit_has_none_when_it_is_lent():
         assert budget.set_aside(10**9)
         budget.settle(10**9, 10**9)
     assert [budget.set_aside(10**9) for _ in range(10)] == [True] * 9 + [False]
+
+
+def test_seconds_that_were_not_lent_come_back_less_those_that_passed():
+    now = [0.0]
+    budget = Budget(ReasonerParams(max_seconds=8, max_seconds_per_round=6), clock=lambda: now[0])
+    with budget.lent(0, 0.5, 0.25):
+        assert budget.seconds_left == 1.5
+        assert budget.set_aside(1)
+        now[0] = 1.0
+        budget.settle(1, 1)
+        assert budget.seconds_left == 0.5
+    assert budget.seconds_left == 5.0
+    budget.at_round(1)
+    assert budget.seconds_left == 6.0
+    assert budget.snapshot()["run"] == [None, None, 7.0]

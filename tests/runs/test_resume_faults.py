@@ -206,9 +206,18 @@ def test_a_damaged_ledger_is_named_and_nothing_is_changed(damage, said, folder):
     assert contents(folder) == before
 
 
-def test_a_ledger_with_fewer_rows_than_there_were_is_refused(folder, killed):
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM asked WHERE round = 3",
+        "INSERT INTO asked SELECT * FROM asked WHERE round = 3",
+        "UPDATE asked SET round = 99 WHERE round = 3",
+        "UPDATE asked SET run = 'another' WHERE round = 3",
+    ],
+)
+def test_a_ledger_whose_questions_under_a_checkpoint_have_changed_is_refused(change, folder, killed):
     with sqlite3.connect(folder / LEDGER) as db:
-        db.execute("DELETE FROM asked WHERE round = 3")
+        db.execute(change)
     db.close()
     said = r"decisions\.sqlite: is not as the run left it: it has .* of .* answers and .* of .* questions; put the file"
     with pytest.raises(DataError, match=said):

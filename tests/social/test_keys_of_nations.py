@@ -29,7 +29,7 @@ def advises(prompt):
     return '{"action": "Cut interest rates by 25 basis points", "reasoning": "Growth.", "confidence": 0.5}'
 
 
-OWN = {"name": "Ruritania", "policy": "nothing"}
+OWN = {"name": "Sweden", "policy": "nothing"}
 
 
 NATIONS = {

@@ -1,4 +1,4 @@
-"""What an agent did in a round and why, in at most five lines of plain words: how an explanation begins."""
+"""The first lines of an explanation, at most five: what an agent did in a round, and why."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ _WORSE: Final = "post.utility < agent.low_threshold"
 
 
 def brief_lines(explanation: Explanation) -> list[str]:
-    """Return what the agent did in the run, and in one round or with one post, and why: the most telling lines."""
+    """Return at most five lines: what the agent did in the run, and in one round or with one post, and why."""
     agent, shown = explanation.agent, explanation.shown
     lines = [_run(agent, explanation.rounds)]
     if explanation.about is not None:
-        told = about_lines((r.round, r.told) for r in explanation.rounds)
-        lines += sorted(told, key=lambda line: ": in its feed" not in line)
+        feed_lines = about_lines((r.round, r.told) for r in explanation.rounds)
+        lines += sorted(feed_lines, key=lambda line: ": in its feed" not in line)
     elif shown is not None:
         lines += _round(agent, shown)
     else:
@@ -40,7 +40,7 @@ def brief_lines(explanation: Explanation) -> list[str]:
 
 def _run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
     """Return how often the agent came online, and what it did in all."""
-    did = Counter(action for r in rounds for action in (*r.engaged, *(one.action for one in r.by_tool)))
+    did = Counter(action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.by_tool)))
     did["post"] += sum(len(r.posted) for r in rounds)
     often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}
     deeds = ", ".join(f"{done.split()[0]} {often[action]}" for action, done in DID.items() if action in often)
@@ -66,9 +66,9 @@ def _round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
 
 def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]:
     """Yield what the agent did with each post that it read, with a rank: engagements first, then open choices."""
-    for one in shown.by_tool:
-        post = agent.model.post(one.post, agent.row)
-        yield 0, f"It {DID[one.action]}{f' {_post(agent, post)}' if post else ''} by a tool that it called."
+    for activity in shown.by_tool:
+        post = agent.model.post(activity.post, agent.row)
+        yield 0, f"It {DID[activity.action]}{f' {_post(agent, post)}' if post else ''} by a tool that it called."
     draft: Move | None = None
     for move in shown.moves:
         if move.post is None or move.target is None:
@@ -83,25 +83,25 @@ def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]
             rank = 2 if move.answer is None else 1
             yield rank, f"It read {_post(agent, move.post)} and went on, because {_why(agent, move)}."
         elif move.state is AgentState.COMPOSING:
-            yield 1, f"It was about to engage with {_post(agent, move.post)}, and gave it up on '{move.trigger}'."
+            yield 1, f"It was about to engage with {_post(agent, move.post)}, but gave up on '{move.trigger}'."
             draft = None
     if draft and draft.post:
         yield 1, f"It was about to engage with {_post(agent, draft.post)} when the round ended."
 
 
 def _why(agent: TracedAgent, move: Move) -> str:
-    """Return what made the agent go where it went: the oracle where the chart left it open, else a guard."""
+    """Return why the agent changed state: the oracle decided an open choice, or a guard was true."""
     worth = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
     if move.answer is not None:
         if move.answer.source in STAND_INS:
             return "the chart left it open, no answer came, and the fallback decided"
         return f"{worth}, the chart left it open, and {_DECIDERS.get(move.answer.source, 'the LLM')} decided so"
-    held = [transition.guard_label for transition, said, _ in move.considered if said == "true"]
-    if _BETTER in held:
+    true_guards = [transition.guard_label for transition, value, _ in move.considered if value == "true"]
+    if _BETTER in true_guards:
         return f"{worth}, more than the {agent.high_threshold:.3f} above which it always engages"
-    if _WORSE in held or move.trigger == IGNORES:
+    if _WORSE in true_guards or move.trigger == IGNORES:
         return f"{worth}, less than the {agent.low_threshold:.3f} below which it always ignores a post"
-    return f"{held[0]} held" if held else f"the chart says so on '{move.trigger}'"
+    return f"{true_guards[0]} was true" if true_guards else f"the chart says so on '{move.trigger}'"
 
 
 def _post(agent: TracedAgent, post: Post) -> str:

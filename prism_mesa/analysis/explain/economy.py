@@ -47,7 +47,7 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, 
         run_dir: The run's folder.
         nation: The nation's name, or its row.
         quarter: Such as ``2011Q2``, or its number from 0; by default the last in which it did not simply hold.
-        brief: Whether only the first five lines are told: what it wanted, why, and what became of it.
+        brief: Whether to yield only a summary: what the nation wanted, why, and the outcome.
 
     Raises:
         DataError: If there is no such run, nation or quarter.

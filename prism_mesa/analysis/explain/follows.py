@@ -1,6 +1,6 @@
-"""What an agent and others decided about each other, when it came and went, and what moved its opinion, in words.
+"""Texts on what agents decided about each other, when they came and went, and what moved their opinions.
 
-Of the rows of the tables `follows`, `churn` and `influences`.
+The rows come from the tables `follows`, `churn` and `influences`.
 """
 
 import textwrap
@@ -106,10 +106,10 @@ def _why(model: SocialModel, one: DecisionAboutOther) -> str:
 
 
 def text_shown(model: SocialModel, post: Post, most: int) -> str:
-    """Return what a post shows, up to `most` characters in quotes: its own words, or another's and who wrote them."""
+    """Return the text of a post, quoted, up to `most` characters; if it shows another post's text, name the author."""
     posts = model.posts
     origin = posts.origin(post.post_id)
-    text = post.words or posts.texts[int(posts.says(np.array([origin]))[0])]
+    text = post.words or posts.said(origin)
     short = f'"{textwrap.shorten(plain(text, 400), most, placeholder=" ...")}"'
     if post.words or origin == post.post_id:
         return short
@@ -127,7 +127,7 @@ _TURNS: Final = {"join": "joined", "leave": "left", "back": "came back", "remove
 
 @dataclass(frozen=True)
 class Turn:
-    """A row of the table `churn`, with the draw that led to it and what it lay below."""
+    """A row of the table `churn`, with the draw that led to it and the chance that it lay below."""
 
     round: int
     event: str
@@ -136,7 +136,7 @@ class Turn:
 
 
 def turns_of(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[Turn]:
-    """Yield those of some rows of `churn`, as they are recorded, that are of an agent."""
+    """Yield the rows of `churn` that are about an agent."""
     own = np.flatnonzero(columns["agent"] == row)
     churn = model.params.agents.churn
     chances = {"join": churn.join, "leave": churn.leave, "back": churn.back}
@@ -146,14 +146,14 @@ def turns_of(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterat
 
 
 def turn_lines(model: SocialModel, turns: list[Turn], rounds_there: int) -> Iterator[str]:
-    """Yield when an agent came and went, and in how many rounds it was there; nothing where nobody does."""
+    """Yield when an agent came and went, and in how many rounds it was there; nothing without churn."""
     if not model.params.has_churn:
         return
-    told = [f"{_TURNS[one.event]} as round {one.round} opened{_drawn(one)}" for one in turns]
+    events = [f"{_TURNS[turn.event]} as round {turn.round} opened{_drawn(turn)}" for turn in turns]
     if not turns and not rounds_there:
-        told = ["waited to join"]
+        events = ["waited to join"]
     there = f"It was there in {rounds_there} of {model.round + 1} rounds"
-    yield f"{there}: it {', '.join(told)}." if told else f"{there}."
+    yield f"{there}: it {', '.join(events)}." if events else f"{there}."
 
 
 def _drawn(one: Turn) -> str:
@@ -161,7 +161,7 @@ def _drawn(one: Turn) -> str:
 
 
 _MOST_MOVED: Final = 5
-"""Posts that are told: those that moved it farthest."""
+"""How many posts are named: those that moved the opinion farthest."""
 
 
 @dataclass(frozen=True)
@@ -175,14 +175,14 @@ class Influence:
 
 
 def influences_on(row: int, columns: Mapping[str, Any]) -> Iterator[Influence]:
-    """Yield those of some rows of `influences`, as they are recorded, that are about an agent."""
+    """Yield the rows of `influences` that are about an agent."""
     own = np.flatnonzero(columns["agent"] == row)
-    told = (columns[name][own].tolist() for name in ("round", "post", "before", "after"))
-    yield from (Influence(*one) for one in zip(*told, strict=True))
+    values = (columns[name][own].tolist() for name in ("round", "post", "before", "after"))
+    yield from (Influence(*row) for row in zip(*values, strict=True))
 
 
 def opinion_lines(model: SocialModel, row: int, moved: list[Influence]) -> Iterator[str]:
-    """Yield where an agent's opinion began and is now, and what moved it farthest; nothing where none moves."""
+    """Yield where an agent's opinion began and is now, and what moved it farthest; nothing if opinions are fixed."""
     of, read = model.params.opinions.of, model.recorded["impressions"]
     if of is None:
         return
@@ -200,7 +200,7 @@ def opinion_lines(model: SocialModel, row: int, moved: list[Influence]) -> Itera
 
 
 def _value(model: SocialModel, row: int, name: str) -> float:
-    """Return a number that an agent has as an attribute."""
+    """Return the value of a numeric attribute of an agent."""
     place, _ = model.platform.attributes.known.of_agents(name)
     return float(model.population.attributes[row, place])
 

@@ -132,12 +132,12 @@ class RoundOfAgent:
 
 
 def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -> Iterator[tuple[list[T], int]]:
-    """Yield things in their order, those that come again at once only the first time, with how often they come.
+    """Yield parts of a sequence in order; a part that repeats at once comes only once, with its number of repeats.
 
     >>> [("".join(part), n) for part, n in folded("xababab", str)]
     [('x', 1), ('ab', 3)]
     """
-    kinds, at = [kind(one) for one in things], 0
+    kinds, at = [kind(thing) for thing in things], 0
     while at < len(things):
         length, times = 1, 1
         for size in range(1, most + 1):
@@ -250,8 +250,7 @@ class TracedAgent(SocialAgent):
         posts = self.model.posts
         shown = (posts.round == self.model.round) & (posts.kind == POST)
         if self.rounds and self.rounds[-1].round == self.model.round:
-            texts = posts.text_id[shown & (posts.author == self.row)].tolist()
-            self.rounds[-1].posted = [posts.texts[text] for text in texts]
+            self.rounds[-1].posted = posts.shown(np.flatnonzero(shown & (posts.author == self.row)))
         own = np.flatnonzero((posts.written == self.model.round) & (posts.author == self.row))
         columns = (posts.kind[own].tolist(), posts.parent[own].tolist(), posts.words[own].tolist())
         said = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}

@@ -50,8 +50,8 @@ def why(
     Args:
         run_dir: The run's folder.
         agent: The agent's row, id, or name.
-        round_: The round to tell; by default the last of those with most engagements after open choices, or by tools;
-            without any, of those with most engagements.
+        round_: The round to explain; by default the last one with the most engagements after open choices or by tools,
+            or else with the most engagements.
         post: The id of a post: what is told then is why it was in the agent's feed, or was not.
         on_round: Called with the number of rounds repeated, after each.
         trust: As for `replay`.

@@ -100,9 +100,9 @@ class RecallTools:
         origin, text = posts.origin(post), quoted(posts.says(post), _TEXT_CAP)
         if origin == post:
             return f"Post {post} {whose}, round {posts.written[post]}{about}: {text}"
-        own = f"says {quoted(posts.words(post), _TEXT_CAP)} and quotes" if posts.words(post) else "quotes"
+        shows = f"says {quoted(posts.words(post), _TEXT_CAP)} and quotes" if posts.words(post) else "quotes"
         writer = quoted(self.records.names[posts.author[origin]], NAME_CAP)
-        return f"Post {post} {whose}, round {posts.written[post]}{about}, {own} {writer}: {text}"
+        return f"Post {post} {whose}, round {posts.written[post]}{about}, {shows} {writer}: {text}"
 
 
 _VERBS: Final[dict[ActivityKind, str]] = {

@@ -14,7 +14,7 @@ from prism_mesa.tables import Column, TableSchema, by_name
 type Floats = npt.NDArray[np.float64]
 
 LEAST: Final = 10
-"""Agents below whose number there is no interval: of so few, shares are too far from normal."""
+"""Fewer agents than this have no interval: their shares are too far from normal."""
 WAVES: Final = ("before", "after")
 
 _QUESTION = Column("question", "text", "id of the question")
@@ -55,15 +55,15 @@ SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
 
 
 def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Return the mean of each column over the rows (agents), and the ends of Student's 95 % interval of it.
+    """Return the mean of each column over the rows (agents), and the ends of its Student's 95 % interval.
 
-    The interval says how much another sample of agents would differ, nothing of how much another LLM, or another
-    wording, would.
+    The interval says how much another sample of agents would differ. It says nothing about another LLM or another
+    wording.
 
     Args:
         values: Shape (n, k). Without rows all results are not a number, with fewer than `LEAST` the ends are not.
     """
-    from scipy.stats import t  # loads as long as a small run
+    from scipy.stats import t  # importing it takes as long as a small run
 
     rows = np.asarray(values, np.float64)
     n, k = rows.shape
@@ -136,8 +136,8 @@ def table_of(replies: Sequence[Replies]) -> pd.DataFrame:
         both = reply.answered(0) & reply.answered(1)
         waves = [(name, values[wave][reply.answered(wave)]) for wave, name in enumerate(WAVES)]
         for wave, known in (*waves, ("change", (values[1] - values[0])[both])):
-            found = mean_interval(known)
-            for option, mean, low, high in zip(question.options, *(part.tolist() for part in found), strict=True):
+            interval = mean_interval(known)
+            for option, mean, low, high in zip(question.options, *(part.tolist() for part in interval), strict=True):
                 failed = len(values[0]) - len(known)
                 rows.append((question.id, option, wave, len(known), failed, mean, low, high))
     return pd.DataFrame(rows, columns=MEANS.names).astype(

@@ -1,4 +1,4 @@
-"""What of a server's response is let in: no redirect, no more bytes than an answer has, and no credentials of ours."""
+"""Limits on a server's response: no redirects, at most `MOST_BYTES`, and none of our credentials."""
 
 import base64
 import json
@@ -13,23 +13,23 @@ from urllib.parse import quote
 from prism_mesa.errors import OracleError
 
 MOST_BYTES: Final = 2**24
-"""Of a response, unpacked."""
+"""Bytes of a response after unpacking."""
 _SHORTEST: Final = 8
-"""Characters of a secret that is masked; a shorter one would be found in many answers."""
+"""Fewest characters of a secret that is masked; shorter ones occur in ordinary answers."""
 _MASK: Final = b"***"
 _MOST_ENCODINGS: Final = 2
 
 
 def guarded(http: Mapping[str, Any], hook: type["Guard"], *keys: str) -> dict[str, Any]:
-    """Return arguments of an HTTP client (see `urls.credentials`) with which a `Guard` reads its responses.
+    """Return arguments of an HTTP client (see `urls.credentials`) whose responses a `Guard` reads.
 
-    `keys` are further secrets that it sends. A server is asked not to compress anything.
+    `keys` are further secrets that the client sends. It asks the server not to compress anything.
     """
     user, password = http.get("auth", ("", ""))
     pair = f"{user}:{password}"
     encoded = base64.b64encode(pair.encode()).decode()
     secrets = [pair, encoded, password, *map(str, http.get("params", {}).values()), *keys]
-    hooks = {"response": [hook([one for one in secrets if len(one) >= _SHORTEST])]}
+    hooks = {"response": [hook([secret for secret in secrets if len(secret) >= _SHORTEST])]}
     return {**http, "headers": {"Accept-Encoding": "identity"}, "event_hooks": hooks}
 
 
@@ -37,20 +37,20 @@ class Guard:
     """Reads the body of a response as soon as it begins to arrive: an event hook of an HTTP client.
 
     Args:
-        secrets: What is replaced by ``***`` wherever a server repeats it.
+        secrets: Texts that become ``***`` where a server repeats them.
 
     Raises:
         OracleError: `http-307`, ... for a redirect, which is not followed; `too-large` for more than `MOST_BYTES`;
-            `transport` for what cannot be unpacked.
+            `transport` for a body that cannot be unpacked.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for one in secrets for form in (one, quote(one), quote(one, safe=""), json.dumps(one)[1:-1])}
+        forms = {form for key in secrets for form in (key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1])}
         forms |= {form.replace("/", "\\/") for form in forms}
         self._secrets = sorted((form.encode() for form in forms), key=len, reverse=True)
 
     def __call__(self, response: Any) -> None:
-        """Read the response of a client that waits."""
+        """Read the response of a synchronous client."""
         body = bytearray()
         for block in self._checked(response).stream:
             _add(body, block)
@@ -60,12 +60,12 @@ class Guard:
     def _checked(self, response: Any) -> Any:
         if 300 <= response.status_code < 400:
             to = self._masked(str(response.headers.get("location", "")).encode()).decode()
-            told = f"the server redirects to {to[:200]!r}, which is not followed; give that address if you trust it"
-            raise OracleError(f"http-{response.status_code}", told)
+            message = f"the server redirects to {to[:200]!r}, which is not followed; give that address if you trust it"
+            raise OracleError(f"http-{response.status_code}", message)
         return response
 
     def _put(self, response: Any, body: bytes) -> None:
-        """Let a response have a body that is unpacked, and without secrets."""
+        """Give a response its body, unpacked and without secrets."""
         body = self._masked(_unpacked(body, response.headers.get("content-encoding", "")))
         response.headers.pop("content-encoding", None)
         # each of the two HTTP packages takes only a stream of its own
@@ -78,7 +78,7 @@ class Guard:
 
 
 class AsyncGuard(Guard):
-    """The same for a client that is awaited."""
+    """The same for an asynchronous client."""
 
     async def __call__(self, response: Any) -> None:  # type: ignore[override]
         """Read the response."""
@@ -100,10 +100,10 @@ def _too_large() -> OracleError:
 
 
 def _unpacked(body: bytes, encodings: str) -> bytes:
-    """Return a body without its encodings (gzip, deflate), the last of which was put on last."""
+    """Return a body with its encodings (gzip, deflate) undone."""
     names = [name for name in map(str.strip, encodings.lower().split(",")) if name not in ("", "identity")]
     if len(names) > _MOST_ENCODINGS or set(names) - {"gzip", "x-gzip", "deflate"}:
-        raise OracleError("transport", f"the response is packed as {encodings[:80]!r}, which was not asked for")
+        raise OracleError("transport", f"the response is packed as {encodings[:80]!r}, which PRISM did not ask for")
     for _ in names:
         try:
             body = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, MOST_BYTES + 1)
@@ -115,9 +115,9 @@ def _unpacked(body: bytes, encodings: str) -> bytes:
 
 
 def retry_after_s(response: Any, most: float) -> float:
-    """Return how many seconds a server that is busy (429, 503) asks to be left alone, at most `most`; 0 if it does not.
+    """Return after how many seconds a busy server (429, 503) wants to be asked again, at most `most`; 0 if unknown.
 
-    It says so in seconds or as a date (RFC 9110, 10.2.3).
+    The header holds seconds or a date (RFC 9110, 10.2.3).
     """
     if getattr(response, "status_code", 0) not in (429, 503):
         return 0.0

@@ -23,7 +23,7 @@ NO_BUDGET = "budget"
 _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
 _FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", NO_BUDGET})
-"""Reasons that asking again soon does not help against; `http-...` (3xx, 4xx) is another, but for 429."""
+"""Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
 _TOO_MANY = "http-429"
 
 

@@ -31,7 +31,7 @@ class PendingQuestion[Q, A]:
         others: Equal questions that wait for the answer to this one.
         most_tokens: Tokens that one attempt cannot exceed.
         attempts: How often the LLM was asked.
-        waited_s: Seconds that servers which are busy asked to wait, without an attempt being counted.
+        waited_s: Seconds that it waited because busy servers asked for it; these refusals are no attempts.
         said: The last answer that was none to the question.
         completion: What the LLM said that is one.
         error: What the last attempt raised.

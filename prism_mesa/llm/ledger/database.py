@@ -325,7 +325,7 @@ class Ledger(Closing):
         return int(answers), int(asked)
 
     def copy_to(self, file: Path) -> None:
-        """Copy the ledger to a new file, with all rows that stand in its log.
+        """Copy the ledger to a new file, including the rows in its log.
 
         Raises:
             DataError: If it cannot be read, or the file cannot be written.

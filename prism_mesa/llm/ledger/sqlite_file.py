@@ -1,8 +1,8 @@
 """SQLite files: opened to be read without leaving a trace, and what is wrong with one, in words.
 
 SQLite puts two files beside one in WAL mode even if it is only read (a `-shm`, and a `-wal` if there is none), and
-cannot read it where it may not. So a file without a log is read as one that cannot change (`immutable=1`), and whether
-it did is looked at after every query. A file with a log (`-wal`, or `-journal` while rows are written) is read together
+cannot read it where it may not. So a file without a log is read as one that cannot change (`immutable=1`), and is
+checked for changes after every query. A file with a log (`-wal`, or `-journal` while rows are written) is read together
 with it, and nothing is written (`mode=ro`, `readonly_shm=1`). Where SQLite cannot do that, because a process was killed
 and the log has to be written back first, it reads copies of both.
 """
@@ -110,7 +110,7 @@ class ReadOnlyFile:
                 return rows
 
     def copy_to(self, file: Path) -> None:
-        """Copy the database to a new file, with what stands in the log.
+        """Copy the database to a new file, including the rows in its log.
 
         Raises:
             sqlite3.Error: If this file cannot be read, or the other one cannot be written.
@@ -140,7 +140,7 @@ def _cannot_share(error: Exception) -> bool:
 
 
 def has_log(path: Path) -> bool:
-    """Return whether a log with rows of a SQLite file lies beside it."""
+    """Return whether a SQLite file has a log with rows beside it."""
     return any(log is not None and log[1] > 0 for log in _state(path)[1:])
 
 
@@ -149,7 +149,7 @@ def _logs_of(path: Path) -> list[Path]:
 
 
 def _state(path: Path) -> State:
-    """Return what changes of a file and of its logs whenever somebody has written."""
+    """Return what changes about a file and its logs with every write."""
 
     def stamp_of(file: Path) -> tuple[int, int, int] | None:
         try:

@@ -72,9 +72,9 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
     words = posts.words[rows]
     says = posts.says(np.arange(rows.start, rows.stop))
     own = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # without words a reply has no text of its own
-    used, place = _used(own)
-    media = [posts.media(i) for i in used]
-    columns["text"] = _texts([posts.texts[i] for i in used], place)
+    used, place = _used(np.where(own == NO_TEXT, NO_TEXT, own.astype(np.int64) << 32 | posts.wording[rows]))
+    media = [posts.media(code >> 32) for code in used]
+    columns["text"] = _texts([posts.text(code >> 32, code & 0xFFFFFFFF) for code in used], place)
     comments, own = _used(np.where(kind == RESHARE, words, NO_TEXT))
     columns["comment"] = _texts([posts.texts[i] for i in comments], own)
     columns["media_type"] = _texts([type_ for type_, _ in media], place)

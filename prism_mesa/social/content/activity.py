@@ -35,10 +35,10 @@ class Activity:
         round: When it was done.
         post: The post that it was done to; for a post of its own, that one.
         author: The name of that post's author; empty for an own one.
-        text: What that post says, or shows of the one that it passes on, or that it answers without words.
+        text: The text that the post shows: its own, or that of the post that it reshares or answers without words.
         words: What the agent said itself, in a reply or a comment.
         tick: When in the round; -1 where that is not known.
-        quotes: The name of the author of `text`, where that is another post's text.
+        quotes: The name of the author of `text`, if it is another post's text.
     """
 
     round: int
@@ -91,7 +91,7 @@ def _published(platform: Platform, row: int, most: int) -> list[Activity]:
     for post in own.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            found.append(Activity(written, "post", post, text=posts.texts[posts.text_id[post]]))
+            found.append(Activity(written, "post", post, text=posts.said(post)))
         else:
             parent, words = int(posts.parent[post]), int(posts.words[post])
             said = "" if words == NO_TEXT else posts.texts[words]
@@ -120,11 +120,10 @@ def _activity(
 
 
 def said_by(platform: Platform, post: int) -> tuple[str, str]:
-    """Return the text that a post shows, after the name of who wrote it: a reshare or a reply may only quote it."""
+    """Return the author's name and the text that a post shows; a reshare or a reply may only quote them."""
     posts = platform.posts
     origin = posts.origin(post)
-    [text] = posts.says(np.array([origin])).tolist()
-    return platform.population.names[posts.author[origin]], posts.texts[text]
+    return platform.population.names[posts.author[origin]], posts.said(origin)
 
 
 def described(platform: Platform, posts: Sequence[int]) -> list[str]:
@@ -139,7 +138,7 @@ def described(platform: Platform, posts: Sequence[int]) -> list[str]:
         counted = ", ".join(f"{n} {what}" for n, what in counts if n)
         kind = POST_KINDS[own.kind[post]]
         about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
-        text = quoted(own.texts[own.text_id[post]], cap)
+        text = quoted(own.shown([post])[0], cap)
         if kind == "reply" and own.words[post] == NO_TEXT:
             text = f"no words; it answers {quoted(said_by(platform, post)[0], NAME_SHOWN)}: {text}"
         lines.append(

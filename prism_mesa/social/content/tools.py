@@ -124,9 +124,7 @@ class PlatformTools:
         nearness = posts.vectors(ids).astype(np.int64) @ towards
         wanted = words.casefold().strip()
         if wanted:
-            texts = posts.text_id[ids]
-            used, place = np.unique(texts, return_inverse=True)
-            holds = np.array([wanted in posts.texts[i].casefold() for i in used.tolist()], np.bool_)[place]
+            holds = np.array([wanted in text.casefold() for text in posts.shown(ids)], np.bool_)
             nearness[holds] += np.int64(2) ** 32  # whoever says them comes first
         best = np.lexsort((-ids, -nearness))[:FOUND]
         return "\n".join(described(self.platform, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."

@@ -69,7 +69,7 @@ class OwnFeed:
         return isinstance(self._scorer, Expression)
 
     def scores(self, agents: Held, candidates: Held, n: int) -> Floats:
-        """Return the score of each of `n` candidates for the reader before it; without any, nothing is asked.
+        """Return the score of each of `n` candidates for its reader; without any, your function is not called.
 
         Raises:
             OwnCodeError: If it gives anything but a finite number for each, other numbers when it is asked again, or a

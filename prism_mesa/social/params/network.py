@@ -75,7 +75,7 @@ class NetworkParams(Params):
         None,
         description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
         "the other way round; both: undirected, each follows the other; null: dst_follows_src, but columns "
-        "Source,Target and from,to need one (the summary says who has most followers and who follows most)",
+        "Source,Target and from,to need this key (the summary says who has most followers and who follows most)",
     )
     mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(

@@ -32,7 +32,7 @@ class PostsParams(Params):
     file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
     dates: Literal["day_first", "month_first"] | None = Field(
         None,
-        description="how dates such as 01/02/2017 in the file are read; null: in the one order in which all can be",
+        description="order of dates such as 01/02/2017 in the file; null: the one order that fits all of them",
     )
     circulating: int = Field(
         16,

@@ -1,4 +1,4 @@
-"""What PRISM knows of users' files: their columns, what others call these, and files that Python can convert."""
+"""Columns of users' files, other names for them, and how Python converts graph files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("post_rate", *ACTIONS, *BIG_FIVE), ""),
     },
 }
-"""Key of a file -> its columns -> what others call them (see `_plain`)."""
+"""Key of a file -> its columns -> other names for them (see `_plain`)."""
 OTHER_NAMES: Final = {column: others for columns in COLUMNS.values() for column, others in columns.items()}
 NEEDED: Final = ("src", "dst", "text", "agent")
 
@@ -55,14 +55,14 @@ def _plain(name: str) -> str:
 
 def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
     """Return which of a file's columns is most likely meant for one of ours, by its other names or its spelling."""
-    plain = {_plain(name): name for name in reversed(names) if len(name) <= _LONGEST_NAME}  # comparing takes its square
+    plain = {_plain(name): name for name in reversed(names) if len(name) <= _LONGEST_NAME}  # takes quadratic time
     same = [known for known in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if known in plain]
     near = same or get_close_matches(_plain(column), plain, n=1, cutoff=cutoff)
     return plain[near[0]] if near else None
 
 
 def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLLOWS + UNCLEAR) -> tuple[str, ...]:
-    """Return the columns of the first pair of which a file has both; none: no columns."""
+    """Return the first pair of which a file has both columns, as the file calls them; else no columns."""
     plain = {_plain(name): name for name in reversed(names)}
     return next(((plain[one], plain[other]) for one, other in pairs if {one, other} <= plain.keys()), ())
 
@@ -78,11 +78,11 @@ def conversion(file: Path, first_line: str = "") -> str | None:
         made = f"pd.DataFrame(nx.{_GRAPHS[suffix].format(path)}.edges(), columns=['source', 'target'])"
     elif re.fullmatch(r"[#%].*|[-+.\d\s,;|\"]+", first_line):
         comment = first_line[0] if first_line[0] in "#%" else None
-        separator = next((one for one in ",;|" if one in first_line and not comment), r"\s+")
+        separator = next((mark for mark in ",;|" if mark in first_line and not comment), r"\s+")
         how = f"sep=r'{separator}', comment={comment!r}, header=None, usecols=[0, 1], names=['source', 'target']"
         why, imports = "it has no header with src and dst", "pandas as pd"
         made = f"pd.read_csv({path}, {how}, dtype=str)"
     else:
         return None
     convert = f"import {imports}; {made}.to_csv({f'{file.name}.csv'!r}, index=False)"
-    return f"{why}. Two lines of Python convert it: `{convert}` (then give network.direction too; both: undirected)"
+    return f"{why}. Two lines of Python convert it: `{convert}` (then set network.direction; both: undirected)"

@@ -31,7 +31,7 @@ class FilesParams(Params):
             if name not in OTHER_NAMES:
                 raise ValueError(f"{name!r:.60} is no column that PRISM reads.{did_you_mean(name, OTHER_NAMES)}")
             if own is None and name in NEEDED:
-                raise ValueError(f"{name!r} is needed: give what your file calls it")
+                raise ValueError(f"{name!r} is needed: give the name of that column in your file")
         return names
 
     @field_validator("encoding")

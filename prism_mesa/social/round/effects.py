@@ -26,7 +26,7 @@ def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
 
 
 def pass_posts(platform: Platform, row: int) -> bool:
-    """Let a scrolling agent pass posts that lie below its band; return whether one that it is to meet is next.
+    """Let a scrolling agent pass posts that lie below its band; return whether the next post is one that it meets.
 
     It passes up to `Platform.glances` posts in a tick, and none that the chart claims. Each is an impression, and
     scrolling on starts its patience anew.

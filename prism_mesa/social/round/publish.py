@@ -56,12 +56,14 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     drawn = _texts_of(platform, own)
     key = platform.streams.bits("post", author, round_=platform.round, index=np.concatenate([drawn, text[here]]))
     text = np.concatenate([own_posts(platform, own, drawn), text[here]])  # the key is of what was drawn all the same
+    wording = np.pad(platform.posts.new_wordings(text[: len(own)]), (0, len(text) - len(own)))
     chance = key
     if len(author) > len(own):
         chance = key.copy()
         chance[len(own) :] = np.sort(chance[len(own) :])
     order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
-    platform.posts.add(author.take(order), text.take(order), platform.round, POST, NO_PARENT, None, key.take(order))
+    author, text, wording = author.take(order), text.take(order), wording.take(order)
+    platform.posts.add(author, text, platform.round, POST, NO_PARENT, None, key.take(order), wording=wording)
     platform.counts["posts"] = len(author)
 
 
@@ -195,7 +197,8 @@ def _spread(platform: Platform, *engagements: Int32) -> None:
     agent, post, action, kind, key = _copies(platform, *engagements)
     text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
-    posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, written=platform.round)
+    wording = posts.wording[posts.root[post]]
+    posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, wording, written=platform.round)
 
 
 def _publish_written(platform: Platform) -> None:

@@ -53,7 +53,11 @@ def as_archetype(question: Question, agents: AgentColumns) -> Question:
     [persona] = _personas(agents, archetypes_of_rows)
     own = question.persona
     numbers = {name: getattr(own, name) for name in ("traits", "propensities", "low", "high")}
-    question = replace(question, persona=replace(persona, **numbers), history=())
+    posts, post = agents.platform.posts, question.post
+    if post is not None and 0 <= post.post_id < len(posts):  # kinds are asked about a text once, in whatever words
+        [shown], text = posts.shown([post.post_id]), posts.texts[posts.text_id[post.post_id]]
+        post = replace(post, text=post.text.replace(shown, text))
+    question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
     return replace(question, match=told.match(question))
 
 

@@ -183,7 +183,7 @@ def _fire(platform: Platform, stopped: Stopped) -> Walkers:
         for i in np.flatnonzero(choice.triggers == platform.trigger_code(DECIDES)).tolist():
             agent, post = choice.agents.row(i), choice.posts.row(i)
             trigger = next_trigger(platform.chart, claimed, STATES[sources[i]], agent, post)
-            choice.triggers[i] = platform.trigger_code(trigger or DECIDES)  # those of `stopped`, too
+            choice.triggers[i] = platform.trigger_code(trigger or DECIDES)  # also changes `stopped`
     fired = platform.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
     _note_row_by_row(platform, fired.row_by_row_guards)
     codes = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]

@@ -109,7 +109,7 @@ class WalkTables:
         self.is_whole = UNDECIDED not in self.chart.outcome
 
     def _under_chart(self, rule: TriggerRule) -> TriggerRule | None:
-        """Return a rule as the walk goes by it; None for `IGNORES` if every post is claimed, or rows are asked."""
+        """Return a rule as the walk applies it; None for `IGNORES` if all are claimed, or only callables can tell."""
         if rule.trigger != IGNORES or self.claimed is False:
             return rule
         return replace(rule, when=IS_BELOW & ~self.claimed) if isinstance(self.claimed, Expression) else None
@@ -143,14 +143,18 @@ class WalkTables:
 
 
 def _why_each(chart: Statechart, claimed: Claimed) -> str:
-    """Return why agents do not glance; a glance is short for `sees_post` and `ignores` as in the default chart."""
+    """Return why agents cannot glance: a glance stands for `sees_post` and `ignores` as in the default chart."""
     for trigger, state, target in ((SEES_POST, SCROLLING, EVALUATING), (IGNORES, EVALUATING, SCROLLING)):
         cell = chart.cells.get(trigger, {}).get(state)
         leads = [t for t in cell.candidates if t.guard is None and t.action is None] if cell else []
         if cell is None or [t.target for t in leads] != [target] or len(cell.candidates) > 1:
             return f"{state.value} --{trigger}--> is not as in the default chart"
     if claimed is True or claimed is None:
-        return "decides may claim any post" if claimed else "only agents one by one can tell which posts decides claims"
+        return (
+            "decides may claim any post"
+            if claimed
+            else "only an evaluation agent by agent can tell which posts decides claims"
+        )
     fields = claimed.fields & _MOMENTARY if isinstance(claimed, Expression) else ()
     if fields or "/" in str(claimed):
         return f"a guard of decides {f'reads {min(fields)}' if fields else 'divides'}"

@@ -94,6 +94,7 @@ def check_posts(posts: Posts, n: int, round_: int) -> None:
     ids, n_texts = np.arange(len(posts)), len(posts.texts)
     require_within("an author of a post", posts.author, 0, n)
     require_within("a post's text", posts.text_id, 0, n_texts)
+    require_within("a post's wording", posts.wording, 0, 2**31)
     require_within("a post's words", posts.words, -1, n_texts)
     require_within("a post's kind", posts.kind, 0, RESHARE + 1)
     require_within("a post's round", posts.round, 0, round_ + 2)

@@ -78,7 +78,7 @@ def set_draws(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
 
 
 def collected(collector: object) -> Plain:
-    """Return what a DataCollector has collected; of another kind of collector what it says itself."""
+    """Return what a DataCollector has collected; another kind of collector returns its own state."""
     if not isinstance(collector, DataCollector):
         return state_of(collector)
     by_type = {
@@ -95,7 +95,9 @@ def set_collected(collector: object, kept: Any) -> None:
         DataError: If the collector collects something else.
     """
     if (collector is None) != (kept is None):
-        raise DataError("datacollector: its model_reporters are not those of the run: set the same one (prepare)")
+        raise DataError(
+            "datacollector: its model_reporters are not those of the run: set the same collector in prepare"
+        )
     if not isinstance(collector, DataCollector):
         bring_back(collector, kept)
         return

@@ -66,7 +66,7 @@ _ROUNDED: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
 
 
 def _plainly(texts: pa.Array) -> pa.Array:
-    """Return texts in small letters without @ in front, numbers without plus and zeros in front or behind the point."""
+    """Return ids in lower case, without a leading @; numbers without plus, leading zeros, or zero decimals."""
     plain = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
     return pc.utf8_lower(plain)
 
@@ -147,12 +147,12 @@ class Ids(Labels, Restorable):
         if again.any():
             other = int(np.flatnonzero(again)[0])
             pair = f"{self[int(pc.index(plain, plain[other]).as_py())]!r} and {self[other]!r}"
-            yield f"{int(again.sum())} ids are other ids written otherwise ({pair}); they are taken for other agents"
+            yield f"{counted(int(again.sum()), 'id')} written almost like another ({pair}): taken for other agents"
         rounded = np.flatnonzero(pc.match_substring_regex(self._base, _ROUNDED).fill_null(False))
         if len(rounded):
             yield (
-                f"{counted(len(rounded), 'id')} such as {self[int(rounded[0])]!r} may stand for several: "
-                "Excel rounds long numbers so; export them as text"
+                f"{counted(len(rounded), 'id')} such as {self[int(rounded[0])]!r} may stand for several agents: "
+                "Excel rounds long numbers; export the column as text"
             )
         for row in self.rows_of(_NOBODY).tolist():
             if row >= 0:

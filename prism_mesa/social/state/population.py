@@ -35,7 +35,9 @@ STATE_BITS: Final = arrays.STATE_BITS
 def require_packable(n_states: int) -> None:
     """Raise a ChartError if the codes of so many states do not fit into a packed move."""
     if n_states > 1 << STATE_BITS:
-        raise ChartError(f"AgentState has {n_states} states; histories hold a state in {STATE_BITS} bits: at most 8")
+        raise ChartError(
+            f"AgentState has {n_states} states; at most {1 << STATE_BITS} fit into the history of an agent"
+        )
 
 
 require_packable(len(STATES))

@@ -33,6 +33,7 @@ WORDS_CAP: Final = 280
 _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "author": np.int32,
     "text_id": np.int32,
+    "wording": np.int32,
     "words": np.int32,
     "round": np.int32,
     "written": np.int32,
@@ -50,7 +51,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
 }
 
 
-_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "words")
+_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "wording", "words")
 COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 _HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
@@ -72,9 +73,10 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
-    Column `text_id` is what readers see and what the topics are of. Column `words` is what the author of a reply or a
-    reshare adds, `NO_TEXT` where that is nothing. Both point into `texts`. Column `written` is the round of writing,
-    `round` the one in which a post appears.
+    Column `text_id` is what readers see and what the topics are of. Column `wording` is the number of the other words
+    in which readers see the text of the corpus in it, 0 for its own words; they are made when somebody reads (`shown`).
+    Column `words` is what the author of a reply or a reshare adds, `NO_TEXT` where that is nothing. `text_id` and
+    `words` point into `texts`. Column `written` is the round of writing, `round` the one in which a post appears.
 
     Attributes:
         corpus: Where the first texts come from; `topics` what they are about.
@@ -95,11 +97,13 @@ class Posts(Restorable):
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
     _all_texts: Texts = field(init=False)
+    _wordings: npt.NDArray[np.int32] = field(init=False)
 
     def __post_init__(self, room: int) -> None:
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
         self._recent = deque()
         self._all_texts = Texts(self.corpus, self.topics)
+        self._wordings = np.zeros(len(self.corpus.subjects), np.int32)
 
     def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
         """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
@@ -131,7 +135,8 @@ class Posts(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return the posts, and the texts that were written in the run."""
         columns = {name: self._columns[name][: self.n] for name in _COLUMNS}
-        return {"columns": columns, "recent": plain(self._recent), "texts": self._all_texts.snapshot()}
+        kept: dict[str, Plain] = {"columns": columns, "recent": plain(self._recent), "wordings": plain(self._wordings)}
+        return kept | {"texts": self._all_texts.snapshot()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned, after the same corpus."""
@@ -147,6 +152,8 @@ class Posts(Restorable):
         for roots in self._recent:
             require(is_column(roots), "velocity counts no posts")
             require_within("a root of velocity", roots, 0, self.n)
+        self._wordings = restored_like("Posts.wordings", kept["wordings"], self._wordings)
+        require(len(self._wordings) == len(self.corpus.subjects), "its wordings are of another corpus")
         self._all_texts.restore(kept["texts"])
 
     def add(
@@ -159,6 +166,7 @@ class Posts(Restorable):
         root: Ids | None,
         key: npt.NDArray[np.uint64] | int = 0,
         words: Ids | int = NO_TEXT,
+        wording: Ids | int = 0,
         *,
         written: int | None = None,
     ) -> Ids:
@@ -176,6 +184,7 @@ class Posts(Restorable):
         given = {
             "author": author,
             "text_id": text_id,
+            "wording": wording,
             "words": words,
             "round": round_,
             "written": round_ if written is None else written,
@@ -228,6 +237,31 @@ class Posts(Restorable):
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
         return self._all_texts.media(text_id)
+
+    def reserve(self, texts: Ids) -> None:
+        """Keep the own words of these texts of the corpus for scheduled posts: `new_wordings` starts at 1."""
+        self._wordings[texts[texts < len(self._wordings)]] = 1
+
+    def new_wordings(self, texts: Ids) -> Ids:
+        """Return how many posts of the same text came before each new post; 0 for texts of your file or of the run."""
+        wordings = np.zeros(len(texts), np.int32)
+        order = np.argsort(texts, kind="stable")[: np.count_nonzero(texts < len(self._wordings))]
+        again = texts[order]
+        wordings[order] = self._wordings[again] + np.arange(len(again)) - np.searchsorted(again, again)
+        self._wordings += np.bincount(again, minlength=len(self._wordings)).astype(np.int32)
+        return wordings
+
+    def text(self, text_id: int, wording: int) -> str:
+        """Return a text in the words of this number (see `Texts.text`)."""
+        return self._all_texts.text(text_id, wording)
+
+    def shown(self, ids: Ids | Sequence[int]) -> list[str]:
+        """Return what readers see of posts."""
+        return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
+
+    def said(self, post: int) -> str:
+        """Return what a post says itself (see `says`)."""
+        return self.text(int(self.says(np.array([post]))[0]), int(self.wording[post]))
 
     def origin(self, post: int) -> int:
         """Return the post whose text a post shows: itself, what it passes on, or what it answers without words."""
@@ -324,9 +358,9 @@ class Posts(Restorable):
     def _view(
         self, post: tuple[int, ...], author_name: str, relevance: float, utility: float, counts: tuple[int, ...]
     ) -> Post:
-        author, round_, code, parent, root, text_id, words, post_id = post
+        author, round_, code, parent, root, text_id, wording, words, post_id = post
         likes, replies, reshares, impressions, velocity = counts
-        kind, text = POST_KINDS[code], self.texts[text_id]
+        kind, text = POST_KINDS[code], self.text(text_id, wording)
         media_type, media_description = self.media(text_id)
         view: Post = object.__new__(Post)
         vars(view).update(  # a frozen class's own constructor takes several times as long

@@ -12,6 +12,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.snapshot import Plain, Restorable, plain, require, restored
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
+from prism_mesa.social.world.wording import reworded
 
 type Ids = npt.NDArray[np.integer[Any]]
 
@@ -100,6 +101,14 @@ class Texts(Restorable):
             shared = (self._about[-len(new) :],) if self._has_labels else ()
             self._keep_vectors(first, self.topics.place(self.texts[first:], *shared))
         return np.array([self._ids[key] for key in keys], np.int64)
+
+    def text(self, text_id: int, wording: int) -> str:
+        """Return a text in which that of the corpus that it says, or quotes, is put in other words; 0: in its own."""
+        text, origin = self.texts[text_id], self._origin(text_id) if wording else NO_TEXT
+        if origin == NO_TEXT or not self.corpus.subjects:
+            return text
+        [topic, *_] = self.corpus.labels[origin]
+        return text.replace(self.corpus.texts[origin], reworded(self.corpus.subjects[origin], topic, wording))
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""

@@ -62,7 +62,7 @@ class OwnFunction:
             raise ConfigError(f"{self._where}: is no function")
 
     def __call__(self, columns: Columns, n: int) -> Floats:
-        """Return what the values of `n` rows are kept as; without any, nothing is asked.
+        """Return the values of `n` rows as they are stored; without any, your function is not called.
 
         Raises:
             OwnCodeError: If it raises, or gives anything but a value of the attribute for each row.
@@ -277,7 +277,7 @@ def _post_columns(posts: Posts, ids: Rows, known: Attributes, people: Population
     made: dict[str, Callable[[], Any]] = {"post": lambda: ids, "author": lambda: author}
     made["round"] = lambda: posts.round[ids]
     made["kind"] = lambda: np.array(POST_KINDS)[posts.kind[ids]]
-    made["text"] = lambda: [posts.texts[i] for i in posts.text_id[ids].tolist()]
+    made["text"] = lambda: posts.shown(ids)
     for place, (name, own) in enumerate(known.agents.items()):
         made[f"author.{name}"] = lambda place=place, own=own: shown_values(own, people.attributes[author, place])  # type: ignore[misc]
     return Columns(made)

@@ -27,7 +27,7 @@ _DATE: Final = re.compile(
     r"(\d{1,2})(\s*[./-]\s*|\s)(\d{1,2})\3(\d{4}|\d{2})(?![\w./:-])",
     re.IGNORECASE,
 )
-"""A date of three numbers, the year last, behind the day of the week, or the hour, if that comes first."""
+"""A date of three numbers, the year last; a weekday or an hour may come before it."""
 _YEAR_LAST: Final = re.compile(r"\d{3,4}(?:19|20)\d\d")
 _ZONE: Final = re.compile(r"(?:\dZ|[+-]\d\d:?\d\d|\b(?:GMT|UTC))$|[+-]\d{4} \d{4}$")
 _ANOTHER_DAY: Final = frozenset({"now", "today"})
@@ -155,7 +155,7 @@ def times_of(
     """Return times as numbers to sort by, and which cells hold one.
 
     Texts are dates and times of any format, in UTC where they name no zone; or numbers, all of them (seconds since
-    1970, years, ...). Dates such as 01/02/2017 are all read in one order, which is added to `notes`.
+    1970, years, ...). Dates such as 01/02/2017 are all read in one order, which a line in `notes` names.
 
     Raises:
         ValueError: If they hold no times, or if `order` is None and both orders fit all dates, or neither does.
@@ -179,29 +179,30 @@ def times_of(
 
 
 def _year_first(texts: list[str], name: str, order: Order | None, notes: list[str]) -> list[str]:
-    """Return texts whose dates of three numbers are written year first, all read in one order."""
+    """Return texts in which dates such as 01/02/2017 are rewritten year first, all read in one order."""
     dates = [_DATE.match(text) for text in texts]
     day, month = (
         [match and _iso(match[one], match[other], match[5]) for match in dates] for one, other in ((2, 4), (4, 2))
     )
     apart = [row for row in range(len(texts)) if day[row] != month[row]]
     read: dict[Order, list[str | None]] = {"day_first": day, "month_first": month}
-    fitting = [own for own, found in read.items() if all(found[row] for row in apart)]
+    fitting = [key for key, parsed in read.items() if all(parsed[row] for row in apart)]
     if order is None and apart and len(fitting) != 1:
-        shown = apart[:1] if fitting else [next(row for row in apart if not found[row]) for found in (month, day)]
-        said = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in shown)
-        raise ValueError(f"column {name!r}: {said}: give posts.dates=day_first or month_first")
+        shown = apart[:1] if fitting else [next(row for row in apart if not parsed[row]) for parsed in (month, day)]
+        examples = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in shown)
+        what = "can be read in two orders" if fitting else "fits no order in all rows"
+        raise ValueError(f"column {name!r} {what}: {examples}: give posts.dates=day_first or month_first")
     order = order or fitting[0]
     for row in [row for row in apart if read[order][row]][:1]:
         notes.append(f"{name} is read {order.replace('_', '-')}: {texts[row]!r} is {read[order][row]}")
-    for row, (match, found) in enumerate(zip(dates, read[order], strict=True)):
+    for row, (match, parsed) in enumerate(zip(dates, read[order], strict=True)):
         if match:
-            texts[row] = f"{match[1]}{found}{texts[row][match.end() :]}" if found else ""
+            texts[row] = f"{match[1]}{parsed}{texts[row][match.end() :]}" if parsed else ""
     return texts
 
 
 def _iso(day: str, month: str, year: str) -> str | None:
-    """Return a date in the form of ISO, or None if there is none; the year 68 is 2068, 69 is 1969 (POSIX)."""
+    """Return an ISO date, or None if the date does not exist; the year 68 is 2068, 69 is 1969 (POSIX)."""
     century = 0 if len(year) == 4 else 2000 if int(year) < 69 else 1900
     try:
         return date(century + int(year), int(month), int(day)).isoformat()

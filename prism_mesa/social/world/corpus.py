@@ -32,6 +32,7 @@ class Corpus:
         attributes: What the file says of attributes of posts, by name (`attribute_files.read_values`).
         dropped: What could not be used, in words -> count.
         notes: How the file was read, where that may surprise, in words.
+        subjects: What each text is about, for other words about the same; empty where a file of yours is read.
     """
 
     texts: list[str]
@@ -43,6 +44,7 @@ class Corpus:
     attributes: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     dropped: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    subjects: list[str] = field(default_factory=list)
 
 
 def load_corpus(
@@ -97,7 +99,7 @@ def load_corpus(
 def _own_corpus() -> Corpus:
     """Return the corpus that comes with PRISM, the same object for all runs of a process."""
     with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
-        return load_corpus(str(inside))
+        return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist(), notes=())
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:
@@ -125,15 +127,15 @@ _COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
 
 
 def _remarks(cells: pd.DataFrame) -> Iterator[str]:
-    """Yield what may surprise of the posts of a file: times that count little, and texts that are not as written."""
+    """Yield notes on a file of posts: times that have little effect, and texts with leftovers of an export."""
     for column, cell in (("round", "round"), ("created_at", "time")):
         if cell in cells and "author" not in cells:
             yield f"{_KEY}: {column}: no effect without a column author: agents choose what they post and when"
     if "time" in cells and "author" in cells:
-        where = "of a round" if "round" in cells else "alone; posts are spread evenly over the run"
-        yield f"{_KEY}: created_at gives the order of posts {where}"
+        posts = "posts of a round" if "round" in cells else "posts, which are spread evenly over the run"
+        yield f"{_KEY}: created_at only gives the order of {posts}"
     if n := sum(text.startswith("RT @") for text in cells["text"]):
-        yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: posted as a post"
+        yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: read as posts"
     if n := sum(";" in text and html.unescape(text) != text for text in cells["text"]):
         yield f"{_KEY}: {counted(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
 

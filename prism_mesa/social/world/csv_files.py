@@ -107,10 +107,10 @@ def check_first_row(stream: BinaryIO, header: Header) -> None:
 
 
 def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
-    """Check that no quotation mark in a text stands behind a backslash, as Spark writes them.
+    """Check that no quotation mark in a text is escaped by a backslash, as Spark does by default.
 
     Raises:
-        ValueError: If one does; the message has the line.
+        ValueError: If one is; the message has the line.
     """
     with opened(file, files) as stream:
         if not any(b'\\"' in line for line in stream):
@@ -127,7 +127,7 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
             fit = "field limit" in str(error)  # a text longer than what this reader takes
     if not fit:
         spark = "(in Spark: .option('escape', '\"'))"
-        raise ValueError(f"line {rows.line_num}: a quotation mark stands behind a backslash: write two instead {spark}")
+        raise ValueError(f"line {rows.line_num}: a quotation mark stands behind a backslash: double it instead {spark}")
 
 
 def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:

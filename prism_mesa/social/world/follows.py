@@ -22,7 +22,7 @@ _SLOTS = 1 << 12
 _KEYS = 1 << 17
 """Ids that are looked up at a time."""
 _SOME_SIZE = 100
-"""Follows from which on a network without a mutual pair is noted."""
+"""Follows that a network needs before a note says that it has no mutual pair."""
 
 
 def load_network(
@@ -56,7 +56,7 @@ def load_network(
     dropped = tuple((what, count // len(parts)) for what, count in network.dropped)
     dropped += (("rows without src or dst", blank),) if blank else ()
     if network.n_edges >= _SOME_SIZE and not _has_mutual_pair(network):
-        notes += (f"{key}: no two agents follow each other: if it is undirected, give network.direction=both",)
+        notes += (f"{key}: no two agents follow each other: if the graph is undirected, set network.direction=both",)
     return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
 
 

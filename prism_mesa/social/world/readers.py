@@ -65,12 +65,12 @@ class _ColumnsNeeded:
 
     @property
     def named(self) -> dict[str, str]:
-        """What the file should call each of them; without those that users say it does not have."""
+        """The name of each column in the file, without columns that the user leaves unread."""
         names = {column: self.files.columns.get(column, column) for column in (*self.needs, *self.may)}
         return {column: name for column, name in names.items() if name is not None}
 
     def among(self, names: Sequence[str], separated: str = "") -> dict[str, str]:
-        """Return what the file calls those that are to be read; `separated` says by what the names are, for errors."""
+        """Return the names in the file of the columns to read; errors name the separator of CSV, `separated`."""
         named, have = self.named, f"it is separated by {separated} and has" if separated else "it has"
         if self.key == EDGES and not {*named.values()} <= {*names}:
             named = dict(zip(self.needs, follow_columns(names), strict=False)) or named
@@ -94,7 +94,7 @@ class _ColumnsNeeded:
             )
         for name in named.values():
             if names.count(name) > 1:
-                raise _UnfitError(f"{names.count(name)} columns are called {name!r}: leave one of them")
+                raise _UnfitError(f"{names.count(name)} columns are called {name!r}: keep one of them")
         return {column: name for column, name in named.items() if name in names}
 
 
@@ -171,7 +171,7 @@ def _read(
 
 
 def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
-    """Return a table without rows that hold the names of its columns, as of files put end to end, and how many."""
+    """Return a table without repeated header rows, as in files put end to end, and the number of these rows."""
     if any(pa.types.is_integer(column.type) for column in table.columns):
         return table, 0
     written = ("{}", "\ufeff{}", '\ufeff"{}"')  # each file may begin with a byte order mark

@@ -1,4 +1,4 @@
-"""The configurations that the runs of a study have, by the arms and levels that lead to them."""
+"""The configurations of a study's runs, by the arms and levels that lead to them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -18,13 +18,12 @@ type Worlds = Mapping[tuple[str, ...], Config]
 def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequence[Any]] | None = None) -> Worlds:
     """Return the configuration of each condition of a study.
 
-    Factors that would make more than `MOST_WORLDS` of them are left at the value that `base` has, those with numbers
-    first.
+    If there were more than `MOST_WORLDS`, factors keep the value of `base`, those with numbers first.
 
     Args:
         base: What all conditions start from.
-        values: The study file's.
-        levels: Of each factor; by default those of `values`, none of a sampled design.
+        values: The values of the study file.
+        levels: The levels of each factor; by default those in `values`, none for a sampled design.
 
     Raises:
         ConfigError: If a key or value is not allowed.
@@ -33,14 +32,14 @@ def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequ
         levels = {} if values.get("design") else values.get("vary") or {}
     terms = [{arm: own or {} for arm, own in (values.get("arms") or {}).items()} or {"": {}}]
     n = len(terms[0])
-    for key, several in sorted(levels.items(), key=lambda item: all(isinstance(one, int | float) for one in item[1])):
+    for key, several in sorted(levels.items(), key=lambda item: all(isinstance(v, int | float) for v in item[1])):
         if n * len(several) <= MOST_WORLDS:
             terms.append({f"{key}={level_text(value)}": {key: value} for value in several})
             n *= len(several)
     start = base.model_dump(mode="json", exclude_unset=True)
     worlds = {}
     for path in product(*(term.items() for term in terms)):
-        own = {key: value for _, settings in path for key, value in flat(settings)}
+        changes = {key: value for _, settings in path for key, value in flat(settings)}
         name = tuple(step for step, _ in path if step)
-        worlds[name] = validated(Config, merged(start, nested(own)), ", ".join(name) or "study")
+        worlds[name] = validated(Config, merged(start, nested(changes)), ", ".join(name) or "study")
     return worlds

@@ -35,7 +35,7 @@ class Comparison:
         n: Pairs, or runs of the smaller side where seeds are not paired.
         missing: Pairs, or runs of both sides, that were planned and are not there.
         difference: The mean over all pairs of left minus right.
-        low: Where its 95 % interval begins: Student's with as many degrees of freedom as seeds less one, or Welch's
+        low: Where its 95 % interval begins: Student's with as many degrees of freedom as seeds minus one, or Welch's
             over the runs of both sides.
         high: Where it ends.
         p: Two-sided.
@@ -137,7 +137,7 @@ def _by_seed(differences: Floats) -> Floats:
     """Return a difference for each seed, shape (seeds, measures); their mean is the mean over all pairs.
 
     It is the mean of the seed's pairs. Where seeds have different numbers of pairs, it is the linearised value of a
-    ratio (Cochran 1977, Sampling Techniques, section 6.3), so that a seed counts as much as it has pairs.
+    ratio (Cochran 1977, Sampling Techniques, section 6.3), so that each seed is weighted by its number of pairs.
     """
     there = np.isfinite(differences)
     sums, counts = np.where(there, differences, 0.0).sum(axis=0), there.sum(axis=0).astype(np.float64)
@@ -230,13 +230,13 @@ def differences(
 ) -> pd.DataFrame:
     """Return all pairs as a table, a row for each pair and measure (see `analysis.Analysis`).
 
-    A row that an expectation is about has the p of that expectation; Holm's correction of the others is over these.
+    If an expectation is about a row, the row has its p; Holm's correction of the other rows covers only these.
     """
     table = table_of(DIFFERENCES, [_difference(cells, *pair) for pair in pairs])
     asked = _asked(expected)
     for place, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
-        if found := asked.get((row.measure, row.term, frozenset([row.left, row.right]))):
-            table.loc[place, ["p", "p_holm", "family"]] = found
+        if columns := asked.get((row.measure, row.term, frozenset([row.left, row.right]))):
+            table.loc[place, ["p", "p_holm", "family"]] = columns
     others = table["family"] == OTHERS
     table.loc[others, "p_holm"] = holm(table.loc[others, "p"])
     return table
@@ -244,15 +244,18 @@ def differences(
 
 def _asked(expected: Iterable[tuple[Expectation, Verdict]]) -> dict[Key, tuple[float, float, str]]:
     """Return p, p after Holm and the family of each pair that an expectation is about: > and < before equalities."""
-    found: dict[Key, tuple[float, float, str]] = {}
-    for one, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
-        terms = [[(ARM, side.arm)] * (side.arm is not None) + list(side.levels) for side in (one.left, one.right)]
+    asked: dict[Key, tuple[float, float, str]] = {}
+    for expectation, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
+        terms = [
+            [(ARM, side.arm)] * (side.arm is not None) + list(side.levels)
+            for side in (expectation.left, expectation.right)
+        ]
         if len(terms[0]) == len(terms[1]) == 1 and terms[0][0][0] == terms[1][0][0]:
             [[(term, left)], [(_, right)]] = terms
-            family = MARGINS if one.relation == "=" else EXPECTED
-            key = (one.measure, term, frozenset(map(level_text, (left, right))))
-            found.setdefault(key, (verdict.p, verdict.p_holm, family))
-    return found
+            family = MARGINS if expectation.relation == "=" else EXPECTED
+            key = (expectation.measure, term, frozenset(map(level_text, (left, right))))
+            asked.setdefault(key, (verdict.p, verdict.p_holm, family))
+    return asked
 
 
 def _difference(cells: Cells, term: str, left: int, right: int) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class Finding:
         test: In words.
         paired: Whether seeds are paired.
         right_mean: The mean of the right side.
-        family: Expectations that Holm's correction is over.
+        family: How many expectations Holm's correction covers.
     """
 
     expected: Expectation

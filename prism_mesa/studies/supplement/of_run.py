@@ -84,7 +84,7 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
         always = ECONOMY_ALWAYS if run.manifest.of_nations else SOCIAL_ALWAYS
         for name in (*(f"{table}.parquet" for table in always if not has_table(run_dir, table)), LEDGER):
             if within + name not in files:
-                contents.leave_out(f"{within}{name}: is not in the run's folder any more; a replay {LACKS}")
+                contents.leave_out(f"{within}{name}: is missing from the run's folder; a replay {LACKS}")
     read = _put_config(run, contents, within, shared, data=data)
     made = tuple(name for name in files if name.startswith(within) and name not in read)
     contents.actions.append(_action(run, contents, within, read, made))
@@ -272,7 +272,7 @@ def _check_column(values: pa.Array, where: str, cleaner: Cleaner) -> None:
 
 
 def ledger_content(file: Path, cleaner: Cleaner) -> Content:
-    """Return a ledger as it is packed: the file, or its bytes where a log holds some of its rows.
+    """Return a ledger as it is packed: the file, or its bytes if a log holds some of its rows.
 
     Raises:
         DataError: If a prompt or an answer holds a secret or a path of this machine, or the ledger cannot be read.

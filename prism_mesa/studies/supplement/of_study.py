@@ -46,7 +46,7 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
     """Put the files of a study among contents.
 
     Returns:
-        What the study says of itself, the configurations of its conditions, and the keys that these change.
+        The study's manifest, the configurations of its conditions, and the keys that these change.
 
     Raises:
         DataError: If it has no results yet, or holds a secret where none can be taken out.
@@ -110,7 +110,7 @@ def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: C
 
 
 def _put_yaml_text(file: Path, contents: Contents) -> None:
-    """Put a YAML file as it was written, if it still says the same without what is of this machine."""
+    """Put in a YAML file as it was written, if it means the same without the paths of this machine."""
     name, values = file.name, contents.cleaner.value(_values(file))
     cleaned = str(contents.cleaner.value(_read(file)))
     try:
@@ -176,7 +176,7 @@ def _put_base(base: Config, contents: Contents) -> None:
 
 
 def _varied(study_dir: Path, base: Config) -> tuple[Worlds, list[str], list[str]]:
-    """Return the configurations of conditions, the keys that these change, and the measures of a user's own."""
+    """Return the configurations of conditions, the keys that these change, and the user's own measures."""
     try:
         values = yaml.safe_load(_read(study_dir / "study.yaml"))
         arms = [key for arm in (values.get("arms") or {}).values() for key, _ in flat(arm or {})]

@@ -165,7 +165,7 @@ def _sure(found: RunComparison) -> str:
     alone = int((found.measures["p"] < ALPHA).sum())
     together = int((found.measures["p_holm"] < ALPHA).sum())
     return (
-        f"intervals are each for itself: without 0 of {alone:,} measures; after Holm's correction over all "
+        f"intervals, each on its own, exclude 0 for {alone:,} measures; after Holm's correction over all "
         f"{found.measures['p'].count():,}, {together:,} differ"
     )
 

@@ -165,7 +165,7 @@ class LiveSource:
             return ""
         kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
         if kind == "post":
-            return printable(posts.texts[posts.text_id[post]])
+            return printable(posts.said(post))
         writer, text = said_by(self.model.platform, int(posts.parent[post]))
         return printable(with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 

@@ -54,7 +54,7 @@ def _lines(source: Source, names: Sequence[str]) -> tuple[list[int], dict[str, A
 
 
 def _reach(sources: Sequence[Source], names: Sequence[str], least: float, *, stacked: bool = False) -> float:
-    """Return how far up an axis goes that several runs share: to the highest line, or stack of areas, of all."""
+    """Return the upper end of an axis that several runs share: their highest line, or stack of areas."""
     drawn = [np.array([*_lines(source, names)[1].values()]) for source in sources]
     return max(least, *(float((one.sum(axis=0) if stacked else one).max(initial=0)) for one in drawn))
 

@@ -153,12 +153,12 @@ def told_moves(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Ite
         move, way = part[0], " -> ".join(state.value for state in (part[0].source, *(one.target for one in part)))
         asked = ", a choice that was left open" if move.is_open else ""
         about = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
-        told = f", on '{move.trigger}'{asked}{about}" if times == 1 else f", {times} times{asked}"
-        yield f"tick{'s' if times > 1 else ''} {ticks}: {way}{told}"
+        rest = f", on '{move.trigger}'{asked}{about}" if times == 1 else f", {times} times{asked}"
+        yield f"tick{'s' if times > 1 else ''} {ticks}: {way}{rest}"
 
 
 def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
-    """Yield moves with their ticks, a round of states that comes again at once only once, with how often it comes."""
+    """Yield moves with their ticks; a cycle of states that repeats at once comes once, with its number of repeats."""
     kept, at = list(moves), 0
     for part, times in folded(kept, lambda move: (move.source, move.target, move.is_open)):
         last = at + len(part) * times - 1

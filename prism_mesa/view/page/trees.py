@@ -35,9 +35,9 @@ class Tree:
 
 
 def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
-    """Return (root, size) of the largest cascades with a reshare, largest first, of equal ones the earlier.
+    """Return (root, size) of the largest cascades with a reshare, largest first, equal ones by id.
 
-    A cascade belongs to a post, as in a run's summary; with `kind` "reply" they are the reshares of replies.
+    A cascade belongs to a post, as in a run's summary; with `kind` "reply", it belongs to a reply.
     """
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)

@@ -159,7 +159,7 @@ _SUMS: Final = {
 
 
 def counts_of(source: Source) -> dict[str, float]:
-    """Return what came of a run up to the round on show, in words -> how many."""
+    """Return a run's counts up to the round on show, by label."""
     columns, posts = source.round_columns(), source.posts()
     found = {told: float(columns[name].sum()) for name, told in _SUMS.items() if name in columns}
     largest = largest_cascades(posts, 1)

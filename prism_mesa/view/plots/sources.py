@@ -124,8 +124,8 @@ def one_run(given: Drawable) -> RunTables:
     return groups[0].runs[0]
 
 
-def source_in_words(of: Drawable) -> str:
-    """Return which runs are drawn, each with its seed; nothing of groups of several seeds, or of more than three."""
+def run_names(of: Drawable) -> str:
+    """Return a sentence that names the runs, with seeds; empty for groups of several seeds, or above three groups."""
     groups = groups_of(of)
     if len(groups) > 3 or any(group.n_seeds > 1 for group in groups):
         return ""

@@ -15,7 +15,7 @@ from matplotlib.transforms import ScaledTranslation
 from prism_mesa.errors import ConfigError, shortened
 from prism_mesa.figure import NotebookFigure
 from prism_mesa.params import shown
-from prism_mesa.view.plots.sources import Drawable, source_in_words
+from prism_mesa.view.plots.sources import Drawable, run_names
 
 NARROW: Final = 8.5
 """Centimetres: a column of a journal's page."""
@@ -139,7 +139,7 @@ class Panel:
 
         `caption_of` returns it.
         """
-        text += "" if of is None else source_in_words(of)
+        text += "" if of is None else run_names(of)
         self.axes.set_label(text)
         if self.own:
             self.figure.set_label(text)

@@ -138,7 +138,7 @@ def _groups(result: StudyResult) -> Section | None:
 
     columns = (Column("between"), *_numbers("H", "df", "p (Holm)", "n", "missing"))
     caption = (
-        "Kruskal-Wallis: whether any level differs from the others. It knows nothing of pairs: with paired seeds it "
+        "Kruskal-Wallis: whether any level differs from the others. It ignores pairs: with paired seeds it "
         f"finds too little. p is after Holm's correction over {counted(len(result.analysis.groups), 'such test')}."
     )
     return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
@@ -187,7 +187,7 @@ def _effects(result: StudyResult) -> Section | None:
 
     columns = (Column("effect"), *_numbers("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = (
-        "Main effects and interactions (analysis of variance over all runs); what has two levels alone stands under "
+        "Main effects and interactions (analysis of variance over all runs); factors with two levels are under "
         f"Differences. p is after Holm's correction over {counted(len(result.analysis.effects), 'effect')}."
     )
     return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))

@@ -84,7 +84,7 @@ def _known(name: str) -> Measure | None:
 
 
 def meaning_of(measure: str) -> str:
-    """Return what a measure is of, and its unit; of a user's own its docstring, nothing if its module is not loaded."""
+    """Return what a measure means, with its unit; for a user's own its docstring, or nothing if it is not loaded."""
     known = _known(measure)
     if known is None:
         return ""

@@ -62,8 +62,8 @@ def _differences(result: StudyResult, measures: Sequence[str]) -> list[Block]:
 
     shown = [name for name in measures if any(row[1] == row[1] for row in difference_rows(result, name))]
     caption = (
-        "Differences with Student's 95 % intervals: of expectations, the left side minus the right; of other measures, "
-        "each arm or level minus the first."
+        "Differences with Student's 95 % intervals: for expectations, the left side minus the right; for other "
+        "measures, each arm or level minus the first."
     )
     caption += " The shaded bands are the margins of equalities." if len(result.analysis.equivalence) else ""
     return [Picture("differences", caption, partial(difference_figure, result, shown))] if shown else []

@@ -93,16 +93,17 @@ def _line(style: int) -> dict[str, Any]:
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[Row]:
-    """Return what is compared of a measure: its expectations, else arms with the first one, or levels likewise.
+    """Return the comparisons of a measure: its expectations, or else each arm or level with the first.
 
     Each row has its name, the difference, where its interval begins and ends, and the margin of an equality (or NaN).
     """
     margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
     rows: list[Row] = []
-    for one in result.analysis.expectations:
-        if (text := one.text.strip()).startswith(f"{measure}: "):
-            name = f"{text.removeprefix(f'{measure}: ')} ({one.verdict})"
-            rows.append((name, one.difference, *one.interval, margins.get(one.text, np.nan)))
+    for expectation in result.analysis.expectations:
+        if (text := expectation.text.strip()).startswith(f"{measure}: "):
+            name = f"{text.removeprefix(f'{measure}: ')} ({expectation.verdict})"
+            margin = margins.get(expectation.text, np.nan)
+            rows.append((name, expectation.difference, *expectation.interval, margin))
     if rows:
         return rows
     found = result.analysis.differences

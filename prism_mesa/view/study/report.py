@@ -52,7 +52,7 @@ def write_report(
     Args:
         result: The study with its runs.
         written: When; by default now.
-        figures: What the figures are written as, beside PNG.
+        figures: The format of the figures beside PNG.
     """
     return write_pages(report_of(result, written or datetime.now(UTC)), result.study_dir, figures)
 

@@ -62,9 +62,9 @@ def _without_expectations(result: StudyResult) -> list[Block]:
         size, sign = effect_size(result)
         first = found.loc[found[size].abs().sort_values(ascending=False, kind="stable").index]
         rows = first.head(_MOST_TOLD).to_dict("records")
-        told = f"The largest of {len(found):,} differences, by effect size {sign}, with 95 % intervals"
-        told += f" and p after Holm's correction over all {len(found):,}:"
-        return [Paragraph(lead + told), Bullets(tuple(_difference(row, sign, row[size]) for row in rows))]
+        intro = f"The largest of {len(found):,} differences, by effect size {sign}, with 95 % intervals"
+        intro += f" and p after Holm's correction over all {len(found):,}:"
+        return [Paragraph(lead + intro), Bullets(tuple(_difference(row, sign, row[size]) for row in rows))]
     total = result.analysis.sensitivity
     total = total[total["index"].isin(("st", "mu_star"))]
     if len(total):

@@ -16,6 +16,8 @@ from hypothesis.extra import numpy as arrays
 
 from prism_mesa.errors import NotRestorableError
 from prism_mesa.runs.checkpoints.file import DamagedError, read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.keeping import forget
+from prism_mesa.runs.checkpoints.names import name_of
 
 DATA = {
     "a": np.arange(5),
@@ -179,3 +181,19 @@ def test_one_that_is_not_there_or_is_a_folder_is_damaged(tmp_path):
     for name in ("none.npz", "folder.npz"):
         with pytest.raises(DamagedError, match=rf"^{Path(tmp_path, name)}: is damaged: (No such file|Is a dir)"):
             read_checkpoint(tmp_path / name)
+
+
+def test_a_run_that_goes_on_forgets_the_checkpoints_of_later_rounds_and_no_other(tmp_path):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for done in (2, 4, 6):
+        (folder / name_of(done)).touch()
+        (folder / f"rows-posts-{done:09d}.arrow").touch()
+    (folder / ".round-000000005.npz").touch()
+    forget(tmp_path, after=4)
+    kept = [
+        f"{stem}-{done:09d}.{suffix}" for stem, suffix in (("round", "npz"), ("rows-posts", "arrow")) for done in (2, 4)
+    ]
+    assert sorted(file.name for file in folder.iterdir()) == kept
+    forget(tmp_path)
+    assert not folder.exists()

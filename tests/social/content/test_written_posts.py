@@ -31,7 +31,7 @@ def test_a_script_says_what_it_likes_and_readers_see_it():
     assert by_kind[REPLY][0] == "Not so fast"
     assert by_kind[RESHARE][0] == "Read this"
     post = int(np.flatnonzero(model.posts.kind == RESHARE)[0])
-    core = model.posts.texts[model.posts.says(np.array([post]))[0]]
+    core = model.posts.said(post)
     assert view(model, post).text == f"Read this (resharing: {core})"
     assert view(model, post).words == "Read this"
 

@@ -148,6 +148,23 @@ def test_two_who_read_each_other_move_as_a_pair_that_meets(own, expected, tmp_pa
     assert held(model) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"confidence": 0.25}, (0.125, 0.375)),  # .5 of a range of 2, exactly as far as the bound
+        ({"confidence": 0.25 - 2**-54}, (0.0, 0.5)),
+        ({"rule": "assimilation_repulsion", "repulsion": 0.25}, (0.0, 0.5)),
+    ],
+)
+def test_a_post_as_far_away_as_the_bound_of_confidence_still_moves_its_reader(own, expected, tmp_path):
+    (tmp_path / "pair.csv").write_text("src,dst\n0,1\n1,0\n")
+    world = {"network_edges": str(tmp_path / "pair.csv"), "agents_post_rate": 0.0, "attributes": LEANING}
+    model = small(**world, **opinions(rate=0.25, **own))
+    for row, stance in ((0, 0.0), (1, 0.5)):
+        Meeting(model, row).leaning = stance
+    assert tuple(held(ran(model, 2))) == expected
+
+
 class Vain(SocialAgent):
     """Writes, and likes what it wrote."""
 

@@ -15,6 +15,7 @@ from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.state.population import NO_ACTION
+from prism_mesa.social.state.posts import POST
 from prism_mesa.statechart import Statechart
 
 pytestmark = [
@@ -199,3 +200,27 @@ def test_who_never_joined_is_nobody_in_the_inequality_of_attention():
     expected = 2 * (np.arange(1, n + 1) @ attention) / (n * attention.sum()) - (n + 1) / n
     assert model.round_row["attention_gini"] == pytest.approx(expected)
     assert n < 30
+
+
+def test_an_absent_author_of_scheduled_posts_writes_none_and_a_present_one_writes_all():
+    leaving = {"agents_churn_leave": 0.3, "agents_churn_back": 0.3, "agents_post_rate": 0.0}
+    model, expected, scheduled = small(**leaving, posts_seeded_count=20, rounds=20), [], 0
+    for round_ in range(20):
+        model.step()
+        authors, _ = model.schedule.of_round(round_)
+        scheduled += len(authors)
+        expected += [(round_, author) for author in authors.tolist() if model.population.present[author]]
+    assert 5 < len(expected) < scheduled - 5
+    roots = np.flatnonzero(model.posts.kind == POST)
+    assert list(zip(model.posts.round[roots].tolist(), model.posts.author[roots].tolist(), strict=True)) == expected
+    assert model.totals["unwritten"] == scheduled - len(expected)
+
+
+def test_an_agent_that_comes_back_has_been_in_its_state_for_no_tick():
+    model = ran(small(**BUSY | {"agents_activity": 0.0}, agents_churn_leave=1.0, agents_churn_back=1.0), 2)
+    assert not model.population.present.any()
+    for row in range(30):
+        model.agent(row).ticks_in_state = 4
+    ran(model, 1)
+    assert model.population.present.all()
+    assert not model.population.ticks_in_state.any()

@@ -3,14 +3,16 @@
 from collections import Counter
 
 import pytest
+from engagement_charts import ALL_ONLINE, LIKING, always
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_follows import PlainFollows
 from random_worlds import populations
-from worlds import Memory, small
+from worlds import Memory, ran, small
 
 from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import build_chart
 from prism_mesa.social.state.relations import pairs_of
 
 pytestmark = [
@@ -171,3 +173,18 @@ def test_mutes_and_blocks_that_are_taken_back_are_those_of_the_plain_rules():
         *((1, 0, 1, "unmute"), (1, 0, 2, "unblock"), (2, 2, 0, "unblock"), (3, 0, 2, "follow")),
     ]
     assert not len(model.relations.hidden)
+
+
+def test_an_agent_that_engages_with_a_post_does_not_unfollow_mute_or_block_its_author():
+    rates = {f"network_rates_{name}": 1.0 for name in ("unfollow", "mute", "block", "report")}
+    rates |= {f"network_rates_{name}": 0.0 for name in ("follow", "follow_back", "triad")}
+    dull = ALL_ONLINE | rates | {"network_dynamics": "live", "agents_threshold_mean": 0.9, "agents_band": 0.0}
+    engaged, decided = {}, {}
+    for name, chart in (("likes all", always(LIKING)), ("likes some", build_chart())):
+        tables = ran(small(**dull, chart=chart), 3).recorder.tables
+        engaged[name] = {(row["round"], row["agent"], row["post"]) for row in tables.get("engagements", [])}
+        decided[name] = {(row["round"], row["agent"], row["post"]) for row in tables.get("follows", [])}
+        assert not engaged[name] & decided[name]
+    assert len(engaged["likes all"]) > 30
+    assert not decided["likes all"]
+    assert len(decided["likes some"]) > 30  # of the same posts, ignored

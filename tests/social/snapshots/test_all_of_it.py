@@ -94,7 +94,7 @@ def test_they_are_the_same_for_any_threads_and_order_and_go_on(seed):
 
 
 def test_a_copy_goes_on_like_the_original_and_all_of_it_happens():
-    one = ran(world(2), 2)
+    one = ran(world(21), 2)
     branch = copy.deepcopy(one)
     branch.recorder = copy.deepcopy(one.recorder)
     assert differing(ran(one, 2), ran(branch, 2)) == []

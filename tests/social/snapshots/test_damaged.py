@@ -85,6 +85,7 @@ DAMAGED = {
     "platform/posts/columns/parent": (put(0, 0), "a post has a parent"),
     "platform/posts/columns/text_id": (put(0, FAR), "a post's text is 2,147,483,647"),
     "platform/posts/columns/words": (put(0, -2), "a post's words is -2"),
+    "platform/posts/columns/wording": (put(0, -1), "a post's wording is -1"),
     "platform/posts/columns/kind": (put(0, 3), "a post's kind is 3"),
     "platform/posts/columns/round": (put(0, 2), "posts do not stand in the order of their rounds"),
     "platform/posts/columns/likes": (lambda column: column[:-1], "Posts.likes: is no column of"),

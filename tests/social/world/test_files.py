@@ -171,7 +171,7 @@ def test_ids_that_may_not_have_been_meant_so_are_said(tmp_path):
         PrismWarning, match="taken for other agents; network.edges: 'NA' is taken for the id of an agent"
     ):
         notes = "; ".join(small(network_edges=edges).notes)
-    assert "2 ids are other ids written otherwise ('01' and '1'); they are taken for other agents" in notes
+    assert "2 ids written almost like another ('01' and '1')" in notes
     assert "network.edges: 'NA' is taken for the id of an agent: leave a cell empty where there is none" in notes
     assert not [
         note for note in small(network_edges=written(tmp_path / "f.csv", "src,dst\n1,2\n")).notes if "id" in note
@@ -238,13 +238,13 @@ def test_ids_with_an_e_that_no_spreadsheet_has_made_are_not_noted(tmp_path):
 
 def test_ids_that_differ_by_an_at_sign_or_capitals_are_noted(tmp_path):
     edges = written(tmp_path / "e.csv", "src,dst\n@Alice,bo\nAlice,alice\n")
-    with pytest.warns(PrismWarning, match=r"2 ids are other ids written otherwise \('@Alice' and 'Alice'\)"):
+    with pytest.warns(PrismWarning, match=r"2 ids written almost like another \('@Alice' and 'Alice'\)"):
         small(network_edges=edges)
     posts = written(tmp_path / "p.csv", "text,author\nhello,bo\nyou,@bo\n")
     with pytest.warns(PrismWarning, match=r"1 posts whose author is no agent \('@bo' is not 'bo'\) left out"):
         small(network_edges=written(tmp_path / "f.csv", "src,dst\nbo,cy\n"), posts_file=posts)
     posts = written(tmp_path / "q.csv", "text,author\nhello,bo\nyou,Bo\n")
-    with pytest.warns(PrismWarning, match=r"posts\.file: 1 ids are other ids written otherwise \('bo' and 'Bo'\)"):
+    with pytest.warns(PrismWarning, match=r"posts\.file: 1 id written almost like another \('bo' and 'Bo'\)"):
         small(posts_file=posts, posts_authors="rank")
 
 

@@ -50,7 +50,7 @@ def assert_attributed(source, posts, post):
     while posts.kind[above] != POST:
         above = int(posts.parent[above])
     writer = source.agent_name(int(posts.author[above]))
-    assert source.post_text(post) == f"(in reply to {writer}: {posts.texts[posts.text_id[above]]})"
+    assert source.post_text(post) == f"(in reply to {writer}: {posts.said(above)})"
     return source.post_text(post)
 
 

@@ -1,4 +1,4 @@
-"""Sections about several arms as one: what they share is said once, what differs is said for each."""
+"""Merge the sections about several arms: what they share is said once, differences for each arm."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ type Both[T] = Mapping[Arm, T]
 
 
 def merged_sections(each: Both[Sequence[Section]]) -> tuple[Section, ...]:
-    """Return the sections about each arm as those of all; they have the same names in the same order."""
+    """Merge the sections about each arm, which have the same names in the same order."""
     return tuple(
         replace(own[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, own, strict=True)}))
         for own in zip(*each.values(), strict=True)
@@ -36,7 +36,7 @@ def merged_sections(each: Both[Sequence[Section]]) -> tuple[Section, ...]:
 
 
 def _blocks(each: Both[tuple[Block, ...]]) -> tuple[Block, ...]:
-    """Return blocks place by place as long as they are of one kind; the rest for each arm."""
+    """Merge blocks place by place while they are of one kind; the rest follows for each arm."""
     if len(set(each.values())) == 1:
         return next(iter(each.values()))
     merged: list[Block] = []
@@ -52,7 +52,7 @@ def _blocks(each: Both[tuple[Block, ...]]) -> tuple[Block, ...]:
 
 
 def _block(each: Both[Block]) -> tuple[Block, ...] | None:
-    """Return what stands at one place of each arm's blocks; None if that is of different kinds, or no list."""
+    """Merge the blocks at one place of all arms; None if they are of different kinds, or cannot be merged."""
     first = next(iter(each.values()))
     if len(set(each.values())) == 1:
         return (first,)
@@ -85,7 +85,7 @@ def _facts(each: Both[Facts]) -> Facts:
 
 
 def _words(each: Both[object], own: Both[Words]) -> Words:
-    """Return a text as far as all arms share it, then how it goes on in each of them."""
+    """Return the beginning of a text that all arms share, then the rest of each arm."""
     groups = _alike(each, own)
     if len(groups) == 1 and len(own) == len(each):
         return groups[0][1]
@@ -99,7 +99,7 @@ def _words(each: Both[object], own: Both[Words]) -> Words:
 
 
 def _shared(texts: Sequence[str]) -> str:
-    """Return how texts begin alike: all of the shortest one, or up to a full stop, a colon or a semicolon."""
+    """Return the beginning that texts share: all of the shortest one, or up to a full stop, a colon or a semicolon."""
     begin = commonprefix(texts)  # noqa: RUF071 - of characters
     if begin in texts and all(text[len(begin) :][:1] in ("", " ") for text in texts):
         return begin
@@ -107,7 +107,7 @@ def _shared(texts: Sequence[str]) -> str:
 
 
 def _table(each: Both[Table]) -> Table:
-    """Return all rows of tables, with a column that names the arms of a row that not all have."""
+    """Return all rows of tables, with a column that names the arms of rows that only some arms have."""
     first = next(iter(each.values()))
     titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
     groups = []
@@ -125,7 +125,7 @@ def _table(each: Both[Table]) -> Table:
 
 
 def _alike[T](each: Both[object], own: Both[T]) -> list[tuple[str, T]]:
-    """Return what arms have, each once, with the names of these arms."""
+    """Return each distinct value, with the names of its arms."""
     groups: dict[T, list[Arm]] = {}
     for arm, value in own.items():
         groups.setdefault(value, []).append(arm)

@@ -109,13 +109,13 @@ def sections_of_worlds(worlds: Worlds, varied: Collection[str], *, load: bool = 
 
 
 def _chart(config: Config, *, load: bool) -> Statechart | str:
-    """Return the chart that a configuration names, or why there is none to be had."""
+    """Return the chart that a configuration names, or why it is not loaded."""
     where = config.statechart.chart
     if where is not None and not where.startswith(OWN_PACKAGE) and not load:
         return f"The chart is {where}, a module of the user's own, which is not loaded here."
     try:
         return chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    except PrismError as error:  # the module of a chart of one's own may not be here where the report is written
+    except PrismError as error:  # a user's module may be missing where the report is written
         return str(error)
 
 

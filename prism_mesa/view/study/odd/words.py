@@ -30,7 +30,7 @@ FEEDS: Final = {
 }
 
 WRITING: Final = {
-    "none": "replies and reshares have none; agents' own posts are texts of the corpus, near to their interests",
+    "none": "replies and reshares have none; agents' own posts are on subjects of the corpus, near to their interests",
     "template": "replies and reshares get sentences about the topic from templates",
     "llm": "an LLM writes replies, reshares and agents' own posts",
 }
@@ -141,7 +141,7 @@ def dynamics_of(config: Config) -> str:
 
 
 def feed_of(config: Config, *, load: bool) -> str:
-    """Return in which order a feed shows posts; of a function of the study's own what its docstring says of it."""
+    """Return the order in which a feed shows posts; for a user's function, its docstring's first sentence."""
     mode = config.feed.mode
     if mode in FEEDS:
         return FEEDS[mode]

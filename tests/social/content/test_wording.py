@@ -1,0 +1,122 @@
+"""Posts about texts of the corpus that comes with PRISM: no two say the same, and all else stays as it is."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from minds import Mind, asked
+from worlds import differing, ran, small
+from writing_worlds import NO_CHOICE
+
+from prism_mesa.social.content.activity import activities_of
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE
+from prism_mesa.social.world.wording import reworded, wordings
+
+LIVELY = {"agents_activity": 1.0, "agents_band": 0.3, "agents_threshold_mean": 0.5, "agents_post_rate": 0.7}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The default world, in fewer rounds with more posts each, of which two are scheduled."""
+    world = SocialModel(agents_n=400, agents_post_rate=0.7, posts_seeded_count=2, rounds=25, reasoner_kind="rule")
+    return ran(world, 25)
+
+
+def test_no_two_posts_say_the_same_and_no_agent_passes_the_same_text_on_twice(model):
+    posts = model.posts
+    texts = posts.shown(np.flatnonzero(posts.kind == POST))
+    assert len(texts) > 1000
+    assert len(set(texts)) == len(texts)
+    of_posts = np.flatnonzero((posts.kind == RESHARE) & (posts.kind[posts.root] == POST))
+    passed_on = Counter(zip(posts.author[of_posts].tolist(), posts.shown(of_posts), strict=True))
+    assert len(passed_on) > 100
+    assert max(passed_on.values()) == 1
+
+
+def test_other_words_cost_no_text_are_whole_sentences_and_name_the_subject(model):
+    posts = model.posts
+    assert posts.texts == posts.corpus.texts
+    worded = np.flatnonzero((posts.kind == POST) & (posts.wording > 0))
+    for text, row in zip(posts.shown(worded), posts.text_id[worded].tolist(), strict=True):
+        assert text[0] == text[0].upper()
+        assert text[-1] in ".!?"
+        assert "{" not in text
+        assert posts.corpus.subjects[row].lower() in text.lower()
+
+
+def test_scheduled_posts_say_the_text_of_the_corpus_and_no_other_post_does(model):
+    posts, texts = model.posts, model.schedule.text_id.tolist()
+    own = np.flatnonzero((posts.kind == POST) & (posts.wording == 0))
+    assert len(texts) == 2
+    assert all(Counter(posts.text_id[own].tolist())[text] == texts.count(text) for text in texts)
+
+
+def test_numbers_give_different_words_until_all_are_used_and_then_the_same_again():
+    openings, remarks = wordings()
+    assert all(opening.count("{}") == 1 for opening in openings)
+    for topic, of_topic in remarks.items():
+        n = len(openings) * len(of_topic)
+        words = [reworded("the garden", topic, number) for number in range(1, n + 1)]
+        assert len(set(words)) == n
+        assert reworded("the garden", topic, n + 1) == words[0]
+
+
+def test_readers_see_the_same_words_in_posts_reshares_quotes_and_memories():
+    model = ran(small(**LIVELY, content="template", reasoner_kind="rule"), 6)
+    posts, n_quotes = model.posts, 0
+    for post in np.flatnonzero((posts.kind != POST) & (posts.kind[posts.root] == POST)).tolist():
+        [text], [root] = posts.shown([post]), posts.shown([posts.root[post]])
+        assert text in (root, f"{posts.texts[posts.words[post]]} (resharing: {root})")
+        assert model.post(post, 0).text == text
+    for post in np.flatnonzero((posts.kind == REPLY) & (posts.kind[posts.parent] == POST)).tolist():
+        [above] = posts.shown([posts.parent[post]])
+        assert posts.shown([post])[0].endswith(f"(in reply to: {above})")
+        n_quotes += above not in posts.corpus.texts
+    assert n_quotes > 10
+    told = [a for row in range(30) for a in activities_of(model.platform, row, 40) if a.action == "post"]
+    assert {(a.post, a.text) for a in told} == {(a.post, posts.shown([a.post])[0]) for a in told}
+
+
+def test_texts_of_your_file_and_words_of_an_llm_stay_as_they_are(tmp_path):
+    (tmp_path / "posts.csv").write_text("text\nOne.\nTwo.\n")
+    own = ran(small(**LIVELY, posts_file=str(tmp_path / "posts.csv"), reasoner_kind="rule"), 3)
+    assert set(own.posts.shown(np.arange(len(own.posts)))) == {"One.", "Two."}
+    written = ran(small(**LIVELY | NO_CHOICE, content="llm", reasoner=asked(Mind())), 2)
+    written.close()
+    assert not written.posts.wording.any()
+
+
+def test_a_model_that_is_brought_back_goes_on_in_the_same_words():
+    world = {**LIVELY, "content": "template", "reasoner_kind": "rule"}
+    model, other = ran(small(**world), 3), small(**world)
+    other.restore(model.snapshot())
+    assert differing(ran(model, 3), ran(other, 3)) == ["records"]  # those of the first rounds
+    everything = np.arange(len(model.posts))
+    assert model.posts.shown(everything) == other.posts.shown(everything)
+
+
+def test_archetypes_are_asked_about_a_text_once_in_whatever_words_it_is_posted():
+    mind = Mind()
+    model = ran(small(**LIVELY, posts_circulating=4, reasoner=asked(mind, persona="archetype")), 3)
+    model.close()
+    posts = model.posts
+    assert len(set(posts.shown(np.flatnonzero(posts.kind == POST)))) > 20
+    said = {text for text in posts.corpus.texts for prompt in mind.prompts if text in prompt}
+    assert 0 < len(said) <= 6
+    assert len(mind.prompts) <= 4 * len(said)
+
+
+def test_an_agent_itself_is_asked_about_a_post_in_the_words_of_the_post():
+    mind = Mind()
+    model = ran(small(**LIVELY, posts_circulating=4, reasoner=asked(mind, persona="individual")), 3)
+    model.close()
+    posts = model.posts
+    shown = {
+        text for text in posts.shown(np.flatnonzero(posts.wording > 0)) for prompt in mind.prompts if text in prompt
+    }
+    assert len(shown) > 10
+
+
+def test_a_default_run_notes_no_column_of_the_corpus_that_comes_with_prism(model):
+    assert not any("subject" in note for note in model.notes)

@@ -166,11 +166,14 @@ def times_of(
         return np.asarray(plain.cast(width).fill_null(0).to_numpy(), np.int64), np.asarray(plain.is_valid().to_numpy())
     numbers, given = numbers_of(plain, name)
     texts = texts_of(plain, name)
+    written = [texts[row] for row in np.flatnonzero(given)]
     if np.isfinite(numbers[given]).all():
-        if all(_YEAR_LAST.fullmatch(text) for text in filter(None, texts)):
-            raise ValueError(f"column {name!r}: {texts[0]!r} and so on have no order as numbers: write 2017-12-31")
+        if written and all(map(_YEAR_LAST.fullmatch, written)):
+            raise ValueError(
+                f"column {name!r}: dates such as {written[0]!r} have no order as numbers: write 2017-12-31"
+            )
         return np.nan_to_num(numbers), given
-    zoned = [bool(_ZONE.search(text)) for text in filter(None, texts)]
+    zoned = [bool(_ZONE.search(text)) for text in written]
     if any(zoned) and not all(zoned):
         notes.append(f"{name}: {counted(zoned.count(False), 'time')} without a time zone read as UTC")
     times = _parsed(_year_first(texts, name, order, notes))

@@ -99,6 +99,8 @@ def test_dates_without_separators_are_refused_if_their_numbers_are_in_another_or
         corpus_of(tmp_path, times)
     assert corpus_of(tmp_path, ["20170401", "20170315"]).texts == ["1", "0"]
     assert corpus_of(tmp_path, ["2017", "2016"]).texts == ["1", "0"]
+    with pytest.raises(DataError, match="none of the 2 rows can be used"):
+        corpus_of(tmp_path, ["", "null"])
 
 
 def test_times_that_name_no_zone_beside_some_that_do_are_noted(tmp_path):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import mesa
 from mesa import DataCollector
@@ -12,6 +12,22 @@ from prism_mesa.params import shown
 
 type Reporters = Mapping[str, Any] | None
 """Reporters by name, as `mesa.DataCollector` takes them."""
+
+
+class Read[T]:
+    """A field of a part of a model, such as its platform, that can be read on the model."""
+
+    part = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, owner: type) -> T:
+        value: T = cast(T, self) if model is None else getattr(getattr(model, self.part), self._name)
+        return value
+
+    def __set__(self, model: Any, value: object) -> None:
+        raise AttributeError(f"{type(model).__name__}.{self._name} can only be read; set that of its {self.part}")
 
 
 class RoundCollector(DataCollector):

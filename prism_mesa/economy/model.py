@@ -43,8 +43,14 @@ from prism_mesa.llm import LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.factory import answer_store
 from prism_mesa.params import FROM_PARAMS, model_params
-from prism_mesa.round_model import Reporters, RoundModel
+from prism_mesa.round_model import Read, Reporters, RoundModel
 from prism_mesa.streams import Streams
+
+
+class _Read[T](Read[T]):
+    """A field of the state."""
+
+    part = "state"
 
 
 class EconomyModel(RoundModel):
@@ -69,7 +75,7 @@ class EconomyModel(RoundModel):
         decided: What the nations decided in the last quarter.
         llm: Who is asked; None if nobody is.
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
-        notes: Which keys were set and have no effect, which nations have default values, and other warnings.
+        notes: `note`, which keys were set and have no effect, which nations have default values, and other warnings.
         totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
             nothing to carry out).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
@@ -83,6 +89,11 @@ class EconomyModel(RoundModel):
     Raises:
         ConfigError: If a parameter is unknown or out of range, or the LLM that is named is not there.
     """
+
+    seen = _Read[Mapping[str, Floats]]()
+    decided = _Read[Sequence[Decided]]()
+    totals = _Read[Counter[str]]()
+    read_by = _Read[Counter[str]]()
 
     def __init__(
         self,
@@ -114,6 +125,7 @@ class EconomyModel(RoundModel):
         self.notes = (*nations_by_default(own.nations), *idle)
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
+        self.notes += (self.note,) if self.note else ()
 
     def _policy_of(self, row: int) -> str:
         return self.params.economy.nations[row].policy or self.params.economy.policy
@@ -172,7 +184,7 @@ class EconomyModel(RoundModel):
             by.setdefault(nation.decided_by, []).append(nation.name)
         if len(by) == 1:
             return next(iter(by))
-        return "; ".join(f"{who} for {', '.join(names)}" for who, names in by.items())
+        return "; ".join(f"{who} for {', '.join(names)}" for who, names in by.items()) or "nobody"
 
     @property
     def quarter(self) -> str:
@@ -190,26 +202,6 @@ class EconomyModel(RoundModel):
     @world.setter
     def world(self, world: World) -> None:
         self.state = self.state.at(world, self.macro)
-
-    @property
-    def seen(self) -> Mapping[str, Floats]:
-        """The indicators of all nations, exactly."""
-        return self.state.seen
-
-    @property
-    def decided(self) -> Sequence[Decided]:
-        """What the nations decided in the last quarter."""
-        return self.state.decided
-
-    @property
-    def totals(self) -> Counter[str]:
-        """Decisions so far, by outcome."""
-        return self.state.totals
-
-    @property
-    def read_by(self) -> Counter[str]:
-        """Decisions so far, by who read them."""
-        return self.state.read_by
 
     def nation_state(self, row: int) -> NationState:
         """Return where a nation stands, exactly."""

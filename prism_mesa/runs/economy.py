@@ -185,7 +185,7 @@ def summarised_economy(
         "policy": own.policy,
         "decided_by": model.label,
         "note": model.note,
-        "notes": list(model.notes),
+        "notes": [note for note in model.notes if note != model.note],
         "decisions": {
             "made": sum(model.totals.values()),
             **{name: model.totals[name] for name in OUTCOMES},

@@ -2,7 +2,6 @@
 
 from collections import Counter, deque
 from datetime import datetime
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +9,7 @@ import numpy.typing as npt
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.round_model import RoundModel
+from prism_mesa.round_model import Read, RoundModel
 from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
@@ -38,18 +37,10 @@ from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.streams import Streams
 
 
-class _Read[T]:
-    """A field of the platform that can be read on the model."""
+class _Read[T](Read[T]):
+    """A field of the platform."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, model: Any, owner: type) -> T:
-        value: T = cast(T, self) if model is None else getattr(model.platform, self._name)
-        return value
-
-    def __set__(self, model: "PlatformModel", value: object) -> None:
-        raise AttributeError(f"{type(model).__name__}.{self._name} can only be read; set that of its platform")
+    part = "platform"
 
 
 class PlatformModel(RoundModel):

@@ -15,9 +15,10 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     EDGES: {"src": "", "dst": ""},
     POSTS: {
         "text": "body content full_text message post status title tweet",
-        "author": "account created_by from_user handle poster screen_name user",
+        "author": "account author_display author_handle created_by from_user handle poster posted_by screen_name "
+        "user user_screen_name",
         "round": "",
-        "created_at": "created created_utc date datetime posted_at published published_at time timestamp",
+        "created_at": "created created_time created_utc date datetime posted_at published published_at time timestamp",
         "topic": "category",
         "media_type": "",
         "media_description": "alt_text",
@@ -75,7 +76,7 @@ def conversion(file: Path, first_line: str = "") -> str | None:
             path += ", label='id'"
         why, imports = f"PRISM does not read {suffix}", "networkx as nx, pandas as pd"
         made = f"pd.DataFrame(nx.{_GRAPHS[suffix].format(path)}.edges(), columns=['source', 'target'])"
-    elif re.fullmatch(r"[#%].*|[\d\s,;|]+", first_line):
+    elif re.fullmatch(r"[#%].*|[-+.\d\s,;|\"]+", first_line):
         comment = first_line[0] if first_line[0] in "#%" else None
         separator = next((mark for mark in ",;|" if mark in first_line and not comment), r"\s+")
         how = f"sep=r'{separator}', comment={comment!r}, header=None, usecols=[0, 1], names=['source', 'target']"

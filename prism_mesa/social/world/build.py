@@ -127,7 +127,9 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     notes += _otherwise(params.network, network)
     notes += misfits
     if without:
-        notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
+        notes.append(
+            f"{without} agents: no topic is known of what they and those they follow post; their interests are drawn"
+        )
     schedule = schedule.with_seeded(seeded)
     return StartingWorld(
         network, corpus, topics, population, schedule, seeded, tuple(notes), tuple(misfits), profiled.columns, source

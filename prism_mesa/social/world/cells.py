@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from prism_mesa.errors import counted
 from prism_mesa.social.world.csv_files import whole_numbers
 
 type Floats = npt.NDArray[np.float64]
@@ -27,6 +28,8 @@ _DATE: Final = re.compile(
     re.IGNORECASE,
 )
 """A date of three numbers, the year last; a weekday or an hour may come before it."""
+_YEAR_LAST: Final = re.compile(r"\d{3,4}(?:19|20)\d\d")
+_ZONE: Final = re.compile(r"(?:\dZ|[+-]\d\d:?\d\d|\b(?:GMT|UTC))$|[+-]\d{4} \d{4}$")
 _ANOTHER_DAY: Final = frozenset({"now", "today"})
 """What pandas would take for the time of reading."""
 
@@ -162,9 +165,18 @@ def times_of(
         width = pa.int32() if pa.types.is_date32(plain.type) else pa.int64()
         return np.asarray(plain.cast(width).fill_null(0).to_numpy(), np.int64), np.asarray(plain.is_valid().to_numpy())
     numbers, given = numbers_of(plain, name)
+    texts = texts_of(plain, name)
+    written = [texts[row] for row in np.flatnonzero(given)]
     if np.isfinite(numbers[given]).all():
+        if written and all(map(_YEAR_LAST.fullmatch, written)):
+            raise ValueError(
+                f"column {name!r}: dates such as {written[0]!r} have no order as numbers: write 2017-12-31"
+            )
         return np.nan_to_num(numbers), given
-    times = _parsed(_year_first(texts_of(plain, name), name, order, notes))
+    zoned = [bool(_ZONE.search(text)) for text in written]
+    if any(zoned) and not all(zoned):
+        notes.append(f"{name}: {counted(zoned.count(False), 'time')} without a time zone read as UTC")
+    times = _parsed(_year_first(texts, name, order, notes))
     is_time = ~np.isnat(times)
     return np.where(is_time, times.view(np.int64), 0), is_time
 

@@ -5,7 +5,7 @@ import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -118,7 +118,11 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
     with io.TextIOWrapper(opened(file, files), "utf-8", newline="") as lines:
         rows = csv.reader(lines, delimiter=header.delimiter, strict=True)
         try:
-            fit = all(len(row) <= len(header.names) + 1 for row in rows)
+            fit = all(
+                len(row) <= len(header.names) + 1
+                and not any(cell.endswith("\\") and '"' in rest for cell, rest in pairwise(row))
+                for row in rows
+            )
         except csv.Error as error:
             fit = "field limit" in str(error)  # a text longer than what this reader takes
     if not fit:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.errors import DataError, counted, did_you_mean, printable
+from prism_mesa.errors import DataError, counted, did_you_mean, shortened
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import EDGES, conversion, follow_columns, meant_for
 from prism_mesa.social.world.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
@@ -77,8 +77,8 @@ class _ColumnsNeeded:
         others = [name for name in names if name not in named.values()][:1000]
         for column in (*self.needs, *self.may):
             name, is_needed = named.get(column), column in self.needs or bool(self.files.columns.get(column))
-            passes = name is None or not self.others or (column == "created_at" and named.get("round") in names)
-            if name in names or (passes and not is_needed):
+            idle = column == "created_at" and (named.get("round") in names or named.get("author") not in names)
+            if name in names or (not is_needed and (name is None or idle or not self.others)):
                 continue
             near = meant_for(column, others, 0.6 if is_needed else 0.75)
             if near or is_needed:
@@ -86,9 +86,12 @@ class _ColumnsNeeded:
                 hint += f"Rename it, or give files.columns={{{column}: {near or 'NAME'}}}"
                 hint += "" if is_needed else f", or {{{column}: null}} to leave it unread"
                 raise _UnfitError(f"no column {name!r} ({have}: {_listed(names)}). {hint}")
-        for name in () if self.others else others:
+        unread = [column for column, name in self.files.columns.items() if name is None]
+        for name in [] if self.others else [name for name in others if name not in unread]:
             near = did_you_mean(name, named.values())
-            raise _UnfitError(f"unknown column {_shown(name)!r} (allowed: {', '.join(named.values())}).{near}")
+            raise _UnfitError(
+                f"unknown column {shortened(name, _CHARACTERS_SHOWN)!r} (allowed: {', '.join(named.values())}).{near}"
+            )
         for name in named.values():
             if names.count(name) > 1:
                 raise _UnfitError(f"{names.count(name)} columns are called {name!r}: keep one of them")
@@ -171,7 +174,9 @@ def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
     """Return a table without repeated header rows, as in files put end to end, and the number of these rows."""
     if any(pa.types.is_integer(column.type) for column in table.columns):
         return table, 0
-    same = reduce(pc.and_, [pc.equal(table[name], name) for name in table.column_names])
+    written = ("{}", "\ufeff{}", '\ufeff"{}"')  # each file may begin with a byte order mark
+    cells = [[pc.equal(table[name], how.format(name)) for how in written] for name in table.column_names]
+    same = reduce(pc.and_, [reduce(pc.or_, column) for column in cells])
     n = pc.sum(same).as_py()
     return (table.filter(pc.invert(same.fill_null(False))), n) if n else (table, 0)
 
@@ -183,8 +188,7 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
     Raises:
         DataError: In their place.
     """
-    shown = printable(str(path))
-    where = f"{key}: {shown if len(shown) <= _CHARACTERS_SHOWN else f'...{shown[-_CHARACTERS_SHOWN:]}'}"
+    where = f"{key}: {shortened(str(path), _CHARACTERS_SHOWN)}"
     try:
         yield
     except DataError:
@@ -203,7 +207,9 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
         pd.errors.ParserWarning,
     ) as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DataError(f"{where}: cannot be read: {_shown(said.strip().partition('\n')[0])}") from None
+        raise DataError(
+            f"{where}: cannot be read: {shortened(said.strip().partition('\n')[0], _CHARACTERS_SHOWN)}"
+        ) from None
 
 
 def is_parquet(path: str | Path) -> bool:
@@ -211,14 +217,10 @@ def is_parquet(path: str | Path) -> bool:
     return Path(path).suffix.lower() in _PARQUET
 
 
-def _shown(text: str) -> str:
-    return printable(text if len(text) <= _CHARACTERS_SHOWN else f"{text[:_CHARACTERS_SHOWN]}...")
-
-
 def _listed(names: Sequence[str]) -> str:
     """Return the first names in words."""
     more = f", and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-    return _shown(", ".join(names[:_NAMES_SHOWN])) + more
+    return shortened(", ".join(names[:_NAMES_SHOWN]), _CHARACTERS_SHOWN) + more
 
 
 def _readable(path: str | Path, key: str) -> Path:

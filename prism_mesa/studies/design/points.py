@@ -59,8 +59,8 @@ def make_points(params: StudyParams, where: str) -> Points:
     return _sampled(params, params.design, where)
 
 
-_DECLARED: Final = "attributes."
-"""Begins the keys of what a configuration declares, which it names itself."""
+_DECLARED: Final = ("attributes.", "files.columns.")
+"""Begin the keys of what a configuration declares, which it names itself."""
 
 
 def check_keys(values: Mapping[str, Any], where: str) -> None:

@@ -91,3 +91,20 @@ def test_a_column_comes_out_as_written_whatever_the_order_or_the_sign_between(tm
     corpus = corpus_of(tmp_path_factory.mktemp("dates"), texts, dates=order)
     minutes = [time.replace(second=0, microsecond=0) for time in times]
     assert corpus.texts == [str(i) for i in np.argsort(np.array(minutes), kind="stable")]
+
+
+@pytest.mark.parametrize("times", [["15032017", "01042017"], ["1032017", "01042017"]])
+def test_dates_without_separators_are_refused_if_their_numbers_are_in_another_order(tmp_path, times):
+    with pytest.raises(DataError, match=r"column 'created_at': .*'1.*' have no order"):
+        corpus_of(tmp_path, times)
+    assert corpus_of(tmp_path, ["20170401", "20170315"]).texts == ["1", "0"]
+    assert corpus_of(tmp_path, ["2017", "2016"]).texts == ["1", "0"]
+    with pytest.raises(DataError, match="none of the 2 rows can be used"):
+        corpus_of(tmp_path, ["", "null"])
+
+
+def test_times_that_name_no_zone_beside_some_that_do_are_noted(tmp_path):
+    corpus = corpus_of(tmp_path, ["2017-01-01 10:00+02:00", "2017-01-01 09:30", "2017-01-01T09:00Z"])
+    assert corpus.texts == ["0", "2", "1"]
+    assert any("read as UTC" in note for note in corpus.notes)
+    assert not any("UTC" in note for note in corpus_of(tmp_path, ["2017-01-01 09:30", "2017-01-01"]).notes)

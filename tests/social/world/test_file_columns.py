@@ -39,9 +39,8 @@ def named(**columns):
         ("author", "authors"),
         ("author", "Author"),
         ("author", "autor"),
-        ("created_at", "created"),
-        ("created_at", "Date"),
-        ("created_at", "timestamp"),
+        ("author", "user_screen_name"),
+        ("author", "author.username"),
         ("topic", "topics"),
         ("media_type", "mediatype"),
         ("round", "rounds"),
@@ -55,6 +54,14 @@ def test_an_optional_column_under_a_near_name_is_asked_after_as_one_that_is_need
     assert (read.authors == ["1"]) == (column == "author")
     assert not [note for note in read.notes if "nothing reads" in note]
     assert [note for note in unread.notes if "nothing reads" in note and near in note]
+
+
+@pytest.mark.parametrize("near", ["created", "Date", "timestamp"])
+def test_a_near_name_of_times_is_asked_after_only_where_times_have_an_effect(tmp_path, near):
+    with pytest.raises(DataError, match=rf"no column 'created_at' .*Did you mean '{near}'"):
+        load_corpus(written(tmp_path / "p.csv", f"text,author,{near}\nhello,1,2020\n"))
+    corpus = load_corpus(written(tmp_path / "q.csv", f"text,{near}\nhello,2020\n"))
+    assert corpus.notes == (f"posts.file: columns that nothing reads: {near}",)
 
 
 def test_the_first_of_several_near_columns_is_named(tmp_path):
@@ -292,3 +299,10 @@ def test_a_home_folder_is_found_by_its_sign(tmp_path, monkeypatch):
     written(tmp_path / "a.csv", "agent,activity\n1,0.25\n")
     model = small(network_edges="~/e.csv", posts_file="~/p.csv", agents_profiles="~/a.csv")
     assert (model.posts.texts[0], model.agent(0).activity) == ("hi", 0.25)
+
+
+def test_a_column_of_profiles_can_be_left_unread(tmp_path):
+    profiles = written(tmp_path / "a.csv", "agent,name\n1,Ada\n")
+    model = small(agents_profiles=profiles, files_columns={"name": None})
+    assert model.agent(1).name != "Ada"
+    assert "agents.profiles: columns that nothing reads: name" in model.notes

@@ -257,6 +257,8 @@ def test_headers_of_files_put_end_to_end_are_left_out_and_noted(tmp_path, ids):
     corpus = load_corpus(written(tmp_path / "p.csv", "text,author\nsrc,a\ntext,author\ntext,b\n"))
     assert corpus.texts == ["src", "text"]
     assert "posts.file: 1 line like its header left out" in corpus.notes
+    signed = load_corpus(written(tmp_path / "s.csv", '\ufefftext,author\nsrc,a\n\ufeff"text",author\ntext,b\n'))
+    assert signed.texts == ["src", "text"]
     profiles = written(tmp_path / "a.csv", "agent,activity\n1,0.25\nagent,activity\n2,0.75\n")
     model = small(agents_profiles=profiles)
     assert (model.agent(1).activity, model.agent(2).activity) == (0.25, 0.75)
@@ -273,6 +275,9 @@ def test_quotation_marks_behind_a_backslash_are_refused_with_the_line(tmp_path):
     spark = 'text,author\nhello,a\n"he said \\"hi, you\\"",b\n"""quoted""",c\n'
     with pytest.raises(DataError, match=r"line 3: a quotation mark stands behind a backslash"):
         load_corpus(written(tmp_path / "p.csv", spark))
+    for row in ('"a \\", b",1,', '"a \\"",1,x\n"b",2,x'):
+        with pytest.raises(DataError, match=r"a quotation mark stands behind a backslash"):
+            load_corpus(written(tmp_path / "q.csv", f"text,author,x\n{row}\n"))
     edges = 'src,dst,why\n1,2,"a \\"b\\", c"\n'
     with pytest.raises(DataError, match=r"line 2: a quotation mark stands behind a backslash"):
         load_network(written(tmp_path / "e.csv", edges))

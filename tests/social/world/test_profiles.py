@@ -113,7 +113,7 @@ def test_with_scheduled_posts_agents_like_what_they_and_those_they_follow_post(t
             without += 1
             continue
         assert model.population.interests[row].tolist() == quantised(total / len(read)).tolist()
-    assert f"{without} agents neither post" in " ".join(model.notes) or not without
+    assert f"{without} agents: no topic" in " ".join(model.notes) or not without
     assert 0 < without < len(ids) == len(plain.population)
 
 

@@ -266,7 +266,9 @@ def test_interests_are_the_mean_topics_of_what_one_posts_and_reads(tmp_path):
     mixed = model.population.interests[1].astype(float)
     art, music = model.topics.vectors[0].astype(float), model.topics.vectors[1].astype(float)
     assert cosine(mixed, art + 2 * music) == pytest.approx(1, abs=0.01)
-    assert "2 agents neither post nor follow anyone who does; their interests are drawn" in model.notes
+    assert (
+        "2 agents: no topic is known of what they and those they follow post; their interests are drawn" in model.notes
+    )
 
 
 def test_posts_none_of_whose_authors_is_an_agent_are_an_error_that_tells_the_way_out(tmp_path):

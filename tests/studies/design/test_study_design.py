@@ -152,6 +152,12 @@ def test_files_are_looked_for_beside_the_study_too_and_in_the_home_folder(tmp_pa
     assert design_of(where, base={}, set={"network.edges": "e.csv"}).base.network.edges == str(tmp_path / "e.csv")
 
 
+@pytest.mark.parametrize("columns", [{"files.columns": {"src": "who"}}, {"files": {"columns": {"src": "who"}}}])
+def test_a_study_says_what_its_files_call_their_columns(tmp_path, columns):
+    design = design_of(str(tmp_path / "mine.yaml"), base={}, set=columns)
+    assert design.base.files.columns == {"src": "who"}
+
+
 def test_what_has_no_effect_is_noted_with_its_condition():
     design = design_of(arms={"plain": {}, "idle": {"feed.x_algo.weight_like": 3}})
     [note] = [note for note in check_models(design) if "weight_like" in note]

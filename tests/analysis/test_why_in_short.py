@@ -56,6 +56,15 @@ def test_an_agent_that_did_nothing_is_told_so_and_why(result):
     assert "stayed offline: its chance to come online was " in lines[1]
 
 
+def test_rounds_before_an_agent_joined_are_not_counted(tmp_path):
+    agents = {**WORLD["agents"], "churn": {"waiting": 0.5, "join": 0.4}}
+    churned = run(plain({**WORLD, "agents": agents}), out=tmp_path, pictures=False)
+    joined = churned.table("churn").query("event == 'join'").iloc[0]
+    [first, *_] = why(churned, int(joined["agent"])).brief
+    assert f" of the {5 - joined['round']} round" in first
+    assert "in which it was there" in first
+
+
 def test_what_is_left_out_is_counted(result):
     rows = result.table("transitions").query("trigger == 'decides'").groupby(["round", "agent"]).size()
     round_, agent = rows.idxmax()

@@ -40,12 +40,15 @@ def warning_line(
 class _Output(io.FileIO):
     """Standard output or error: what is written after its reader has gone is dropped, and progress on a full disk."""
 
+    is_lost = False
+
     def write(self, data: Any, /) -> int:
         """Write bytes, and return how many."""
         try:
             return super().write(data)
         except OSError as error:
-            if self.fileno() == 1 and not isinstance(error, ConnectionError):
+            if self.fileno() == 1 and not self.is_lost and not isinstance(error, ConnectionError):
+                self.is_lost = True  # Python writes it again as it ends
                 raise
             return memoryview(data).nbytes
 
@@ -59,9 +62,9 @@ def keep_streams_open() -> None:
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if stream is getattr(sys, f"__{name}__") and not (stream and stream.isatty()):
-            text = (stream.encoding, stream.errors) if stream else ("utf-8", "replace")
+            encoding, errors = (stream.encoding, stream.errors) if stream else ("utf-8", "replace")
             end = io.BufferedWriter(_Output(number, "w", closefd=False))
-            setattr(sys, name, io.TextIOWrapper(end, *text, line_buffering=True))
+            setattr(sys, name, io.TextIOWrapper(end, encoding, errors, line_buffering=True))
 
 
 def say(text: str) -> None:

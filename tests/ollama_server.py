@@ -75,6 +75,20 @@ def drip(handler):
     handler.close_connection = True
 
 
+def packed_as(encoding, body):
+    """Answer with a body in an encoding."""
+
+    def reply(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Encoding", encoding)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return reply
+
+
 def models(*names):
     return as_json(200, {"models": [{"model": name, "digest": f"digest of {name}"} for name in names]})
 

@@ -1,26 +1,22 @@
 """What is installed, what answers, and what to do about what is missing; nothing that is looked at is changed."""
 
-import json
 import os
 import platform
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import Any, Final, Literal
-from urllib.request import ProxyHandler, build_opener
+from typing import Final, Literal
 
 from prism_mesa.api.caches import Kept, front_end_place, kept_here
-from prism_mesa.errors import printable, said_openly
+from prism_mesa.errors import ConfigError, OracleError, printable, said_openly
 from prism_mesa.extras import how_to_install, requirements_of
 
 type Standing = Literal["ok", "missing", "broken"]
 _NAME: Final = re.compile(r"[\w.-]+")
 _WAIT_S: Final = 1.5
-_MOST_ANSWER: Final = 1 << 20
 _SHOWN: Final = 8
 _LEAST_PYTHON: Final = (3, 12)
 
@@ -142,37 +138,20 @@ _FOR: Final = {
 
 
 def _ollama(host: str | None) -> Finding:
+    from prism_mesa.llm.clients.ollama import OllamaChatClient
     from prism_mesa.llm.params import OLLAMA_MODEL
 
-    url = (host or "http://127.0.0.1:11434").rstrip("/")
-    url = url if "://" in url else f"http://{url}"
-    told_url = printable(said_openly(url))
+    todo = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
     try:
-        models = [str(one["model"]) for one in _asked(f"{url}/api/tags")["models"]]
-    except (OSError, HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
-        is_other = isinstance(error, HTTPException | KeyError | TypeError | RecursionError | json.JSONDecodeError)
-        why = "what answers there is no Ollama" if is_other else str(getattr(error, "reason", error))
-        todo = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
-        return Finding("Ollama", "missing", f"does not answer at {told_url} ({printable(said_openly(why))})", todo)
+        client = OllamaChatClient(host=host or "http://127.0.0.1:11434")
+        models = [printable(name) for name in client.models(_WAIT_S)]
+    except (ConfigError, OracleError, ImportError) as error:
+        return Finding("Ollama", "missing", printable(said_openly(str(error))), todo)
     shown = ", ".join(models[:_SHOWN]) + (f", and {len(models) - _SHOWN} more" if len(models) > _SHOWN else "")
-    told = f"answers at {told_url}; models: {shown or 'none'}"
+    told = f"answers at {client.host}; models: {shown or 'none'}"
     if not any(name.partition(":")[0] == OLLAMA_MODEL for name in models):
         return Finding("Ollama", "missing", told, f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=...")
     return Finding("Ollama", "ok", told)
-
-
-def _asked(url: str) -> Any:
-    """Return what a server says, as JSON.
-
-    Raises:
-        OSError: If it does not answer in time.
-        ValueError: If the address is none, or the answer is no JSON.
-    """
-    if not url.startswith(("http://", "https://")):
-        raise ValueError("its address begins with http:// or https://")
-    opener = build_opener(ProxyHandler({}))  # a server of one's own is not asked by way of others
-    with opener.open(url, timeout=_WAIT_S) as answer:
-        return json.loads(answer.read(_MOST_ANSWER))
 
 
 def _embedded() -> Finding:

@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import shutil
-import stat
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
@@ -38,14 +37,19 @@ def warning_line(
     return f"prism: {printable(said_openly(said))}\n"
 
 
-class _PipeEnd(io.FileIO):
-    """The writing end of a pipe; it drops what is written after the reader has gone."""
+class _Output(io.FileIO):
+    """Standard output or error. It drops what is written after the reader has gone, and progress on a full disk."""
+
+    is_lost = False
 
     def write(self, data: Any, /) -> int:
         """Write bytes, and return how many."""
         try:
             return super().write(data)
-        except BrokenPipeError:
+        except OSError as error:
+            if self.fileno() == 1 and not self.is_lost and not isinstance(error, ConnectionError):
+                self.is_lost = True  # Python writes it again as it ends
+                raise
             return memoryview(data).nbytes
 
 
@@ -56,12 +60,11 @@ def keep_streams_open() -> None:
     os.close(free)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     for number, name in ((1, "stdout"), (2, "stderr")):
-        stream, first = getattr(sys, name), getattr(sys, f"__{name}__")
-        if stream is None:
-            setattr(sys, name, open(number, "w", encoding="utf-8", errors="replace", closefd=False))  # noqa: SIM115
-        elif stream is first and stat.S_ISFIFO(os.fstat(number).st_mode):
-            end = io.BufferedWriter(_PipeEnd(number, "w", closefd=False))
-            setattr(sys, name, io.TextIOWrapper(end, stream.encoding, stream.errors, line_buffering=True))
+        stream = getattr(sys, name)
+        if stream is getattr(sys, f"__{name}__") and not (stream and stream.isatty()):
+            encoding, errors = (stream.encoding, stream.errors) if stream else ("utf-8", "replace")
+            end = io.BufferedWriter(_Output(number, "w", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(end, encoding, errors, line_buffering=True))
 
 
 def say(text: str) -> None:

@@ -40,8 +40,7 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
     yield "pictures", _pictures(summary)
     if summary["status"] == "done" and summary["rounds"]:
-        run_dir, agent = in_command(summary["run_dir"]), summary["most_followers"]["id"]
-        yield "next", f"prism why {run_dir} {quote(printable(agent))}; prism app {run_dir}"
+        yield "next", _commands(summary, summary["most_followers"]["id"], "app")
 
 
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -228,8 +227,13 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "time", f"{_time(summary)}{summary['records_cpu_s']:.1f} CPU s of records"
     yield "pictures", _pictures(summary)
     if summary["rounds"]:
-        run_dir = in_command(summary["run_dir"])
-        yield "next", f"prism why {run_dir} '{summary['nations'][0]}'; prism replay {run_dir}"
+        yield "next", _commands(summary, summary["nations"][0], "replay")
+
+
+def _commands(summary: dict[str, Any], agent: str, then: str) -> str:
+    """Return the two commands that are worth trying after a run."""
+    run_dir, end = in_command(summary["run_dir"]), "-- " if agent.startswith("-") else ""
+    return f"prism why {end}{run_dir} {quote(printable(agent))}; prism {then} {run_dir}"
 
 
 def _mean(of: dict[str, float]) -> str:

@@ -103,6 +103,15 @@ def a_file(folder, model, **changed):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["logistic", "boosting"])
+def test_a_model_is_fitted_to_one_question_that_was_asked_twice(kind):
+    columns = np.ones((len(NAMES), 2))
+    scores = fitted(kind, columns, np.array([[0.7, 0.3], [0.7, 0.3]]))
+    chances = OptionModel(options=[LIKE, REPLY], scores=scores, rows=2).probabilities(columns)
+    assert chances[0] == pytest.approx(chances[1])
+    assert chances.shape == (2, 2)
+
+
 def test_a_known_rule_is_found_again(model):
     found = dict(zip(LINEAR_NAMES, model.choices[0].scores[0].weights, strict=True))
     assert found["extraversion"] == pytest.approx(1.5, abs=0.15)

@@ -94,12 +94,29 @@ def test_tools_of_an_interview_name_who_wrote_what_it_quotes(records, writers):
 def test_agents_are_told_who_wrote_what_it_quotes(model, writers):
     platform = model.platform
     for post, line in zip(writers, described(platform, list(writers)), strict=True):
-        assert f"no words; it answers <<< {writers[post]} >>>: <<<" in line
+        assert f"round {platform.posts.written[post]} (reply" in line
+        assert f"no words; it quotes <<< {writers[post]} >>>: <<<" in line
         assert f"which quotes <<< {writers[post]} >>>." in _situation(platform, Draft(1, 0, post, "reply", ""))
     done = [one for row in range(40) for one in activities_of(platform, row, 50) if one.post in writers]
     about = [one for one in done if one.action != "post"]
     assert about
     assert all(one.quotes == writers[one.post] for one in about)
+
+
+def test_agents_are_told_who_wrote_what_a_reshare_passes_on(model):
+    posts, names = model.posts, model.population.names
+    reshares = [post for post in range(len(posts)) if posts.kind[post] == 2]
+    assert reshares
+    for post, line in zip(reshares, described(model.platform, reshares), strict=True):
+        assert f"no words; it quotes <<< {names[posts.author[posts.origin(post)]]} >>>: <<<" in line
+
+
+def test_the_feed_of_a_notebook_says_which_posts_are_reshares_and_replies(model):
+    feeds = {agent: agent.feed[:8] for agent in model.agents}
+    agent = next(a for a, feed in feeds.items() if {"reshare", "reply"} <= {post.kind for post in feed})
+    for post in feeds[agent]:
+        author = post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
+        assert f"<td>{post.post_id}</td><td>{author}</td>" in agent._repr_html_()
 
 
 def test_why_names_who_wrote_what_it_quotes(records, writers):

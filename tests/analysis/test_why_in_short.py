@@ -9,7 +9,7 @@ from worlds import plain
 from prism_mesa.analysis.explain.brief import MOST_LINES
 from prism_mesa.api.runs import run, why
 from prism_mesa.runs.run_files import read_table
-from prism_mesa.view.summaries import run_lines
+from prism_mesa.view.summaries import _commands, run_lines
 
 WORLD = {"agents": {"n": 40, "activity": 0.8, "post_rate": 0.2}, "network": {"mean_degree": 10}, "rounds": 5, "seed": 3}
 UNEXPLAINED = ("utility", "log-odds", "relevance", "evaluating", "composing", "high_threshold")
@@ -56,6 +56,15 @@ def test_an_agent_that_did_nothing_is_told_so_and_why(result):
     assert "stayed offline: its chance to come online was " in lines[1]
 
 
+def test_rounds_before_an_agent_joined_are_not_counted(tmp_path):
+    agents = {**WORLD["agents"], "churn": {"waiting": 0.5, "join": 0.4}}
+    churned = run(plain({**WORLD, "agents": agents}), out=tmp_path, pictures=False)
+    joined = churned.table("churn").query("event == 'join'").iloc[0]
+    [first, *_] = why(churned, int(joined["agent"])).brief
+    assert f" of the {5 - joined['round']} round" in first
+    assert "in which it was there" in first
+
+
 def test_what_is_left_out_is_counted(result):
     rows = result.table("transitions").query("trigger == 'decides'").groupby(["round", "agent"]).size()
     round_, agent = rows.idxmax()
@@ -79,3 +88,13 @@ def test_a_run_ends_with_two_commands_that_can_be_typed(result, prism):
     assert (code, len(out.splitlines()) <= MOST_LINES + 1) == (0, True)
     assert shlex.split(commands[1])[2] == str(result.run_dir)
     assert "next" not in dict(run_lines(result.summary | {"status": "failed"}))
+
+
+@pytest.mark.parametrize("name", ["Côte d'Ivoire", "-5", "$HOME; ls", "a b"])
+def test_the_next_commands_of_any_name_can_be_pasted_into_a_shell(name):
+    summary = {"run_dir": "/tmp/a b/run-1"}
+    why_, then = _commands(summary, name, "replay").split("; prism replay ")
+    words = [word for word in shlex.split(why_) if word != "--"]
+    assert words == ["prism", "why", "/tmp/a b/run-1", name]
+    assert shlex.split(then) == ["/tmp/a b/run-1"]
+    assert name[0] != "-" or " -- " in why_

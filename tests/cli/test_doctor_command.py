@@ -1,5 +1,6 @@
 """`prism doctor`, as a user types it; nothing outside of the machine is asked."""
 
+import gzip
 import json
 import os
 import socket
@@ -7,7 +8,7 @@ import threading
 import time
 
 import pytest
-from ollama_server import as_json, models, serving
+from ollama_server import as_json, drip, models, packed_as, serving
 
 from prism_mesa.api import installation
 from prism_mesa.api.caches import OLD_DAYS
@@ -52,7 +53,7 @@ def test_what_is_missing_is_followed_by_what_to_do_and_the_exit_code_is_0(prism,
     lines = out.splitlines()
     assert (code, err) == (0, "")
     place = next(i for i, line in enumerate(lines) if line.startswith("Ollama "))
-    assert f"missing: does not answer at {nobody} (" in lines[place]
+    assert f"missing: {nobody} does not answer (" in lines[place]
     assert lines[place + 1].strip().startswith("-> start it with ollama serve")
     assert any(line.startswith("prism ") and "Python 3." in line for line in lines)
     assert lines[-1].strip() == f"-> prism doctor --clean frees 3 kB that nobody has used for {OLD_DAYS} days"
@@ -72,7 +73,7 @@ def test_ollama_is_found_with_its_models(prism):
     assert {"prism", "packages", "kernels", "embedded LLM", "page", "threads", "results"} <= set(found)
     assert "models: mistral:latest" in other
     assert "-> ollama pull llama3.2" in other
-    assert f"does not answer at {server.url}" in wrong
+    assert f"{server.url} does not answer" in wrong
 
 
 @pytest.mark.parametrize("raw", [b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000])
@@ -89,13 +90,23 @@ def test_what_answers_and_is_no_ollama_is_a_line_and_never_a_traceback(raw):
         url = f"127.0.0.1:{server.getsockname()[1]}"
         found = installation._ollama(url)
         thread.join()
-    assert found.told == f"does not answer at http://{url} (what answers there is no Ollama)"
+    assert found.told.startswith(f"http://{url} does not answer (")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_ollama_is_asked_for_no_longer_than_a_moment_and_for_no_more_than_an_answer(packed, monkeypatch):
+    monkeypatch.setattr(installation, "_WAIT_S", 0.2)
+    with serving(tags=packed_as("gzip", gzip.compress(bytes(2**25))) if packed else drip) as server:
+        started = time.monotonic()
+        told = installation._ollama(server.url).told
+    assert time.monotonic() - started < 3
+    assert ("16 MB" if packed else "within 0.2 s") in told
 
 
 def test_an_address_that_is_none_is_a_line_and_its_password_is_not_shown():
     assert installation._ollama("http://a b:1").standing == "missing"
     told = installation._ollama("http://me:s3cret@127.0.0.1:1").told
-    assert "http://127.0.0.1:1 (" in told
+    assert "http://127.0.0.1:1 " in told
     assert "s3cret" not in told
 
 

@@ -82,6 +82,8 @@ def _logistic(columns: Floats, true: Floats) -> Scores:
     wide = with_products(columns)
     means, spreads = wide.mean(axis=1), wide.std(axis=1)
     told = spreads > 1e-9 * np.maximum(np.abs(means), 1.0)  # a column that never changes says nothing
+    if not told.any():  # they were all asked the same
+        told[0], spreads[0] = True, 1.0
     rows, options, weights = _weighted(((wide[told].T - means[told]) / spreads[told]), true)
     found = regression(C=_PENALTY, max_iter=2000, tol=1e-6).fit(rows, options, sample_weight=weights)
     k = true.shape[1]

@@ -45,7 +45,8 @@ def _run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
     often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}
     deeds = ", ".join(f"{done.split()[0]} {often[action]}" for action, done in DID.items() if action in often)
     online = sum(r.came_online for r in rounds)
-    came = f"came online in {online:,} of the first {counted(len(rounds), 'round')}"
+    there = f"{counted(len(rounds), 'round')} in which it was there" if agent.model.params.has_churn else ""
+    came = f"came online in {online:,} of the {there or f'first {counted(len(rounds), "round")}'}"
     return f"{named(agent.model, agent.row)} {came} and {deeds or 'neither posted nor engaged with any post'}."
 
 

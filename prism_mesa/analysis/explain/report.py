@@ -83,8 +83,6 @@ def _agent(explanation: Explanation) -> Iterator[str]:
         f"{_COMPARED[who.model.params.utility.sensitivity > 0]} It ignores posts below {who.low_threshold:.3f} and "
         f"engages above {who.high_threshold:.3f}; between them the choice is open."
     )
-    there = [r.round for r in explanation.rounds if r.came_online]
-    yield f"It came online in {len(there)} of its first {len(explanation.rounds)} rounds."
     for done, rounds in _engagements(explanation.rounds).items():
         times = Counter(rounds)
         yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in times.items())}"

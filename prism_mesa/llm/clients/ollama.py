@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import ConfigError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.event_loop import Connections
+from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
-from prism_mesa.llm.clients.responses import AsyncGuard, Guard, guarded
+from prism_mesa.llm.clients.responses import guarded
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from ollama import AsyncClient, ChatResponse, Client
+    from ollama import AsyncClient, ChatResponse
 
 _CHECK_TIMEOUT_S = 10.0
 _WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
@@ -112,18 +112,10 @@ class OllamaChatClient:
         Raises:
             ConfigError: If not; its one line says what to do.
         """
-        from ollama import Client
-
-        timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
-        with Client(self.host, timeout=timeout_s, **self._http(Guard)) as client:
-            self._find_model(client, timeout_s)
-
-    def _find_model(self, client: "Client", timeout_s: float) -> None:
         try:
-            models = {entry.model or "": entry.digest or "" for entry in client.list().models}
-        except client_faults() as error:
-            what = connection_fault(error, timeout_s)
-            raise ConfigError(f"reasoner.host: {self.host} does not answer ({what}): {_WAY_OUT}") from error
+            models = self.models(_CHECK_TIMEOUT_S)
+        except OracleError as error:
+            raise ConfigError(f"reasoner.host: {error}: {_WAY_OUT}") from error
         full_name = self.name if ":" in self.name.rsplit("/", 1)[-1] else f"{self.name}:latest"
         if self.name not in models and full_name not in models:
             has = ", ".join(sorted(models)[:10]) or "none"
@@ -131,17 +123,45 @@ class OllamaChatClient:
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
         self.digest = models.get(full_name) or models.get(self.name, "")
-        self.server_version = _server_version(self.host, timeout_s, self._http(Guard))
+        self.server_version = run_now(self._version())
+
+    def models(self, timeout_s: float) -> dict[str, str]:
+        """Return the digests of the LLMs that the server has, by name.
+
+        Raises:
+            OracleError: If it does not answer in time, or not as Ollama does.
+        """
+        timeout_s = min(self.timeout_s, timeout_s)
+        try:
+            return run_now(self._models(timeout_s))
+        except client_faults() as error:
+            what = connection_fault(error, timeout_s)
+            raise OracleError("refused", f"{self.host} does not answer ({what})") from error
+
+    async def _models(self, timeout_s: float) -> dict[str, str]:
+        async with asyncio.timeout(timeout_s), self._connect() as client:
+            return {entry.model or "": entry.digest or "" for entry in (await client.list()).models}
+
+    async def _version(self) -> str:
+        """Return the server's version, or an empty string if it does not say."""
+        import httpx
+
+        try:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S), httpx.AsyncClient(**self._http()) as client:
+                reply = await client.get(f"{self.host}/api/version")
+                return str(reply.json().get("version", ""))
+        except client_faults():
+            return ""
 
     def _connect(self) -> "AsyncClient":
         import httpx
         from ollama import AsyncClient
 
         limits = httpx.Limits(max_connections=None)
-        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http(AsyncGuard))
+        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http())
 
-    def _http(self, guard: type[Guard]) -> dict[str, Any]:
-        return guarded(self._given, guard, os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
+    def _http(self) -> dict[str, Any]:
+        return guarded(self._given, os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
@@ -154,15 +174,3 @@ def _trusted() -> "SSLContext":
     import httpx
 
     return httpx.create_ssl_context()
-
-
-def _server_version(host: str, timeout_s: float, http: dict[str, Any]) -> str:
-    """Return the server's version, or an empty string if it does not say."""
-    import httpx
-
-    try:
-        with httpx.Client(timeout=timeout_s, **http) as client:
-            reply = client.get(f"{host}/api/version").json()
-    except (httpx.HTTPError, ValueError, RecursionError, OracleError):
-        return ""
-    return str(reply.get("version", "")) if isinstance(reply, dict) else ""

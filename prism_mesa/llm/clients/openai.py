@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
-from prism_mesa.llm.clients.event_loop import Connections
-from prism_mesa.llm.clients.responses import AsyncGuard, Guard, guarded, retry_after_s
+from prism_mesa.llm.clients.event_loop import Connections, run_now
+from prism_mesa.llm.clients.responses import guarded, retry_after_s
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
 if TYPE_CHECKING:
@@ -68,13 +68,15 @@ class OpenAIChatClient:
     def _connect(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        http = DefaultAsyncHttpxClient(**guarded(self._http, AsyncGuard, _key(), *self._query.values()))
-        return AsyncOpenAI(**self._settings(self.timeout_s), http_client=http)
-
-    def _settings(self, timeout_s: float) -> dict[str, Any]:
-        """Return how a client asks; a user and password in the address stand in for the key."""
-        own: dict[str, Any] = {"base_url": self.host, "api_key": _key(), "timeout": timeout_s, "max_retries": 0}
-        return own | {"default_query": self._query}
+        http = DefaultAsyncHttpxClient(**guarded(self._http, _key(), *self._query.values()))
+        return AsyncOpenAI(
+            base_url=self.host,
+            api_key=_key(),
+            timeout=self.timeout_s,
+            max_retries=0,
+            default_query=self._query,
+            http_client=http,
+        )
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -156,21 +158,22 @@ class OpenAIChatClient:
         """
         import openai
 
-        timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
-        http = openai.DefaultHttpxClient(**guarded(self._http, Guard, _key(), *self._query.values()))
-        with openai.OpenAI(**self._settings(timeout_s), http_client=http) as client:
-            try:
-                names = [str(model.id) for model in client.models.list()]
-            except openai.NotFoundError:
-                return
-            except _faults() as error:
-                fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
-                hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
-                raise ConfigError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
+        try:
+            names = run_now(self._models())
+        except openai.NotFoundError:
+            return
+        except _faults() as error:
+            fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
+            hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
+            raise ConfigError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
         if names and self.name not in names:
             raise ConfigError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(names)[:10])})"
             )
+
+    async def _models(self) -> list[str]:
+        async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)), self._connect() as client:
+            return [str(model.id) for model in (await client.models.list()).data]
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""

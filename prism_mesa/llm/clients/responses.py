@@ -1,14 +1,15 @@
 """Limits on a server's response: no redirects, at most `MOST_BYTES`, and none of our credentials."""
 
 import base64
+import html
 import json
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import quote
 
 from prism_mesa.errors import OracleError
 
@@ -16,28 +17,24 @@ MOST_BYTES: Final = 2**24
 """Bytes of a response after unpacking."""
 _SHORTEST: Final = 8
 """Fewest characters of a secret that is masked; shorter ones occur in ordinary answers."""
-_MASK: Final = b"***"
 _MOST_ENCODINGS: Final = 2
 
 
-def guarded(http: Mapping[str, Any], hook: type["Guard"], *keys: str) -> dict[str, Any]:
-    """Return arguments of an HTTP client (see `urls.credentials`) whose responses a `Guard` reads.
+def guarded(http: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return arguments of an asynchronous HTTP client (see `urls.credentials`) whose responses a `Guard` reads.
 
     `keys` are further secrets that the client sends. It asks the server not to compress anything.
     """
     user, password = http.get("auth", ("", ""))
-    pair = f"{user}:{password}"
-    encoded = base64.b64encode(pair.encode()).decode()
-    secrets = [pair, encoded, password, *map(str, http.get("params", {}).values()), *keys]
-    hooks = {"response": [hook([secret for secret in secrets if len(secret) >= _SHORTEST])]}
-    return {**http, "headers": {"Accept-Encoding": "identity"}, "event_hooks": hooks}
+    secrets = [f"{user}:{password}", password, *map(str, http.get("params", {}).values()), *keys]
+    return {**http, "headers": {"Accept-Encoding": "identity"}, "event_hooks": {"response": [Guard(secrets)]}}
 
 
 class Guard:
     """Reads the body of a response as soon as it begins to arrive: an event hook of an HTTP client.
 
     Args:
-        secrets: Texts that become ``***`` where a server repeats them.
+        secrets: Texts that become ``***`` where a server repeats them, also in base64 or escaped.
 
     Raises:
         OracleError: `http-307`, ... for a redirect, which is not followed; `too-large` for more than `MOST_BYTES`;
@@ -45,58 +42,41 @@ class Guard:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for key in secrets for form in (key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1])}
-        forms |= {form.replace("/", "\\/") for form in forms}
-        self._secrets = sorted((form.encode() for form in forms), key=len, reverse=True)
+        packed = {one: base64.b64encode(one.encode()).decode().rstrip("=") for one in secrets}
+        forms = [form for pair in packed.items() for form in pair if len(form) >= _SHORTEST]
+        ways = ("".join(map(_escaped, form)) for form in sorted(forms, key=len, reverse=True))
+        self._secrets = re.compile("|".join(ways).encode() or b"(?!)")
 
-    def __call__(self, response: Any) -> None:
-        """Read the response of a synchronous client."""
-        body = bytearray()
-        for block in self._checked(response).stream:
-            _add(body, block)
-        response.stream.close()
-        self._put(response, bytes(body))
-
-    def _checked(self, response: Any) -> Any:
+    async def __call__(self, response: Any) -> None:
+        """Read the response, and let it have a body that is unpacked, and without secrets."""
+        headers = response.headers
         if 300 <= response.status_code < 400:
-            to = self._masked(str(response.headers.get("location", "")).encode()).decode()
-            message = f"the server redirects to {to[:200]!r}, which is not followed; give that address if you trust it"
-            raise OracleError(f"http-{response.status_code}", message)
-        return response
-
-    def _put(self, response: Any, body: bytes) -> None:
-        """Give a response its body, unpacked and without secrets."""
-        body = self._masked(_unpacked(body, response.headers.get("content-encoding", "")))
-        response.headers.pop("content-encoding", None)
+            to = self._masked(str(headers.get("location", "")).encode()).decode()
+            told = f"the server redirects to {to[:200]!r}, which is not followed; give that address if you trust it"
+            raise OracleError(f"http-{response.status_code}", told)
+        body = bytearray()
+        async for block in response.stream:
+            body += block
+            _check_size(body)
+        await response.stream.aclose()
+        unpacked = self._masked(_unpacked(bytes(body), headers.pop("content-encoding", "")))
         # each of the two HTTP packages takes only a stream of its own
-        response.stream = sys.modules[type(response).__module__.partition(".")[0]].ByteStream(body)
+        response.stream = sys.modules[type(response).__module__.partition(".")[0]].ByteStream(unpacked)
 
     def _masked(self, text: bytes) -> bytes:
-        for secret in self._secrets:
-            text = text.replace(secret, _MASK)
-        return text
+        return self._secrets.sub(b"***", text)
 
 
-class AsyncGuard(Guard):
-    """The same for an asynchronous client."""
-
-    async def __call__(self, response: Any) -> None:  # type: ignore[override]
-        """Read the response."""
-        body = bytearray()
-        async for block in self._checked(response).stream:
-            _add(body, block)
-        await response.stream.aclose()
-        self._put(response, bytes(body))
+def _escaped(char: str) -> str:
+    """Return a pattern of a character as it is, and as JSON, HTML, an address or base64 in an address writes it."""
+    raw = {char, json.dumps(char)[1:-1], html.escape(char), f"\\{char}", {"+": "-", "/": "_", " ": "+"}.get(char, char)}
+    codes = [f"\\u{ord(char):04x}", "".join(f"%{byte:02x}" for byte in char.encode()), f"&#{ord(char)};"]
+    return f"(?:{'|'.join([*map(re.escape, sorted(raw)), *(f'(?i:{re.escape(code)})' for code in codes)])})"
 
 
-def _add(body: bytearray, block: bytes) -> None:
-    body += block
+def _check_size(body: bytes | bytearray) -> None:
     if len(body) > MOST_BYTES:
-        raise _too_large()
-
-
-def _too_large() -> OracleError:
-    return OracleError("too-large", f"the response has more than {MOST_BYTES // 2**20} MB")
+        raise OracleError("too-large", f"the response has more than {MOST_BYTES // 2**20} MB")
 
 
 def _unpacked(body: bytes, encodings: str) -> bytes:
@@ -109,8 +89,7 @@ def _unpacked(body: bytes, encodings: str) -> bytes:
             body = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, MOST_BYTES + 1)
         except zlib.error as error:
             raise OracleError("transport", f"the response cannot be unpacked ({error})") from None
-        if len(body) > MOST_BYTES:
-            raise _too_large()
+        _check_size(body)
     return body
 
 

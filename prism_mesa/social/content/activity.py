@@ -139,10 +139,10 @@ def described(platform: Platform, posts: Sequence[int]) -> list[str]:
         kind = POST_KINDS[own.kind[post]]
         about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
         text = quoted(own.shown([post])[0], cap)
-        if kind == "reply" and own.words[post] == NO_TEXT:
-            text = f"no words; it answers {quoted(said_by(platform, post)[0], NAME_SHOWN)}: {text}"
+        if own.origin(post) != post and own.words[post] == NO_TEXT:
+            text = f"no words; it quotes {quoted(said_by(platform, post)[0], NAME_SHOWN)}: {text}"
         lines.append(
-            f"post {post} by {name} (agent {author}), round {own.round[post]}{about}: {text}"
+            f"post {post} by {name} (agent {author}), round {own.written[post]}{about}: {text}"
             + (f" [{counted}]" if counted else "")
         )
     return lines

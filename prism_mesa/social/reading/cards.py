@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from prism_mesa.domain import Post
 from prism_mesa.markup import bar_of, card_of, chip_of, facts_of, fold_of, note_of, shown_or_plain, table_of
 from prism_mesa.statechart import STATE_COLORS
 
@@ -13,6 +14,10 @@ _TOTALS: Final = {
     **{what: what for what in ("posts", "impressions", "likes", "replies", "reshares")},
     "open": "open choices",
 }
+
+
+def _author(post: Post) -> str:
+    return post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
 
 
 class Carded:
@@ -33,7 +38,7 @@ class Carded:
         }
         feed = self.feed
         rows = [
-            (one.post_id, one.author_name, f"{one.utility:.2f}", one.likes + one.replies + one.reshares, one.text)
+            (one.post_id, _author(one), f"{one.utility:.2f}", one.likes + one.replies + one.reshares, one.text)
             for one in feed[:_POSTS]
         ]
         table = table_of(("post", "by", "utility", "engagements", "text"), rows)

@@ -59,49 +59,57 @@ def _reach(sources: Sequence[Source], names: Sequence[str], least: float, *, sta
     return max(least, *(float((one.sum(axis=0) if stacked else one).max(initial=0)) for one in drawn))
 
 
+def _draw(
+    label: str,
+    unit: str,
+    source: Source,
+    at: int,
+    beside: Sequence[Source],
+    lines: Mapping[str, tuple[str, str]],
+    *,
+    least: float = 4,
+    as_shares: bool = False,
+) -> None:
+    """Draw columns of the table of rounds, each with a name and a color, on the axes of the runs beside it.
+
+    Shares stand on each other. The vertical axis reaches at least to `least`.
+    """
+    rounds, kept = _lines(source, [*lines])
+    sources = (source, *beside)
+    with Html(tag="div", class_="prism-grow"):
+        show_series(
+            label=f"{label} by round, up to round {at}",
+            unit=unit,
+            rounds=rounds,
+            series=[{"name": name, "color": color, "values": kept[key]} for key, (name, color) in lines.items()],
+            span=_span(sources, at),
+            stacked=as_shares,
+            percent=as_shares,
+            least=_reach(sources, [*lines], least, stacked=as_shares),
+        )
+
+
 @component
 def states_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
     """Shares of agent-ticks in the states that are not idle; its axes are those of the runs beside it."""
-    names = [f"share_{state.value}" for state in _ACTIVE]
-    rounds, kept = _lines(source, names)
     idle = source.round_columns().get("share_idle", np.zeros(0))
-    rest = f"; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else ""
-    with view_card("What agents do", "view-states short"), Html(tag="div", class_="prism-grow"):
-        show_series(
-            label=f"Shares of agent-ticks in each state by round, up to round {at}",
-            unit=f"share of agent-ticks{rest}",
-            rounds=rounds,
-            series=[
-                {"name": state.value, "color": STATE_COLORS[state], "values": kept[name]}
-                for state, name in zip(reversed(_ACTIVE), reversed(names), strict=True)
-            ],
-            span=_span((source, *beside), at),
-            stacked=True,
-            percent=True,
-            least=_reach((source, *beside), names, 0.01, stacked=True),
-        )
+    unit = f"share of agent-ticks; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else "share of agent-ticks"
+    lines = {f"share_{state.value}": (state.value, STATE_COLORS[state]) for state in reversed(_ACTIVE)}
+    with view_card("What agents do", "view-states short"):
+        _draw("Shares of agent-ticks in each state", unit, source, at, beside, lines, least=0.01, as_shares=True)
 
 
 @component
 def engagement_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
     """Likes, replies and reshares per round; its axes are those of the runs beside it."""
     columns = source.round_columns()
-    rounds, kept = _lines(source, [*_ENGAGEMENT])
     read = columns.get("impressions", np.zeros(0))
     per = (
         f"; {sum(columns[n][-1] for n in _ENGAGEMENT) / read[-1]:.2%} of impressions" if len(read) and read[-1] else ""
     )
-    with view_card("Engagement", "view-engagement short"), Html(tag="div", class_="prism-grow"):
-        show_series(
-            label=f"Likes, replies and reshares by round, up to round {at}",
-            unit=f"per round{per}",
-            rounds=rounds,
-            series=[{"name": name, "color": color, "values": kept[name]} for name, color in _ENGAGEMENT.items()],
-            span=_span((source, *beside), at),
-            stacked=False,
-            percent=False,
-            least=_reach((source, *beside), [*_ENGAGEMENT], 4),
-        )
+    lines = {name: (name, color) for name, color in _ENGAGEMENT.items()}
+    with view_card("Engagement", "view-engagement short"):
+        _draw("Likes, replies and reshares", f"per round{per}", source, at, beside, lines)
 
 
 def _span(sources: Sequence[Source], at: int) -> int:
@@ -113,9 +121,7 @@ def _span(sources: Sequence[Source], at: int) -> int:
 def oracle_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
     """Who answered what was left open, what that cost, and how much is left open per round."""
     oracle = source.oracle()
-    names = {"open": "open choices", "fallback": "fallbacks"}
-    rounds, kept = _lines(source, [*names])
-    colors = {"open": _SOURCE_COLORS["llm"], "fallback": _SOURCE_COLORS["fallback"]}
+    lines = {"open": ("open choices", _SOURCE_COLORS["llm"]), "fallback": ("fallbacks", _SOURCE_COLORS["fallback"])}
     with view_card("Oracle: who decides what is open", "view-oracle short"):
         show_answers(
             label=oracle.label,
@@ -124,17 +130,7 @@ def oracle_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
             reasons=[f"{reason} ({n:,})" for reason, n in oracle.reasons.items()],
             notes=list(oracle.notes),
         )
-        with Html(tag="div", class_="prism-grow"):
-            show_series(
-                label=f"Open choices and fallbacks by round, up to round {at}",
-                unit="per round",
-                rounds=rounds,
-                series=[{"name": names[n], "color": colors[n], "values": kept[n]} for n in names],
-                span=_span((source, *beside), at),
-                stacked=False,
-                percent=False,
-                least=_reach((source, *beside), [*names], 4),
-            )
+        _draw("Open choices and fallbacks", "per round", source, at, beside, lines)
 
 
 def _answer_shares(oracle: OracleOnShow) -> list[Json]:

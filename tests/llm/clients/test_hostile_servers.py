@@ -3,14 +3,16 @@
 import asyncio
 import base64
 import gzip
+import html
 import json
 import zlib
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from types import SimpleNamespace
+from urllib.parse import quote, quote_plus
 
 import pytest
-from ollama_server import as_json, chat_answer, raw, serving
+from ollama_server import as_json, chat_answer, drip, packed_as, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
@@ -64,20 +66,6 @@ def fault(client):
     with pytest.raises(OracleError) as caught:
         chat(client)
     return caught.value
-
-
-def packed_as(encoding, body):
-    """Answer with a body in an encoding."""
-
-    def reply(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Encoding", encoding)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return reply
 
 
 def headed(status, **headers):
@@ -140,6 +128,13 @@ def test_json_that_is_nested_too_deeply_is_none(client_of):
         assert fault(client_of(server)).reason == "not-json"
 
 
+def test_the_check_of_a_server_that_sends_a_byte_now_and_then_ends_after_the_timeout(kind, client_of):
+    with serving() as server:
+        server.gets["/api/tags" if kind == "ollama" else "/models"] = drip
+        with pytest.raises(ConfigError, match=r"within 0\.3 s"):
+            client_of(server, timeout_s=0.3).check()
+
+
 # -- redirects -------------------------------------------------------------------------------------------
 
 
@@ -186,6 +181,35 @@ def test_credentials_that_a_server_repeats_are_masked(status, named, client_of, 
     assert "***" in told
     for secret in (PASSWORD, KEY, base64.b64encode(f"me:{PASSWORD}".encode()).decode()):
         assert secret not in told
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda secret: secret,
+        lambda secret: json.dumps(secret)[1:-1],
+        lambda secret: "".join(f"\\u{ord(char):04X}" for char in secret),
+        lambda secret: secret.replace("<", "\\u003c").replace("&", "\\u0026"),
+        html.escape,
+        quote,
+        quote_plus,
+        lambda secret: "".join(f"%{byte:02x}" for byte in secret.encode()),
+        lambda secret: base64.b64encode(secret.encode()).decode(),
+        lambda secret: base64.urlsafe_b64encode(f"me:{secret}".encode()).decode().rstrip("="),
+    ],
+)
+@pytest.mark.parametrize("secret", ["a <b>&'c\\d\"é+/?~ü", "€uro \U0001f511 password", "~~~???>>>\u00ff"])
+def test_a_secret_is_masked_however_a_server_writes_it(secret, written):
+    guard = responses.guarded({"auth": ("me", secret)})["event_hooks"]["response"][0]
+    shown = guard._masked(f"you: {written(secret)}.".encode()).decode()
+    assert "***" in shown
+    assert len(shown) <= len("you: ***==.")
+    assert guard._masked(b"an answer about passwords") == b"an answer about passwords"
+
+
+def test_without_a_secret_nothing_is_masked():
+    [guard] = responses.guarded({}, "", "short")["event_hooks"]["response"]
+    assert guard._masked(b"short: answers") == b"short: answers"
 
 
 # -- busy servers ------------------------------------------------------------------------------------------

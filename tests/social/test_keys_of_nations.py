@@ -86,7 +86,7 @@ def test_so_it_is_with_nations(world, made, monkeypatch):
     defaults = dict(leaves(EconomyConfig))
     with without_embedded(monkeypatch, world):
         plain, notes = quarters(base, world)
-        assert notes == ()
+        assert not [note for note in notes if ": no effect: " in note]
         changed = {}
         for key in defaults.keys() - base.keys():
             value = another(key, defaults[key])
@@ -95,7 +95,8 @@ def test_so_it_is_with_nations(world, made, monkeypatch):
         changed |= more
         with pytest.warns(PrismWarning, match=r"^EconomyModel: .*: no effect: "):
             other, notes = quarters(base | changed, world)
-    said = {key for note in notes for key in note.partition(": no effect: ")[0].split(", ")}
+    idle = [note.partition(": no effect: ")[0] for note in notes if ": no effect: " in note]
+    said = {key for keys in idle for key in keys.split(", ")}
     assert said == set(changed)
     assert other == plain
 

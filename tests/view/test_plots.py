@@ -187,7 +187,7 @@ def test_engagement_per_post_is_pooled_by_how_often_posts_were_seen(tmp_path):
     [line] = axes.lines
     assert line.get_xdata().tolist() == [4, 8]  # classes that double
     assert line.get_ydata() == pytest.approx([12 / 48, 12 / 180])
-    half = 1.96 * np.sqrt(12) / 48  # of twelve posts, each one like off the mean
+    half = stats.t.ppf(0.975, 11) * np.sqrt(12 * 12 / 11) / 48  # of twelve posts, each one like off the mean
     box = axes.collections[0].get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((12 / 180, 12 / 48 + half))
     assert [text.get_text() for text in axes.texts] == ["n = 12", "12"]

@@ -352,12 +352,12 @@ def test_a_report_says_what_a_measure_by_an_attribute_is_of(name, told):
 def test_a_measure_of_a_users_own_is_described_by_the_first_sentence_of_its_docstring(tmp_path, monkeypatch):
     said = '"""Share of agents who read,\n    and never post. Those who left too."""'
     own = f"def lurkers(run):\n    {said}\n    return 0.5\n\n\ndef unsaid(run):\n    return 0.5\n"
-    (tmp_path / "own_measures.py").write_text(own)
+    (tmp_path / "lurking_measures.py").write_text(own)
     monkeypatch.syspath_prepend(tmp_path)
-    assert meaning_of("own_measures:lurkers") == ""  # a report imports nothing
-    assert find_measure("own_measures:lurkers").meaning == "Share of agents who read, and never post"
-    assert meaning_of("own_measures:lurkers") == "Share of agents who read, and never post"
-    assert meaning_of("own_measures:unsaid") == "a measure of your own"
+    assert meaning_of("lurking_measures:lurkers") == ""  # a report imports nothing
+    assert find_measure("lurking_measures:lurkers").meaning == "Share of agents who read, and never post"
+    assert meaning_of("lurking_measures:lurkers") == "Share of agents who read, and never post"
+    assert meaning_of("lurking_measures:unsaid") == "a measure of your own"
 
 
 @pytest.mark.parametrize(("paired", "size"), [(True, "d_z"), (False, "r")])

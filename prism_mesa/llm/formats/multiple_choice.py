@@ -9,6 +9,7 @@ of these, or as what these leave of 1 if that is less; both are at least what th
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
@@ -16,11 +17,13 @@ from typing import Any, ClassVar, Final
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import LETTERS, bare_option, one_letter
+from prism_mesa.llm.text import LETTERS, bare_option, json_of, one_letter, unwrapped
 
 TOP_LOGPROBS: Final = 20
 LEAST_MASS: Final = 0.5
 _ROUNDING: Final = 1e-3
+_NAMED: Final = ("next_state", "answer", "choice", "option", "letter")
+"""Keys under which an LLM names its choice, if it says an object."""
 _NEVER: Final = -9999.0
 """What is recorded for the logarithm of 0, for which JSON has no word; read again it is 0."""
 
@@ -87,8 +90,7 @@ class MultipleChoice:
         Raises:
             UselessAnswerError: `unparsable` or `no-option`, if what was recorded names none of them.
         """
-        place = _place(raw, len(self.texts))
-        place = bare_option(raw, self._shown) if place < 0 else place
+        place = named_option(raw, self._shown)
         if place >= 0:
             shown: tuple[float, ...] = tuple(float(at == place) for at in range(len(self.texts)))
         else:
@@ -99,6 +101,23 @@ class MultipleChoice:
     @property
     def _shown(self) -> tuple[str, ...]:
         return self.texts[self.first :] + self.texts[: self.first]
+
+
+def named_option(raw: str, names: Sequence[str]) -> int:
+    """Return the place of the option that is all that a recorded answer says, or -1.
+
+    It says a letter, a name, or a JSON object with one of the two under one of `_NAMED`.
+
+    Raises:
+        UselessAnswerError: `thought`, if there is nothing but a thought.
+    """
+    said = unwrapped(raw)
+    if said.startswith("{"):
+        with suppress(UselessAnswerError):
+            values = [value for key, value in json_of(said).items() if key in _NAMED]
+            said = values[0] if len(values) == 1 and isinstance(values[0], str) else ""
+    place = _place(said, len(names))
+    return bare_option(said, names) if place < 0 else place
 
 
 def recordable(said: Completion, n_options: int) -> Completion:
@@ -120,10 +139,7 @@ def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float
         UselessAnswerError: `unparsable` if the answer is no JSON object, `reason` if it names no option, or gives one
             what is no weight.
     """
-    try:
-        said = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not JSON") from error
+    said = json_of(raw)
     if not isinstance(said, dict):
         raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} holds no probabilities")
     top = said.get("top_logprobs")

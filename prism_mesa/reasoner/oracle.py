@@ -98,7 +98,7 @@ class ChatOracle:
         if self.form == "choice":
             return await self.client.chat(prompt, answer_schema(question.options), attempt)
         said = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
-        return recordable(said, len(question.options))
+        return recordable(said, [option.value for option in question.options])
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""

@@ -8,6 +8,7 @@ of these, or as what these leave of 1 if that is less; both are at least what th
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +25,9 @@ LEAST_MASS: Final = 0.5
 _ROUNDING: Final = 1e-3
 _NAMED: Final = ("next_state", "answer", "choice", "option", "letter")
 """Keys under which an LLM names its choice, if it says an object."""
+_LETTERED: Final = re.compile(
+    r"(?:(?i:the answer|answer)(?: is|:)* )?[\W_]*([A-Z])(?:[\W_]*[).:,*\n]\s*|\s*$)(.*)", re.DOTALL
+)
 _NEVER: Final = -9999.0
 """What is recorded for the logarithm of 0, for which JSON has no word; read again it is 0."""
 
@@ -82,7 +86,7 @@ class MultipleChoice:
 
     def heard(self, said: Completion) -> Completion:
         """Return what is to be recorded of what an LLM said."""
-        return recordable(said, len(self.texts))
+        return recordable(said, self._shown)
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1.
@@ -120,11 +124,14 @@ def named_option(raw: str, names: Sequence[str]) -> int:
     return bare_option(said, names) if place < 0 else place
 
 
-def recordable(said: Completion, n_options: int) -> Completion:
-    """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told."""
+def recordable(said: Completion, names: Sequence[str]) -> Completion:
+    """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told.
+
+    A text that goes on after its letter with anything but that option, or has its letter in a sentence, has no numbers.
+    """
     if not said.top_logprobs:
         return said
-    told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, n_options)}
+    told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, names)}
     raw = json.dumps({"text": said.text, "top_logprobs": told})
     return replace(said, text=raw, top_logprobs=())
 
@@ -165,18 +172,29 @@ def _check(given: Mapping[str, Any], is_right: Callable[[Any], bool], wanted: st
             raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {told}, which is not {wanted}")
 
 
-def _deciding(said: Completion, n_options: int) -> tuple[tuple[str, Any], ...]:
+def _deciding(said: Completion, names: Sequence[str]) -> tuple[tuple[str, Any], ...]:
     """Return the tokens of the first place at which a letter of an option is among the likeliest.
 
     A place at which nobody knows how likely a letter is decides too: it makes the answer useless when it is read.
     """
-    for place in said.top_logprobs:
+    n_options = len(names)
+    for place in said.top_logprobs if _is_letter(said.text, names) else ():
         letters = [logprob for token, logprob in place if _place(token, n_options) >= 0]
         if not all(map(_is_logprob, letters)):
             return place
         if sum(math.exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
             return place
     return ()
+
+
+def _is_letter(text: str, names: Sequence[str]) -> bool:
+    """Whether a text is one letter, also with its option after it (which may be cut); or has no words at all."""
+    words = _LETTERED.fullmatch(text)
+    if words is None:
+        return not re.search(r"\w", text)
+    place, rest = LETTERS.find(words[1]), words[2].casefold()
+    name = names[place].casefold() if place < len(names) else ""
+    return not rest or rest.startswith(name) or name.startswith(rest)
 
 
 def _place(token: str, n_options: int) -> int:

@@ -213,6 +213,7 @@ class Dispatcher[Q, A]:
         self.usage["calls"] += called
         self.usage["prompt_tokens"] += said.prompt_tokens
         self.usage["completion_tokens"] += said.completion_tokens
+        call.tokens = (call.tokens[0] + said.prompt_tokens, call.tokens[1] + said.completion_tokens)
         if self._budget.limited:
             told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else call.most_tokens
             cost_nothing = not called or reason in ("refused", "busy") or reason.startswith("http-")

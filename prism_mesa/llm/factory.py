@@ -72,7 +72,7 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
         client.check()
-        return client, params.kind, client.note
+        return client, params.kind, str(getattr(client.clients[0], "note", ""))
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
         hosts.check()

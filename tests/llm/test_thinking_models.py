@@ -13,6 +13,7 @@ from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.thoughts import completed
+from prism_mesa.llm.formats.multiple_choice import recordable
 from prism_mesa.llm.ledger.database import answer_key
 from prism_mesa.params import validated
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
@@ -151,7 +152,7 @@ def test_log_probabilities_are_those_of_the_answer_or_none(thought, answer, end,
     content = f"<think>{''.join(thought)}</think>{answer}" if inline else answer
     said = ["<think>", *thought, "</think>", *answer, *([end] if end else [])] if inline else said
     reply = Completion(content, 9, len(said), 1.0, tuple(((token, -0.1),) for token in said))
-    own = {"label": "x", "thought": None, "cut": False, "tokens": said, "decoding": {"max_tokens": 9}}
+    own = {"label": "x", "thought": "hm", "cut": False, "tokens": said, "decoding": {"max_tokens": 9}}
     kept = completed(reply=reply, **own)
     assert kept.text.strip() == answer.strip()
     assert "B" in [token for ((token, _),) in kept.top_logprobs]
@@ -253,3 +254,18 @@ def test_several_questions_at_once_all_learn_what_a_server_takes():
 
         said = asyncio.run(together())
     assert {json.loads(one.text)["next_state"] for one in said} == {"scrolling"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        *[(text, True) for text in ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling", "B: scrolling, as they do")],
+        *[(text, True) for text in ("Answer: B", "The answer is B.", "B - scroll")],
+        *[(text, False) for text in ("B or A", "Not B", "B person", "I would not choose A; I choose B")],
+        *[(text, False) for text in ("B. composing", "B. scrolling or composing", "A user likes B", "Be")],
+    ],
+)
+def test_log_probabilities_count_where_the_text_is_a_letter_with_its_option_or_alone(text, reads):
+    tops = tuple(((piece, -0.01),) for piece in text.replace("B", " B ").replace("A", " A ").split())
+    kept = json.loads(recordable(Completion(text, top_logprobs=tops), ["composing", "scrolling"]).text)
+    assert bool(kept["top_logprobs"]) == reads

@@ -106,12 +106,6 @@ class HostPool:
         return ", ".join(dict.fromkeys(filter(None, versions)))
 
     @property
-    def note(self) -> str:
-        """What a run should say of how the servers are asked."""
-        notes = [str(getattr(client, "note", "")) for client in self.clients]
-        return "; ".join(dict.fromkeys(filter(None, notes)))
-
-    @property
     def label(self) -> str:
         """What a summary calls them."""
         first = label_of(self.clients[0])

@@ -34,7 +34,8 @@ def completed(
         if not (thought or reply.text.strip() or cut):
             raise OracleError("empty", f"{label}: the answer is empty", tokens=spent)
         raise OracleError("thought", f"{label}: {_only_thought(reply.completion_tokens, decoding, cut)}", tokens=spent)
-    first = _first_of_answer(text, tokens)
+    after_thought = bool(thought) or text != reply.text
+    first = _first_of_answer(text, tokens, after_thought=after_thought) if tokens else 0
     if first is None:
         told = "the log-probabilities are not those of its answer (but of its thought?)"
         raise OracleError("unmatched", f"{label}: {told}: reasoner.answer=choice does without them", tokens=spent)
@@ -54,10 +55,10 @@ def _only_thought(n: int, decoding: dict[str, Any], cut: bool) -> str:
     return f"{told}{'' if thinks else ' (it does not heed reasoner.think=false)'}: {' or '.join(ways)}"
 
 
-def _first_of_answer(text: str, tokens: Sequence[str]) -> int | None:
+def _first_of_answer(text: str, tokens: Sequence[str], *, after_thought: bool) -> int | None:
     """Return from which token on a reply is its answer; None if its tokens do not end with the answer."""
     wanted, said = _bare(text), ""
-    if not tokens or _bare("".join(tokens)) == wanted:
+    if not after_thought and _bare("".join(tokens)) == wanted:
         return 0
     for first in range(len(tokens) - 1, -1, -1):
         if not (said == "" and tokens[first].startswith("<")):  # the token that ends a turn

@@ -25,9 +25,7 @@ LEAST_MASS: Final = 0.5
 _ROUNDING: Final = 1e-3
 _NAMED: Final = ("next_state", "answer", "choice", "option", "letter")
 """Keys under which an LLM names its choice, if it says an object."""
-_LETTERED: Final = re.compile(
-    r"(?:(?i:the answer|answer)(?: is|:)* )?[\W_]*([A-Z])(?:[\W_]*[).:,*\n]\s*|\s*$)(.*)", re.DOTALL
-)
+_LETTERED: Final = re.compile(r"(?:(?i:the answer|answer)(?: is|:)* )?[\W_]*([A-Z])(?![^\W_])[\W_]*(.*)", re.DOTALL)
 _NEVER: Final = -9999.0
 """What is recorded for the logarithm of 0, for which JSON has no word; read again it is 0."""
 
@@ -127,7 +125,7 @@ def named_option(raw: str, names: Sequence[str]) -> int:
 def recordable(said: Completion, names: Sequence[str]) -> Completion:
     """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told.
 
-    A text that goes on after its letter with anything but that option, or has its letter in a sentence, has no numbers.
+    A text that goes on after its letter with anything but its option, or has it in a sentence, has no numbers.
     """
     if not said.top_logprobs:
         return said
@@ -194,7 +192,9 @@ def _is_letter(text: str, names: Sequence[str]) -> bool:
         return not re.search(r"\w", text)
     place, rest = LETTERS.find(words[1]), words[2].casefold()
     name = names[place].casefold() if place < len(names) else ""
-    return not rest or rest.startswith(name) or name.startswith(rest)
+    after = rest.removeprefix(name) if name else rest
+    others = [other.casefold() for other in names if other.casefold() != name]
+    return name.startswith(rest) or (after != rest and not any(other in after for other in others))
 
 
 def _place(token: str, n_options: int) -> int:

@@ -10,10 +10,11 @@ from ollama_server import as_json, serving
 from stand_in import Said, StandIn, Token
 
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
-from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
+from prism_mesa.llm import Ledger, LLMClient, OllamaChatClient, OpenAIChatClient
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.formats.multiple_choice import recordable
+from prism_mesa.llm.formats.request import LLMRequest
 from prism_mesa.llm.ledger.database import answer_key
 from prism_mesa.params import validated
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
@@ -269,3 +270,24 @@ def test_log_probabilities_count_where_the_text_is_a_letter_with_its_option_or_a
     tops = tuple(((piece, -0.01),) for piece in text.replace("B", " B ").replace("A", " A ").split())
     kept = json.loads(recordable(Completion(text, top_logprobs=tops), ["composing", "scrolling"]).text)
     assert bool(kept["top_logprobs"]) == reads
+
+
+# -- texts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["switch", "always", "inline", "unopened"])
+def test_no_thought_is_written_into_a_text(mode):
+    with StandIn(lambda body: "Rain again, and I like it.", thinks=mode, thought=MISLEADING) as server:
+        client = LLMClient(OllamaChatClient(host=server.url, think=None, max_tokens=1000))
+        text = asyncio.run(client.fetch(LLMRequest("Write.", str)))
+        client.close()
+    assert text == "Rain again, and I like it."
+
+
+def test_what_a_text_that_never_came_cost_is_counted():
+    with StandIn(lambda body: "Rain.", thinks="always", thought=MISLEADING * 50) as server:
+        client = LLMClient(OllamaChatClient(host=server.url, max_tokens=40))
+        with pytest.raises(LLMFailureException, match="thought for 40 tokens"):
+            asyncio.run(client.fetch(LLMRequest("Write.", str)))
+        client.close()
+    assert (client.usage["calls"], client.usage["completion_tokens"]) == (2, 80)

@@ -124,12 +124,13 @@ class OpenAIChatClient:
         while True:
             left_out = set(self._refused)
             try:
-                return await client.chat.completions.create(
+                response: ChatCompletion = await client.chat.completions.create(
                     model=self.name,
                     messages=[{"role": "user", "content": prompt}],
                     **more,
                     **self._options(seed_offset),
                 )
+                return response
             except openai.BadRequestError as error:
                 refused = _unsupported(str(error.message)) - left_out
                 if not refused:
@@ -161,10 +162,12 @@ class OpenAIChatClient:
             text.strip()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
-        counts = [reported_count(getattr(response.usage, name, 0)) for name in ("prompt_tokens", "completion_tokens")]
+        read, wrote = (
+            reported_count(getattr(response.usage, f"{what}_tokens", 0)) for what in ("prompt", "completion")
+        )
         return completed(
             self.label,
-            Completion(text, *counts, latency_ms, places),
+            Completion(text, read, wrote, latency_ms, places),
             thought=thought,
             cut=choice.finish_reason == "length",
             tokens=said,
@@ -244,8 +247,8 @@ def _how_to_think(server: Server, think: Think) -> tuple[str | None, dict[str, A
     """Return the `reasoning_effort` (None: not sent) and further fields with which a server is told how to think."""
     if think is None or not server:
         return None, {}
-    level = "medium" if think is True else think or "none"
-    level = "xhigh" if level == "max" else level
+    levels = {True: "medium", False: "none", "max": "xhigh"}
+    level = levels.get(think, str(think))
     if server in ("vllm", "llama.cpp"):
         thinks = think is not False
         own = {"enable_thinking": thinks, "thinking": thinks} | ({"reasoning_effort": level} if thinks else {})

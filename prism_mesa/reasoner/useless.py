@@ -17,6 +17,7 @@ MOST: Final = 20
 _SHOWN: Final = 120
 _MOST_TOLD: Final = 400
 _WAYS_OUT: Final = (
+    (r"status 40[13]\b", "set the key of the server (OPENAI_API_KEY, OLLAMA_API_KEY)"),
     ("think|reasoning", "reasoner.think=false, or an LLM that thinks (reasoner.model)"),
     ("support chat|decision", "an LLM that chats (reasoner.model)"),
     ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
@@ -52,7 +53,7 @@ def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: O
     if isinstance(call.error, OracleError) and call.error.reason != "empty":
         told = plain(str(call.error).removeprefix(f"{oracle.label}: "), _MOST_TOLD)
         if "reasoner." not in told:
-            told += f": {_way_out(call.error.reason, told)}"
+            told += f": {_way_out(told)}"
         return f"{oracle.label}: none of its first {n} answers is of any use: {told}"
     options = [option.value for option in call.question.question.options]
     said = plain(call.said or call.error, _SHOWN)
@@ -62,14 +63,10 @@ def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: O
     )
 
 
-def _way_out(reason: str, told: str) -> str:
+def _way_out(told: str) -> str:
     """Return what to change where a server refuses all questions."""
-    if reason in ("http-401", "http-403"):
-        return "set the key of the server (OPENAI_API_KEY, OLLAMA_API_KEY)"
-    for words, way in _WAYS_OUT:
-        if re.search(words, told, re.IGNORECASE):
-            return way
-    return "change the LLM (reasoner.model), or the server (reasoner.host)"
+    ways = (way for words, way in _WAYS_OUT if re.search(words, told, re.IGNORECASE))
+    return next(ways, "change the LLM (reasoner.model), or the server (reasoner.host)")
 
 
 def _wanted(options: Sequence[str], oracle: Any) -> str:

@@ -223,6 +223,16 @@ def test_a_server_that_refuses_the_first_twenty_questions_ends_the_run_with_its_
     assert way in str(caught.value)
 
 
+def test_a_server_that_has_too_many_questions_does_not_end_the_run():
+    with serving(always=as_json(429, {"error": "slow down"})) as server:
+        reasoner = Reasoner(OllamaChatClient(host=server.url), max_concurrency=1, **QUICK)
+        model = small(**LIVELY, reasoner=reasoner)
+        model.run_for(1)
+        with pytest.warns(PrismWarning, match="http-429"):
+            model.close()
+        assert len(server.sent) > 20
+
+
 def test_a_server_that_has_answered_once_may_refuse_what_it_likes():
     good = chat_answer('{"next_state": "composing"}')
     with serving(good, always=as_json(400, {"error": "no"})) as server:

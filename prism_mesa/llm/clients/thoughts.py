@@ -8,8 +8,8 @@ from prism_mesa.errors import OracleError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.text import without_thought
 
-_LEAST_TOKENS = 1000
-"""Tokens that a thinking LLM should have for its thought and its answer."""
+_ENOUGH = 1000
+"""Tokens that most LLMs do not exceed with a thought and an answer."""
 
 
 def completed(
@@ -47,7 +47,7 @@ def _only_thought(n: int, decoding: dict[str, Any], cut: bool) -> str:
     thinks = decoding.get("think", False) is not False
     ways = ["reasoner.think=false"] if thinks else []
     if cut:
-        ways.append(f"reasoner.max_answer_tokens={max(_LEAST_TOKENS, 4 * most)}")
+        ways.append(f"reasoner.max_answer_tokens={_ENOUGH if most < _ENOUGH else 4 * most}")
         told = f"it thought for {n or most} tokens and had none left"
     else:
         ways.append("another LLM (reasoner.model)")

@@ -197,7 +197,8 @@ class Dispatcher[Q, A]:
         else:
             reason, call.error, call.completion = "", None, said
         self._count(call, reason, said)
-        if reason and (isinstance(call.error, UselessAnswerError) or reason in _USELESS or _is_refusal(reason)):
+        is_refused = reason.startswith("http-4") and reason != _TOO_MANY
+        if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
             call.said = said.text
             self._notify(self._on_useless, call)
         call.reason = reason
@@ -254,10 +255,6 @@ def may_pass(reason: str, error: Exception | None) -> bool:
     """Return whether asking again may help: not after a refusal (4xx), with all servers down, or on a bug."""
     foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
     return foreseen and reason not in _FINAL and (reason == _TOO_MANY or not reason.startswith("http-"))
-
-
-def _is_refusal(reason: str) -> bool:
-    return reason.startswith("http-4") and reason != _TOO_MANY
 
 
 def _wait_s(call: PendingQuestion[Any, Any]) -> float:

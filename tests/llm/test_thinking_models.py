@@ -17,7 +17,7 @@ from prism_mesa.llm.formats.multiple_choice import recordable
 from prism_mesa.llm.formats.request import LLMRequest
 from prism_mesa.llm.ledger.database import answer_key
 from prism_mesa.params import validated
-from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -291,3 +291,40 @@ def test_what_a_text_that_never_came_cost_is_counted():
             asyncio.run(client.fetch(LLMRequest("Write.", str)))
         client.close()
     assert (client.usage["calls"], client.usage["completion_tokens"]) == (2, 80)
+
+
+# -- replay ----------------------------------------------------------------------------------------------------
+
+
+def replayed(path, **options):
+    own = {"kind": "ollama", "ledger": "replay", "ledger_path": str(path), "answer": "probabilities"} | options
+    with make_reasoner(ReasonerParams(**own)) as reasoner:
+        return reasoner.answer(asks(1))[0].choice
+
+
+def recorded(path, form="probabilities", **options):
+    with StandIn(brain(form), thinks="always", thought=MISLEADING) as server, Ledger(path) as ledger:
+        reasoner = make_reasoner(params(server, form, **options))
+        reasoner.record(ledger, "run")
+        choice = reasoner.answer(asks(1))[0].choice
+        reasoner.close()
+        return choice
+
+
+def test_a_ledger_is_replayed_with_the_think_it_was_made_with_and_with_no_other(tmp_path):
+    path = tmp_path / "l.sqlite"
+    choice = recorded(path, think="low", num_ctx=8192)
+    assert replayed(path, think="low", num_ctx=8192) == choice
+    for other in ({}, {"think": "low"}, {"think": "high", "num_ctx": 8192}, {"num_ctx": 8192}):
+        with pytest.raises(ConfigError, match="holds no answers of the LLM and options"):
+            replayed(path, **other)
+
+
+def test_a_ledger_of_letters_from_before_is_replayed_whatever_tokens_were_set(tmp_path):
+    path = tmp_path / "l.sqlite"
+    with StandIn(brain("probabilities")) as server, Ledger(path) as ledger:
+        client = OllamaChatClient(host=server.url, max_tokens=16)
+        with Reasoner(client, answer="probabilities") as reasoner:
+            reasoner.record(ledger, "run")
+            [answer] = reasoner.answer(asks(1))
+    assert replayed(path, max_answer_tokens=300) == replayed(path) == answer.choice

@@ -52,7 +52,7 @@ def _only_thought(n: int, decoding: dict[str, Any], cut: bool) -> str:
     else:
         ways.append("another LLM (reasoner.model)")
         told = f"all of its {n} tokens are a thought"
-    return f"{told}{'' if thinks else ' (it does not heed reasoner.think=false)'}: {' or '.join(ways)}"
+    return f"{told}{'' if thinks else ' (reasoner.think=false does not stop it)'}: {' or '.join(ways)}"
 
 
 def _first_of_answer(text: str, tokens: Sequence[str], *, after_thought: bool) -> int | None:

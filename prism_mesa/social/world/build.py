@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,9 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
     notes += said_of_blanks(profiled.attributes, "agents.profiles", "agent")
     notes += said_of_blanks(corpus.attributes, "posts.file", "text")
+    shares = {name: sum(one.share) for name, one in declared.items() if one.share}
+    scaled = {name: total for name, total in shares.items() if not isclose(total, 1, abs_tol=1e-6)}
+    notes += [f"attributes.{name}: shares add up to {total:g} and are scaled" for name, total in scaled.items()]
     if params.agents.churn.waiting:
         population.let_wait(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)

@@ -6,7 +6,7 @@ it has not learned to choose.
 
 from collections.abc import Mapping
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, counted
 from prism_mesa.reasoner import ReasonerParams, asks_llm, is_distilled
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.walk_tables import WalkTables
@@ -33,7 +33,7 @@ def _of_choices(platform: Platform) -> str:
     if share <= allowed:
         return ""
     reasons, n = _counted(getattr(platform.reasoner, "reasons", {})), platform.totals["open"]
-    return f"{share:.1%} of {n} open choices were answered by the fallback ({reasons}); {KEY} allows {allowed:.1%}"
+    return f"{share:.1%} of {counted(n, 'open choice')} were answered by the fallback ({reasons}); {KEY} allows {allowed:.1%}"
 
 
 def _of_texts(platform: Platform) -> str:

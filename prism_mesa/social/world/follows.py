@@ -70,28 +70,24 @@ def _direction(
     meant: Direction = "dst_follows_src" if named == pair else "src_follows_dst"
     undirected = direction != "both" and _is_undirected(read, path, files)
     if direction is None and not mapped and follow_columns(pair, UNCLEAR):
-        if undirected:
-            raise DataError(f"{where}: every row says Undirected in column Type: give network.direction=both")
+        ways = f"src_follows_dst ({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
+        ways = "both (every row says Undirected in column Type)" if undirected else ways
         raise DataError(
-            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: give network.direction=src_follows_dst "
-            f"({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
+            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: give network.direction={ways}"
         )
     direction = direction or ("dst_follows_src" if mapped else meant)
     if follow_columns(pair, FOLLOWS) and direction not in (meant, "both"):
         way = f"give network.direction={meant}" if mapped else "leave network.direction out"
         raise DataError(f"{where}: {follower} follows {followed}, as the columns say: {way}")
     by_name = f"{EDGES}: {follower} follows {followed}, as the columns say"
-    notes = (by_name,) if follow_columns(pair, FOLLOWS) and direction != "both" else ()
     both = f"{EDGES}: every row says Undirected in column Type: if it is so, set network.direction=both"
-    return direction, notes + (both,) * undirected
+    return direction, (by_name,) * (follow_columns(pair, FOLLOWS) != () and direction != "both") + (both,) * undirected
 
 
 def _is_undirected(read: Table, path: str, files: FilesParams) -> bool:
     """Return whether all rows are undirected, as Gephi writes it."""
     names = [name for name in read.unread if name.casefold() == "type"]
-    if len(names) != 1:
-        return False
-    kinds = read_table(path, EDGES, names, files=files)[names[0]].unique().to_pylist()
+    kinds = read_table(path, EDGES, names, files=files)[names[0]].unique().to_pylist() if len(names) == 1 else []
     return {str(kind).strip().casefold() for kind in kinds} == {"undirected"}
 
 

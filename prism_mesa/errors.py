@@ -146,10 +146,10 @@ class NotedWarning(PrismWarning):
 def counted(n: int, what: str) -> str:
     """Return how many there are, in words.
 
-    >>> counted(1, "round"), counted(2000, "agent")
-    ('1 round', '2,000 agents')
+    >>> counted(1, "round"), counted(2000, "agent"), counted(2, "reply")
+    ('1 round', '2,000 agents', '2 replies')
     """
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return f"{n:,} {what if n == 1 else re.sub(r'(?<![aeou])y$', 'ie', what) + 's'}"
 
 
 def in_command(path: object) -> str:

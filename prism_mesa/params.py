@@ -114,8 +114,9 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
             *groups, last = path.split(".")
             siblings = list(_group_at(kind, groups).model_fields)
             known = [key for key, _ in leaves(kind)]
-            near = did_you_mean(last, siblings) or _elsewhere(path, known, 1.0) or did_you_mean(path, known)
-            near = near or _elsewhere(path, known)
+            dotted = {key.replace(".", "_"): key for key in known}.get(path.replace(".", "_"))  # agents_n: agents.n
+            near = f" Did you mean {dotted!r}?" if dotted else did_you_mean(last, siblings)
+            near = near or _elsewhere(path, known, 1.0) or did_you_mean(path, known) or _elsewhere(path, known)
             return f"no such key (allowed here: {', '.join(siblings)}).{near}"
         case "model_type":
             keys = ", ".join(_group_at(kind, path.split(".")).model_fields)
@@ -127,7 +128,7 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
         case "value_error":
             said = str(fault["ctx"]["error"])
             return said if said.endswith("?") else f"{said}, not {given}"
-    return f"{fault['msg']}, not {given}"
+    return f"{fault['msg']}, not {given}{' (no value is written null)' * (given == "'None'")}"
 
 
 def _elsewhere(path: str, known: Sequence[str], cutoff: float = 0.6) -> str:

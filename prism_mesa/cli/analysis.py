@@ -12,6 +12,7 @@ import typer
 from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, OutOption, Run, Trust, each_once
 from prism_mesa.cli.console import (
     InterruptedByUserError,
+    as_typed,
     failure_of,
     progress_bar,
     say,
@@ -279,7 +280,8 @@ def _tell_interview(talk: "Interview", folder: Path | None, *, as_json: bool) ->
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
         say(f"kept: {folder / 'transcript.md'}")
-        say(f"why it did what it did: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND")
+        why = f"prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"
+        say(as_typed(f"why it did what it did: {why}"))
 
 
 def _moment(at: int) -> str:

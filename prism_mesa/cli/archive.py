@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from prism_mesa.cli.arguments import AsJson
+from prism_mesa.cli.console import as_typed
 from prism_mesa.cli.listing import size_in_words
 from prism_mesa.errors import BadInputError, RunError, counted, in_command
 from prism_mesa.terminal import show_json, show_line
@@ -52,7 +53,7 @@ def archive(
     show_line(f"packed: {made.file} ({counted(made.files, 'file')}, {size_in_words(made.size_bytes)})")
     for line in made.left_out:
         show_line(f"left out: {line}")
-    show_line(f"check it with: prism archive --check {in_command(made.file)}")
+    show_line(as_typed(f"check it with: prism archive --check {in_command(made.file)}"))
 
 
 def _tell_checked(path: Path, unpack: Path | None, *, as_json: bool) -> None:

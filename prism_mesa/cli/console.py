@@ -165,12 +165,12 @@ def tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
     if as_json:
         show_json(summary)
     else:
-        print_lines((name, _as_typed(text) if name == "next" else text) for name, text in lines(summary))
+        print_lines((name, as_typed(text) if name == "next" else text) for name, text in lines(summary))
 
 
-def _as_typed(commands: str) -> str:
-    """Return commands as the user types them in this folder."""
-    return re.sub(r"(^|; )prism ", lambda match: f"{match[1]}{called_from(Path.cwd())} ", commands)
+def as_typed(commands: str) -> str:
+    """Return commands, alone or after what they do, as the user types them in this folder."""
+    return re.sub(r"(^|[:;] )prism ", lambda match: f"{match[1]}{called_from(Path.cwd())} ", commands)
 
 
 def called_from(folder: Path) -> str:

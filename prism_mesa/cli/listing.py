@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from prism_mesa.cli.console import as_typed
 from prism_mesa.errors import in_command, printable, shortened
 from prism_mesa.terminal import show_json, show_line
 
@@ -46,7 +47,7 @@ def runs(
     kinds = ("platform", "nations")
     stopped = next((one for one in found if one.status in ("died", "interrupted") and one.kind in kinds), None)
     if stopped is not None:
-        show_line(f"what died or was interrupted goes on with: prism resume {in_command(stopped.run_dir)}")
+        show_line(as_typed(f"what died or was interrupted goes on with: prism resume {in_command(stopped.run_dir)}"))
 
 
 def _row(one: "Listed") -> Sequence[str]:

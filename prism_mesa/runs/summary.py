@@ -35,7 +35,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "seed": model.params.seed,
         "agents": int(model.population.present.sum()),
         "follows": model.network.n_edges,
-        "direction": model.params.network.edges and (model.params.network.direction or "dst_follows_src"),
+        "direction": model.params.network.edges and (model.params.network.direction or "null"),
         "most_followers": _first(model, "followers", model.network.n_followers),
         "follows_most": _first(model, "follows", model.network.n_followees),
         **_network_changes(model),

@@ -6,11 +6,11 @@ from shlex import quote
 from typing import Any
 
 from prism_mesa.domain import NOTHING_HAPPENED
-from prism_mesa.errors import in_command, printable
+from prism_mesa.errors import counted, in_command, printable
 
 _SOURCES = {
     "llm": "answered by the LLM",
-    "cache": "by an answer it had given before",
+    "cache": "by an answer that the LLM had given before",
     "fallback": "by fallback",
     "budget": "beyond a limit",
     "rule": "by rule",
@@ -21,7 +21,7 @@ _SOURCES = {
 def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the lines of a platform's summary as (what, text)."""
     yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
-    yield "platform", f"{summary['agents']:,} agents, {summary['follows']:,} follows, {summary['rounds']} rounds"
+    yield "platform", ", ".join(counted(summary[f"{what}s"], what) for what in ("agent", "follow", "round"))
     yield "network", _network(summary)
     if changes := summary.get("network_changes"):
         yield "follows", _network_changes(changes)
@@ -50,13 +50,14 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     yield (
         "engagement",
-        f"{engagement['posts']:,} posts, {summary['impressions']:,} impressions, {engagement['likes']:,} likes, "
-        f"{engagement['replies']:,} replies, {engagement['reshares']:,} reshares{of_replies}",
+        f"{counted(engagement['posts'], 'post')}, {counted(summary['impressions'], 'impression')}, "
+        f"{counted(engagement['likes'], 'like')}, {counted(engagement['replies'], 'reply')}, "
+        f"{counted(engagement['reshares'], 'reshare')}{of_replies}",
     )
     if trees["n"]:
         yield (
             "cascades",
-            f"{trees['n']:,} posts, {trees['share_never_reshared']:.0%} never reshared, "
+            f"{counted(trees['n'], 'post')}, {trees['share_never_reshared']:.0%} never reshared, "
             f"mean size {trees['mean_size']:.2f}, largest {trees['max_size']}, deepest {trees['max_depth']}",
         )
     if "attention" in summary:
@@ -66,13 +67,14 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what the guards left open, who answered it, and what that cost."""
     rates, llm = decisions["rates"], decisions["llm"]
-    answered = ", ".join(f"{n:,} {_SOURCES[source]}" for source, n in decisions["by_source"].items())
-    choices = f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round)"
+    by = decisions["by_source"]
+    answered = ", ".join(f"{by[source]:,} {text}" for source, text in _SOURCES.items() if source in by)
+    choices = f"{counted(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
     yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
     if left := decisions["by_source"].get("budget", 0):
         yield (
             "limits",
-            f"{left:,} open choices ({rates['budget']:.0%}) were beyond a limit of the reasoner and answered by "
+            f"{counted(left, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner, answered by "
             f"reasoner.fallback={decisions['fallback']}",
         )
     if llm["calls"]:

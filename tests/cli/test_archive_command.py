@@ -1,6 +1,7 @@
 """`prism archive`, as a user types it."""
 
 import json
+import re
 import zipfile
 
 import pytest
@@ -31,6 +32,14 @@ def test_a_run_is_packed_checked_and_unpacked(prism, made):
     told = json.loads(out)
     assert (code, err, told["whole"], told["unpacked"], told["faults"]) == (0, "", True, "there", [])
     assert "manifest.json" in [path.name for path in folders("there")]
+
+
+def test_the_hint_of_how_to_check_names_uv_for_who_uses_it(prism, made, monkeypatch, tmp_path):
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    monkeypatch.setattr("sys.prefix", str(tmp_path / ".venv"))
+    _, out, _ = prism("archive", made)
+    assert re.search(r"check it with: uv run (--project \S+ )?prism archive --check", out)
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, "interrupted"), (ValueError, "failed")])

@@ -105,6 +105,7 @@ def test_a_share_of_agents_lies_between_none_and_all(table):
         ("statechart.oracle", r"allowed here: default_timeout_ticks, "),
         ("reasoner.hosts", r"Did you mean 'host'\?"),
         ("reasoner.rule.slop", r"allowed here: slope, velocity, media\)\. Did you mean 'slope'\?"),
+        ("agents_n", r"Did you mean 'agents\.n'\?"),
         ("max_fallback_share", r"Did you mean 'reasoner.max_fallback_share'\?"),
         ("zzz", r"name\)\.$"),
     ],
@@ -358,3 +359,9 @@ def test_overrides_that_are_no_list_of_texts_are_refused_in_one_line(given, show
 def test_what_is_no_path_is_refused_in_one_line(given):
     with pytest.raises(ConfigError, match=rf"^path: give that of a YAML file, or None for the defaults, not {given}$"):
         load_config(given)
+
+
+def test_none_in_an_override_is_answered_with_null():
+    with pytest.raises(ConfigError, match="written null"):
+        load_config(None, ["seed=None"])
+    assert load_config(None, ["seed=null"]).seed >= 0  # one is drawn

@@ -138,18 +138,18 @@ def test_what_does_not_fit_in_a_users_files_is_counted_and_said(tmp_path):
     pd.DataFrame({"text": ["one", "two", "", "three"], "author": ["a", "b", "a", "nobody"]}).to_parquet(posts)
     given = plain({"network": {"edges": str(graph)}, "posts": {"file": str(posts)}, "rounds": 1})
     with pytest.warns(
-        PrismWarning, match=r"^SocialModel: network.edges: 1 self-follows left out; .*: 1 rows without"
+        PrismWarning, match=r"^SocialModel: network.edges: 1 self-follow left out; .*: 1 row without"
     ) as said:
         result = run(given, out=tmp_path)
     assert [warning.filename for warning in said] == [__file__]
     notes = sorted(note for note in result.summary["notes"] if not note.startswith("nothing happened: "))
     assert sorted(str(said[0].message).removeprefix("SocialModel: ").split("; ")) == notes
     assert notes == [
-        "network.edges: 1 repeated follows left out",
-        "network.edges: 1 rows without src or dst left out",
-        "network.edges: 1 self-follows left out",
-        "posts.file: 1 posts whose author is no agent left out",
-        "posts.file: 1 rows without text left out",
+        "network.edges: 1 repeated follow left out",
+        "network.edges: 1 row without src or dst left out",
+        "network.edges: 1 self-follow left out",
+        "posts.file: 1 post whose author is no agent left out",
+        "posts.file: 1 row without text left out",
     ]
     assert (result.summary["agents"], result.summary["follows"]) == (3, 2)
     assert result.table("agents")["id"].tolist() == ["a", "b", "c"]

@@ -349,3 +349,12 @@ def puts_another_column(columns):
 def test_a_function_puts_no_column_in_the_place_of_another():
     with pytest.raises(ConfigError, match=r"does not support item assignment .*in puts_another_column"):
         SocialModel(world(of_function("puts_another_column")))
+
+
+@pytest.mark.parametrize(
+    ("share", "noted"), [([0.2, 0.7], "add up to 0.9"), ([20, 80], "add up to 100"), ([0.3, 0.7], "")]
+)
+def test_shares_that_do_not_add_up_to_one_are_noted(share, noted):
+    own = {"side": {"of": "agent", "values": ["a", "b"], "share": share}}
+    notes = [note for note in SocialModel(world(own)).notes if "side" in note]
+    assert [noted in note for note in notes] == [True] * bool(noted)

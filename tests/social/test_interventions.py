@@ -113,7 +113,11 @@ def deep(levels):
     ("one", "said"),
     [
         ({"at": 8, "set": {"feed.mode": "random"}}, r"at=8 is no round of this run \(0 to 7\)"),
-        ({"at": 3, "set": {"agents.n": 9}}, "agents.n cannot change in a run"),
+        (
+            {"at": 3, "set": {"agents.n": 9}},
+            r"agents.n cannot change in a run .*agents\.homophily\.\*, .*\. Give it to a run of its own",
+        ),
+        ({"at": 3, "set": {"agents.perssistence": 0.5}}, "Did you mean 'agents.persistence'"),
         ({"at": 3, "set": {"feed.size": 9}}, "feed.size cannot change in a run"),
         ({"at": 3, "set": {"feed.mod": "random"}}, "Did you mean 'feed.mode'"),
         ({"at": 3, "set": {"feed.mode": "best"}}, "interventions: 0: feed.mode: .*, not 'best'"),

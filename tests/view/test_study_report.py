@@ -105,9 +105,9 @@ def test_the_p_of_a_margin_is_named_and_families_count_the_tests_that_were_made(
     table = RunTable(runs, ("a", "b", "c"), (), ("m",))
     page = read_page(forms_of(result_of(tmp_path, table, analyse(table, ["m: a = b within 9"])))[0])
     assert any("expectations, of a margin" in row for row in page.rows())
-    assert "correction over the 1 expectation. With a margin" in page.text
+    assert "correction over 1 expectation. With a margin" in page.text
     page = read_page(forms_of(result_of(tmp_path, table, analyse(table, [])))[0])
-    assert "correction over the 1 other difference." in page.text
+    assert "correction over 1 other difference." in page.text
     assert "The largest of 1 difference" in page.text
     assert "correction over all 1:" in page.text
 

@@ -236,7 +236,7 @@ def _worth(explanation: Explanation, move: Move) -> str:
 _COMPARED = {
     False: "Relevance is the similarity of a post's topics and its interests, 0 to 1.",
     True: "Utility is what a post is worth to it: its relevance (the similarity of topics and interests, 0 to 1), and "
-    "log-odds of appeal, age, closeness, mood and being unlike, each with its weight.",
+    "log-odds of engaging from its appeal, age, closeness, mood and how unlike its author is, each with its weight.",
 }
 
 

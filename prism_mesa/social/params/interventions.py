@@ -73,9 +73,15 @@ class InterventionParams(Params):
     def _can_change(cls, given: dict[str, Any]) -> dict[str, Any]:
         for key in given:
             if key not in CHANGEABLE:
-                what = "feed.*, utility.*, network.rates.*, agents.homophily.*, .band, .persistence, .hours, .session, "
-                what += ".session_sigma, .churn.*, opinions.when, .rate, .confidence, .repulsion"
-                raise ValueError(f"{key} cannot change in a run ({what} can).{did_you_mean(key, CHANGEABLE)}")
+                whole = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn")
+                can = dict.fromkeys(
+                    next((f"{group}.*" for group in whole if k.startswith(group)), k) for k in CHANGEABLE
+                )
+                ours = [k for k in CHANGEABLE if did_you_mean(key.rpartition(".")[2], [k.rpartition(".")[2]])]
+                apart = (
+                    did_you_mean(key, ours) or " Give it to a run of its own, and compare the two with prism compare"
+                )
+                raise ValueError(f"{key} cannot change in a run ({', '.join(can)} can).{apart}")
         return given
 
     @field_validator("agents")

@@ -70,7 +70,8 @@ def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLL
 def conversion(file: Path, first_line: str = "") -> str | None:
     """Return how Python converts a graph file, or a list of edges without a header, or None for other files."""
     suffix = Path(file.name.lower().removesuffix(".gz")).suffix
-    path = repr(str(file) if len(str(file)) <= _LONGEST_PATH else file.name)  # a message is cut in its middle
+    place = str(file) if len(str(file)) <= _LONGEST_PATH else file.name  # a message is cut in its middle
+    path, made_file = repr(place), repr(f"{place}.csv")
     if suffix in _GRAPHS:
         if suffix == ".gml" and b"label" not in file.read_bytes():
             path += ", label='id'"
@@ -84,5 +85,5 @@ def conversion(file: Path, first_line: str = "") -> str | None:
         made = f"pd.read_csv({path}, {how}, dtype=str)"
     else:
         return None
-    convert = f"import {imports}; {made}.to_csv({f'{file.name}.csv'!r}, index=False)"
-    return f"{why}. Two lines of Python convert it: `{convert}` (then set network.direction; both: undirected)"
+    convert = f"`import {imports}` and `{made}.to_csv({made_file}, index=False)`"
+    return f"{why}. Two lines of Python convert it: {convert} (then set network.direction; both: undirected)"

@@ -6,7 +6,7 @@ it has not learned to choose.
 
 from collections.abc import Mapping
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, counted
 from prism_mesa.reasoner import ReasonerParams, asks_llm, is_distilled
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.walk_tables import WalkTables
@@ -32,8 +32,8 @@ def _of_choices(platform: Platform) -> str:
     share, allowed = platform.totals["fallback"] / max(1, platform.totals["open"]), allowed_share(platform)
     if share <= allowed:
         return ""
-    reasons, n = _counted(getattr(platform.reasoner, "reasons", {})), platform.totals["open"]
-    return f"{share:.1%} of {n} open choices were answered by the fallback ({reasons}); {KEY} allows {allowed:.1%}"
+    reasons, n = _counted(getattr(platform.reasoner, "reasons", {})), counted(platform.totals["open"], "open choice")
+    return f"{share:.1%} of {n} were answered by the fallback ({reasons}); {KEY} allows {allowed:.1%}"
 
 
 def _of_texts(platform: Platform) -> str:

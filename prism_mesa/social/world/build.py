@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isclose
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, counted
 from prism_mesa.kernels.network import add_up
 from prism_mesa.params import said_of
 from prism_mesa.social.params import NetworkParams, SocialParams
@@ -22,7 +23,7 @@ from prism_mesa.social.state.topics import Topics, quantised, topics_of
 from prism_mesa.social.world.attribute_files import columns_of, said_of_blanks
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.close_ties import with_mutual_ties
-from prism_mesa.social.world.corpus import Corpus, load_corpus, with_media_share
+from prism_mesa.social.world.corpus import Corpus, load_corpus, numbered, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, population_of, read_profiles
@@ -115,21 +116,22 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
     notes += said_of_blanks(profiled.attributes, "agents.profiles", "agent")
     notes += said_of_blanks(corpus.attributes, "posts.file", "text")
+    shares = {name: sum(one.share or [1]) for name, one in declared.items()}
+    notes += [f"attributes.{k}: shares add up to {n:g} and are scaled" for k, n in shares.items() if not isclose(n, 1)]
     if params.agents.churn.waiting:
         population.let_wait(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
     notes += seeded.notes()
     authors = Ids(pa.array(dict.fromkeys(corpus.authors or ()), pa.string()))
     misfits = [f"{key}: {said}" for key, own in ((EDGES, ids), (POSTS, authors)) for said in own.doubts()]
-    misfits += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
-    misfits += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
+    misfits += [f"network.edges: {dropped} left out" for dropped in numbered(network.dropped)]
+    misfits += [f"posts.file: {dropped} left out" for dropped in numbered((*corpus.dropped, *unmatched))]
     misfits += _beyond(params, len(corpus.texts))
     notes += _otherwise(params.network, network)
     notes += misfits
     if without:
-        notes.append(
-            f"{without} agents: no topic is known of what they and those they follow post; their interests are drawn"
-        )
+        who = counted(without, "agent")
+        notes.append(f"{who}: no topic is known of what they and those they follow post; their interests are drawn")
     schedule = schedule.with_seeded(seeded)
     return StartingWorld(
         network, corpus, topics, population, schedule, seeded, tuple(notes), tuple(misfits), profiled.columns, source

@@ -1,7 +1,8 @@
 """The corpus: the texts that agents post, from a file or the one that comes with PRISM."""
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -75,7 +76,8 @@ def load_corpus(
             cells[f"{_OWN}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
     usable, dropped = _usable(cells)
     if not usable.any():
-        raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({_said(dropped)})")
+        reasons = ", ".join(numbered(dropped.items()))
+        raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({reasons})")
     if dates and not read:
         read = ["no effect of posts.dates: no date depends on it"]
     cells, repeats, notes = _in_order(cells[usable])
@@ -196,5 +198,6 @@ def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
     return cells[~again], int(again.sum()), ()
 
 
-def _said(dropped: dict[str, int]) -> str:
-    return ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
+def numbered(dropped: Iterable[tuple[str, int]]) -> list[str]:
+    """Return how many there are of what is named in the plural: "rows without text"."""
+    return [f"{n} {what if n > 1 else re.sub(r's\b', '', what, count=1)}" for what, n in dropped if n]

@@ -13,7 +13,7 @@ from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
 from prism_mesa.social.world.cells import distinct_ids, ids_of
-from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_ids
+from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_ids, read_table
 
 _SLOTS = 1 << 12
 """Of the first table in which ids are looked up; it grows."""
@@ -39,11 +39,11 @@ def load_network(
     """
     key = EDGES
     read = read_ids(path, key, ("src", "dst"), files)
-    direction = _direction(read, direction, f"{key}: {path}", mapped=not {"src", "dst"}.isdisjoint(files.columns))
+    direction, notes = _direction(read, direction, path, files)
     with naming_file(path, key):
         table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
     rows, table = len(read), table.drop_null()
-    blank, notes = rows - table.num_rows, read.notes
+    blank, notes = rows - table.num_rows, read.notes + notes
     del read
     if blank == rows:
         raise DataError(f"{key}: {path}: no row has both src and dst")
@@ -60,20 +60,35 @@ def load_network(
     return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
 
 
-def _direction(read: Table, direction: Direction | None, where: str, *, mapped: bool) -> Direction:
-    """Return how rows are read: as the key says, which must not contradict the names of the columns."""
+def _direction(
+    read: Table, direction: Direction | None, path: str, files: FilesParams
+) -> tuple[Direction, tuple[str, ...]]:
+    """Return how rows are read: as the key says, which must not contradict the names of the columns; and notes."""
+    where, mapped = f"{EDGES}: {path}", not {"src", "dst"}.isdisjoint(files.columns)
     src, dst = pair = read.names["src"], read.names["dst"]
     followed, follower = named = follow_columns(pair, FOLLOWS) or pair
     meant: Direction = "dst_follows_src" if named == pair else "src_follows_dst"
+    undirected = direction != "both" and _is_undirected(read, path, files)
     if direction is None and not mapped and follow_columns(pair, UNCLEAR):
+        ways = f"src_follows_dst ({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
+        ways = "both (every row says Undirected in column Type)" if undirected else ways
         raise DataError(
-            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: give network.direction=src_follows_dst "
-            f"({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
+            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: give network.direction={ways}"
         )
-    direction = direction or "dst_follows_src"
+    direction = direction or ("dst_follows_src" if mapped else meant)
     if follow_columns(pair, FOLLOWS) and direction not in (meant, "both"):
-        raise DataError(f"{where}: {follower} follows {followed}, as the columns say: give network.direction={meant}")
-    return direction
+        way = f"give network.direction={meant}" if mapped else "leave network.direction out"
+        raise DataError(f"{where}: {follower} follows {followed}, as the columns say: {way}")
+    by_name = f"{EDGES}: {follower} follows {followed}, as the columns say"
+    both = f"{EDGES}: every row says Undirected in column Type: if it is so, set network.direction=both"
+    return direction, (by_name,) * (follow_columns(pair, FOLLOWS) != () and direction != "both") + (both,) * undirected
+
+
+def _is_undirected(read: Table, path: str, files: FilesParams) -> bool:
+    """Return whether all rows are undirected, as Gephi writes it."""
+    names = [name for name in read.unread if name.casefold() == "type"]
+    kinds = read_table(path, EDGES, names, files=files)[names[0]].unique().to_pylist() if len(names) == 1 else []
+    return {str(kind).strip().casefold() for kind in kinds} == {"undirected"}
 
 
 def _has_mutual_pair(network: FollowNetwork) -> bool:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from prism_mesa.errors import DataError, counted, did_you_mean, shortened
 from prism_mesa.social.params import FilesParams
-from prism_mesa.social.params.user_files import EDGES, conversion, follow_columns, meant_for
+from prism_mesa.social.params.user_files import EDGES, FOLLOWS, conversion, follow_columns, meant_for
 from prism_mesa.social.world.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
@@ -36,11 +36,13 @@ class Table:
         columns: Those that were wanted and are there. A CSV's are texts, but for ids; empty cells are nulls.
         notes: How the file was read, where that may surprise, in words.
         names: What the file calls each of them.
+        unread: What it calls all others.
     """
 
     columns: pa.Table
     notes: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
     def __contains__(self, column: object) -> bool:
         return column in self.columns.column_names
@@ -73,7 +75,8 @@ class _ColumnsNeeded:
         """Return the names in the file of the columns to read; errors name the separator of CSV, `separated`."""
         named, have = self.named, f"it is separated by {separated} and has" if separated else "it has"
         if self.key == EDGES and not {*named.values()} <= {*names}:
-            named = dict(zip(self.needs, follow_columns(names), strict=False)) or named
+            pair = sorted(follow_columns(names, FOLLOWS), key=names.index) or follow_columns(names)  # src is the first
+            named = dict(zip(self.needs, pair, strict=False)) or named
         others = [name for name in names if name not in named.values()][:1000]
         for column in (*self.needs, *self.may):
             name, is_needed = named.get(column), column in self.needs or bool(self.files.columns.get(column))
@@ -167,7 +170,7 @@ def _read(
             raise _UnfitError("no rows below the header")
     unread = [name or "one without a name" for name in names if name not in read.values()]
     notes += [f"{key}: columns that nothing reads: {_listed(unread)}"] if unread else []
-    return Table(pa.table({column: table[name] for column, name in read.items()}), tuple(notes), read)
+    return Table(pa.table({column: table[name] for column, name in read.items()}), tuple(notes), read, tuple(unread))
 
 
 def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:

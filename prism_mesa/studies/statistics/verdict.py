@@ -133,7 +133,7 @@ def _told_of_equality(finding: Finding, word: Word, left: str, right: str) -> st
         return f"{expected.measure} {left} is the same as {right} {within}: {apart}."
     if word == "fails":
         return f"{expected.measure} {left} is not the same as {right} {within}: {apart}."
-    return f"whether {expected.measure} {left} is the same as {right} {within}, the runs cannot tell: {apart}."
+    return f"the runs cannot tell whether {expected.measure} {left} is the same as {right} {within}: {apart}."
 
 
 def _figures(finding: Finding, low: float, high: float) -> str:

@@ -116,7 +116,7 @@ def _corrected_over(result: StudyResult, families: set[str]) -> str:
     expected = sum(pd.notna(one.p_holm) for one in result.analysis.expectations) if families != {OTHERS} else 0
     others = int(table.loc[table["family"] == OTHERS, "p"].count())
     tests = [counted(n, what) for n, what in ((expected, "expectation"), (others, "other difference")) if n]
-    return f" p is after Holm's correction over the {' or the '.join(tests)}." if tests else ""
+    return f" p is after Holm's correction over {', and separately over '.join(tests)}." if tests else ""
 
 
 _SIZES: Final = {

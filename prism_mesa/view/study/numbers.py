@@ -45,13 +45,15 @@ def number(value: Any, decimals: int) -> str:
 
 
 def interval(low: Any, high: Any, decimals: int) -> str:
-    """Return an interval.
+    """Return an interval; with more decimals where an end would be shown as 0 and is not.
 
-    >>> interval(0.1, 0.25, 2)
-    '[0.10, 0.25]'
+    >>> interval(0.1, 0.25, 2), interval(-38.2, -0.245, 0)
+    ('[0.10, 0.25]', '[-38.2, -0.2]')
     """
     if any(end is None or pd.isna(end) for end in (low, high)):
         return NOTHING
+    while decimals < _MOST_DECIMALS and any(end and not round(end, decimals) for end in (low, high)):
+        decimals += 1
     return f"[{number(low, decimals)}, {number(high, decimals)}]"
 
 

@@ -161,16 +161,17 @@ def _way_in(kept: bool, command: str) -> Paragraph:
     if kept:
         return Paragraph(
             (
-                "Each run has a folder with its tables. Typed where the study was run, the command of a row tells what "
-                "an agent was asked, what it saw and why it acted (AGENT: a row, an id or a name of agents.parquet); ",
+                "Each run has a folder with its tables. Typed where the study was run (after uv run if you use it), "
+                "the command of a row tells what an agent was asked, what it saw and why it acted (AGENT: a row, an id "
+                "or a name of agents.parquet); ",
                 Code("prism replay"),
                 " repeats the run.",
             )
         )
     return Paragraph(
         (
-            "Only measures were kept of these runs. Typed where the study was run, the command of a row makes one "
-            "again, equal in every table, and says which folder it is in; then ",
+            "Only measures were kept of these runs. Typed where the study was run (after uv run if you use it), the "
+            "command of a row makes one again, equal in every table, and says which folder it is in; then ",
             Code("prism why FOLDER AGENT"),
             " tells why an agent acted as it did. ",
             Code(f"{command} --keep tables"),

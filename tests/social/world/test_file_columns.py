@@ -176,13 +176,14 @@ def test_names_for_a_file_that_is_not_read_are_noted(tmp_path):
 def test_columns_that_say_who_follows_whom_are_read_by_their_meaning(tmp_path, columns):
     first = re.match("follower|user", columns, re.IGNORECASE) is not None
     rows = "ann,bo\ncy,bo\n" if first else "bo,ann\nbo,cy\n"
-    for direction in (None, "dst_follows_src"):
+    same, other = ("src_follows_dst", "dst_follows_src")[:: 1 if first else -1]  # src is the first column
+    for direction in (None, same):
         read = load_network(
             written(tmp_path / "e.csv", f"{columns},Weight\n{rows}".replace("\n", ",1\n")[:-3] + "\n"), direction
         )
         assert follows(*read) == {("ann", "bo"), ("cy", "bo")}
-    with pytest.raises(DataError, match=r"network\.direction=dst_follows_src"):
-        load_network(str(tmp_path / "e.csv"), "src_follows_dst")
+    with pytest.raises(DataError, match=r"leave network\.direction out"):
+        load_network(str(tmp_path / "e.csv"), other)
 
 
 @pytest.mark.parametrize(
@@ -204,6 +205,17 @@ def test_names_that_say_who_follows_whom_are_not_overruled_by_a_mapping_unseen(t
     with pytest.raises(DataError, match=r"follower follows followee.*network\.direction=src_follows_dst"):
         load_network(file, files=turned)
     assert follows(*load_network(file, "src_follows_dst", turned)) == {("ann", "bo")}
+
+
+@pytest.mark.parametrize("kind", ["Undirected", "undirected ", "Directed"])
+def test_edges_that_gephi_calls_undirected_ask_for_both_directions(tmp_path, kind):
+    file = written(tmp_path / "e.csv", f"Source,Target,Type\nann,bo,{kind}\ncy,bo,Undirected\n")
+    undirected = kind != "Directed"
+    with pytest.raises(DataError, match=r"give network\.direction=" + ("both" if undirected else "src")):
+        load_network(file)
+    for direction in ("src_follows_dst", "dst_follows_src", "both"):
+        notes = load_network(file, direction)[0].notes
+        assert any("Undirected" in note for note in notes) == (undirected and direction != "both")
 
 
 # files and first lines
@@ -241,12 +253,14 @@ def test_a_table_of_r_for_excel_is_read(tmp_path):
 
 def converted(file, tmp_path, monkeypatch):
     """Run the Python of the refusal of a file; return the edges of what it writes, read both ways."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"Two lines of Python convert it: `import .*network\.direction") as caught:
+    monkeypatch.chdir("/")
+    with pytest.raises(
+        DataError, match=r"Two lines of Python convert it: `import .*` and `.*network\.direction"
+    ) as caught:
         load_network(file)
-    code = re.search(r"convert it: `(.*)`", str(caught.value))[1]
-    exec(code.replace("; pd.", "\npd.", 1), {})  # the two lines
-    [made] = tmp_path.glob("*.csv")
+    code = re.search(r"convert it: `(.*)` and `(.*)`", str(caught.value))
+    exec("\n".join(code.groups()), {})
+    [made] = tmp_path.glob("*.csv")  # beside the file
     return follows(*load_network(str(made), "both"))
 
 

@@ -206,10 +206,10 @@ def test_rows_equal_in_all_that_is_used_are_posted_once_and_counted(tmp_path, te
 def test_repeated_posts_are_said_as_repeated_follows_are(tmp_path):
     posts = written(tmp_path / "p.csv", "text,author,round\nhi,1,0\nhi,1,0\n")
     edges = written(tmp_path / "e.csv", "src,dst\n1,2\n1,2\n2,1\n")
-    with pytest.warns(PrismWarning, match="1 repeated follows left out; posts.file: 1 repeated posts left out"):
+    with pytest.warns(PrismWarning, match="1 repeated follow left out; posts.file: 1 repeated post left out"):
         notes = small(posts_file=posts, network_edges=edges).notes
-    assert "posts.file: 1 repeated posts left out" in notes
-    assert "network.edges: 1 repeated follows left out" in notes
+    assert "posts.file: 1 repeated post left out" in notes
+    assert "network.edges: 1 repeated follow left out" in notes
 
 
 def test_what_an_author_says_twice_in_the_order_of_rows_is_posted_twice_and_said(tmp_path):
@@ -241,7 +241,7 @@ def test_ids_that_differ_by_an_at_sign_or_capitals_are_noted(tmp_path):
     with pytest.warns(PrismWarning, match=r"2 ids written almost like another \('@Alice' and 'Alice'\)"):
         small(network_edges=edges)
     posts = written(tmp_path / "p.csv", "text,author\nhello,bo\nyou,@bo\n")
-    with pytest.warns(PrismWarning, match=r"1 posts whose author is no agent \('@bo' is not 'bo'\) left out"):
+    with pytest.warns(PrismWarning, match=r"1 post whose author is no agent \('@bo' is not 'bo'\) left out"):
         small(network_edges=written(tmp_path / "f.csv", "src,dst\nbo,cy\n"), posts_file=posts)
     posts = written(tmp_path / "q.csv", "text,author\nhello,bo\nyou,Bo\n")
     with pytest.warns(PrismWarning, match=r"posts\.file: 1 id written almost like another \('bo' and 'Bo'\)"):

@@ -115,7 +115,7 @@ def test_parquet_and_csv_give_the_same_corpus(tmp_path):
         ("text\n", "no rows below the header"),
         ("txt\nhello\n", r"no column 'text' \(it has: txt\)\. Did you mean 'txt'\?"),
         ("text,author\n,a\n ,b\n", r"none of the 2 rows can be used \(2 rows without text\)"),
-        ("text,author\nhi,\n,b\n", r"none of the 2 rows can be used \(1 rows without text, 1 rows without author\)"),
+        ("text,author\nhi,\n,b\n", r"none of the 2 rows can be used \(1 row without text, 1 row without author\)"),
     ],
 )
 def test_a_file_without_a_usable_row_is_a_data_error(tmp_path, text, message):
@@ -224,7 +224,7 @@ def test_an_embedding_is_computed_once_and_then_read_from_the_cache(tmp_path, mo
 
 def test_posts_with_rounds_are_posted_then_by_their_authors(tmp_path):
     posts = file(tmp_path, "text,author,round\nlater,3,2\nnow,3,0\nstranger,99,0\nnever,4,50\nalso now,4,0\n")
-    with pytest.warns(PrismWarning, match="1 posts whose author is no agent left out; .* 1 posts after the last round"):
+    with pytest.warns(PrismWarning, match="1 post whose author is no agent left out; .* 1 post after the last round"):
         model = small(posts_file=posts, agents_post_rate=0.0, agents_activity=0.0, rounds=20)
     ran(model, 3)
     p = model.posts
@@ -232,8 +232,8 @@ def test_posts_with_rounds_are_posted_then_by_their_authors(tmp_path):
         [("now", 3, 0), ("also now", 4, 0), ("later", 3, 2)],
         [("also now", 4, 0), ("now", 3, 0), ("later", 3, 2)],
     )
-    assert "posts.file: 1 posts whose author is no agent left out" in model.notes
-    assert "posts.file: 1 posts after the last round left out" in model.notes
+    assert "posts.file: 1 post whose author is no agent left out" in model.notes
+    assert "posts.file: 1 post after the last round left out" in model.notes
 
 
 def test_posts_without_rounds_are_spread_over_the_run_in_their_order(tmp_path):

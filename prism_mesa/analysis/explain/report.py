@@ -263,6 +263,8 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
     else:
         yield f"      Decided by {explanation.decided_by}."
         if move.stored is not None:
+            if move.post is not None and question.post is not None and move.post.text != question.post.text:
+                yield "      The LLM is asked about the text as the corpus has it; the post says it in other words."
             yield from _asked(explanation, reasoner, question, move.stored)
         if 1.0 in answer.probabilities:
             yield f"      It chose {chosen}."

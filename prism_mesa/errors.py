@@ -92,13 +92,23 @@ class OracleError(PrismError):
         reason: One word for the ledger.
         sent: Whether a server was asked at all, which costs.
         retry_after_s: Seconds after which the server wants to be asked again; 0 if it does not say.
+        tokens: What it cost all the same: tokens of the prompt and of what was said.
     """
 
-    def __init__(self, reason: str, message: str, *, sent: bool = True, retry_after_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        *,
+        sent: bool = True,
+        retry_after_s: float = 0.0,
+        tokens: tuple[int, int] = (0, 0),
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.sent = sent
         self.retry_after_s = retry_after_s
+        self.tokens = tokens
 
 
 class LLMFailureException(PrismError):  # noqa: N818 - the contract's name

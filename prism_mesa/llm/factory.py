@@ -72,7 +72,7 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
         client.check()
-        return client, params.kind, ""
+        return client, params.kind, str(getattr(client.clients[0], "note", ""))
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
         hosts.check()
@@ -95,8 +95,9 @@ def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str
 
 def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
-        return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **params.decoding)
+        return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **own)
 
+    own = params.decoding | {"keep_alive": params.keep_alive}
     return _served(params, client, OLLAMA_HOST)
 
 
@@ -118,7 +119,7 @@ def _gguf(params: LLMParams) -> str:
 
 
 def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
-    gguf, own = _gguf(params), params.decoding
+    gguf, own = _gguf(params), {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
     client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
     if gguf != SMOLLM2:
         client.load()  # whether llama.cpp can read somebody's file is said before a run begins

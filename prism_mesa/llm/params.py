@@ -27,6 +27,15 @@ Host = Annotated[str, Field(min_length=1)]
 OLLAMA_MODEL: Final = "llama3.2"
 
 
+type Think = Literal[False, True, "low", "medium", "high", "max"] | None
+
+
+def thinking_options(think: Think, num_ctx: int | None = None) -> dict[str, Any]:
+    """Return what of these belongs to the decoding: nothing where it is the default, as ledgers know it."""
+    own = {} if think is False else {"think": think}
+    return own if num_ctx is None else own | {"num_ctx": num_ctx}
+
+
 class LLMParams(Params):
     """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
 
@@ -56,6 +65,18 @@ class LLMParams(Params):
     )
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
     max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Most tokens of an answer")
+    think: Think = Field(
+        default=False,
+        description="Whether the LLM thinks before it answers, or how much (low, medium, high, max); null leaves it to "
+        "the server. A thought takes tokens from max_answer_tokens",
+    )
+    num_ctx: int | None = Field(
+        default=None, ge=1, le=10**8, description="Tokens that Ollama lets a prompt and its answer have; null: its own"
+    )
+    keep_alive: int | Annotated[str, Field(pattern=r"^-?(\d+(\.\d+)?(ms|s|m|h))+$")] | None = Field(
+        default=None,
+        description="How long Ollama keeps the LLM loaded: seconds or like 10m, -1 for ever; null: its own",
+    )
     max_concurrency: int = Field(default=8, ge=1, le=1024, description="Questions that are out at the same time")
     attempts: int | None = Field(
         default=None, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
@@ -91,4 +112,5 @@ class LLMParams(Params):
     @property
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
-        return {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
+        own = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
+        return own | thinking_options(self.think, None if self.kind == "openai" else self.num_ctx)

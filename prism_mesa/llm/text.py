@@ -1,9 +1,12 @@
 """Text on its way into a prompt: cleaned, capped, and free of what frames a prompt."""
 
+import json
 import re
 import string
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+from prism_mesa.llm.errors import UselessAnswerError
 
 TEXT_CAP = 1000
 
@@ -68,15 +71,79 @@ def one_letter(n_options: int) -> str:
     return f"Respond with one letter only: {', '.join(LETTERS[:n_options])}"
 
 
-_AROUND = " \t\r\n\v\f\"'`\u2018\u2019\u201c\u201d"
+_BLANK = " \t\r\n\v\f\ufeff"
+"""White space, and the byte order mark with which some servers begin."""
+_AROUND = f"{_BLANK}\"'`\u2018\u2019\u201c\u201d"
 """White space and quotes."""
+_BEFORE = f"{_AROUND}*_(:"
+_AFTER = f"{_AROUND}*_).,;:!"
+_THOUGHT = re.compile(r"(?:<(think|thinking|thought)>)?(?:(?!<think|<thought).)*?</(?(1)\1|think)>\s*", re.DOTALL)
+_UNENDED = re.compile(r"<(?:think|thinking|thought)>")
+_FENCE_MARK = re.compile(r"^```[\w-]*|```$")
+_FENCE = re.compile(r"```[\w-]*\s(?:(?!```).)*```", re.DOTALL)
+
+
+def without_thought(text: str) -> str:
+    """Return what follows the thought with which a text begins: all of it if there is none, "" if it never ends.
+
+    A thought stands between ``<think>`` and ``</think>``; some chat templates leave out the first of the two.
+
+    >>> without_thought("<think>A or B?</think> B"), without_thought("<think>A or"), without_thought("B")
+    ('B', '', 'B')
+    """
+    inner = text.lstrip(_BLANK)
+    if match := _THOUGHT.match(inner):
+        return inner[match.end() :]
+    return "" if _UNENDED.match(inner) else text
+
+
+def unwrapped(text: str) -> str:
+    """Return an answer without what LLMs put around it: a byte order mark, a thought before it, one Markdown fence.
+
+    Raises:
+        UselessAnswerError: `thought`, if there is nothing but a thought.
+    """
+    said = without_thought(text).strip(_BLANK)
+    if _FENCE.fullmatch(said):
+        said = without_thought(_FENCE_MARK.sub("", said)).strip(_BLANK)
+    if not said and text.strip(_BLANK):
+        raise UselessAnswerError("thought", f"the answer {text[:80]!r} is nothing but a thought")
+    return said
 
 
 def bare_option(said: str, names: Sequence[str]) -> int:
-    """Return the place of the option whose name is all that was said, or -1; case and quotes do not matter.
+    """Return the place of the option whose name is all that was said, or -1.
 
-    >>> bare_option(" 'Composing' ", ["scrolling", "composing"]), bare_option("Composing it is", ["composing"])
+    Case, quotes, emphasis, punctuation around it, and what `unwrapped` takes off do not matter.
+
+    >>> bare_option(" **Composing**.", ["scrolling", "composing"]), bare_option("Composing it is", ["composing"])
     (1, -1)
+
+    Raises:
+        UselessAnswerError: As `unwrapped`.
     """
-    bare = said.strip(_AROUND).casefold()
-    return next((place for place, name in enumerate(names) if name.strip(_AROUND).casefold() == bare), -1)
+    said = unwrapped(said)
+    for bare in (said.strip(_AROUND), said.lstrip(_BEFORE).rstrip(_AFTER)):
+        for place, name in enumerate(names):
+            if bare and name.strip(_AROUND).casefold() == bare.casefold():
+                return place
+    return -1
+
+
+def json_of(said: str) -> Any:
+    """Return the JSON value that is all that was said; `unwrapped` says what may stand around it.
+
+    Raises:
+        UselessAnswerError: `unparsable` if it is none or an object that holds a key twice; else as `unwrapped`.
+    """
+    inner, shown = (unwrapped(said), said[:80]) if isinstance(said, str) else ("", said)
+    try:
+        return json.loads(inner, object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:
+        raise UselessAnswerError("unparsable", f"the answer {shown!r} is not JSON") from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)

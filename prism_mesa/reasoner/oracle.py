@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
-from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, probabilities_of, recordable
+from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable
 from prism_mesa.llm.text import bare_option
 from prism_mesa.reasoner.parse import parse_reasoner_response
 from prism_mesa.reasoner.prompt import answer_schema, question_prompt
@@ -65,8 +65,8 @@ class ChatOracle:
     """Asks a chat client in words, for one option (`choice`) or for the probabilities of all of them.
 
     For `probabilities` the options are lettered and the LLM is asked for one letter; `options` says how its
-    log-probabilities are read. A client without them (a function) may say ``{"composing": 0.7, ...}``. In either form
-    the name of an option alone, ``composing``, is that choice.
+    log-probabilities are read. A client without them (a function) may say a letter or ``{"composing": 0.7, ...}``. In
+    either form the name of an option alone, ``composing``, is that choice.
     """
 
     def __init__(self, client: ChatClient, form: AnswerForm = "choice") -> None:
@@ -98,13 +98,14 @@ class ChatOracle:
         if self.form == "choice":
             return await self.client.chat(prompt, answer_schema(question.options), attempt)
         said = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
-        return recordable(said, len(question.options))
+        return recordable(said, [option.value for option in question.options])
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""
         names = [option.value for option in question.options]
-        place = bare_option(raw, names)
-        if place < 0 and self.form == "choice":
+        if self.form == "probabilities":
+            place = named_option(raw, names)
+        elif (place := bare_option(raw, names)) < 0:
             place = question.options.index(parse_reasoner_response(raw, question.options))
         if place >= 0:
             return tuple(float(at == place) for at in range(len(names)))

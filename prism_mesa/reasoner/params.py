@@ -38,7 +38,8 @@ class RuleParams(Params):
 
 
 LETTER_TOKENS: Final = 16
-"""Most tokens of an answer where one letter is asked for."""
+"""Most tokens of an answer where one letter is asked for, and nothing else was set."""
+_MOST_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
 
 
 class ReasonerParams(LLMParams):
@@ -104,8 +105,8 @@ class ReasonerParams(LLMParams):
     @property
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
-        most = min(self.max_answer_tokens, LETTER_TOKENS) if self.answer == "probabilities" else self.max_answer_tokens
-        return {**super().decoding, "max_tokens": most}
+        is_letter = self.answer == "probabilities" and self.think is False and self.max_answer_tokens == _MOST_TOKENS
+        return super().decoding | ({"max_tokens": LETTER_TOKENS} if is_letter else {})
 
 
 def with_options(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:

@@ -1,18 +1,19 @@
 """Reads an LLM's answer. Whatever is not exactly one of the options is refused, never guessed at."""
 
-import json
 from collections.abc import Sequence
 
 from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.text import json_of
 from prism_mesa.statechart import AgentState
 
 
 def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -> AgentState:
-    """Return the option that ``{"next_state": "<value>"}`` names; case and outer white space do not matter.
+    """Return the option that ``{"next_state": "<value>"}`` names; case and what `unwrapped` takes off do not matter.
 
     Raises:
         UselessAnswerError: (a ValueError) with reason `unparsable` if the text is not a JSON object with
-            a string under ``next_state``, or `invalid-state` if that string is not among the options.
+            a string under ``next_state``, `invalid-state` if that string is not among the options, or `thought` if
+            the text is only a thought.
     """
     said = _next_state(response_text)
     for option in options:
@@ -23,12 +24,9 @@ def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -
 
 
 def _next_state(response_text: str) -> str:
-    shown = repr(response_text[:80] if isinstance(response_text, str) else response_text)
-    try:
-        data = json.loads(response_text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise UselessAnswerError("unparsable", f"the answer {shown} is not JSON") from error
+    data = json_of(response_text)
     said = data.get("next_state") if isinstance(data, dict) else None
     if not isinstance(said, str):
-        raise UselessAnswerError("unparsable", f'the answer {shown} is not an object {{"next_state": "<state>"}}')
+        told = f'the answer {response_text[:80]!r} is not an object {{"next_state": "<state>"}}'
+        raise UselessAnswerError("unparsable", told)
     return said

@@ -3,11 +3,11 @@
 from typing import Any
 
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, llms_in, other_llms
+from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, asked_alike, llms_in, other_llms
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import OLLAMA_MODEL
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
-from prism_mesa.reasoner.params import ReasonerParams, RuleParams
+from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams
 from prism_mesa.reasoner.pmi import PmiOracle
 from prism_mesa.reasoner.question import Question
 from prism_mesa.reasoner.rule import RuleReasoner
@@ -54,7 +54,9 @@ def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bo
     if "answer" not in decoding:  # it gives scores
         return params.kind in ("auto", "embedded") and params.answer != "choice"
     expected = {**params.decoding, "answer": params.answer or "choice"}
-    if any(decoding.get(option) != value for option, value in expected.items()):
+    if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
+        expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # all that older ledgers had
+    if not asked_alike(decoding, expected):
         return False
     default = OLLAMA_MODEL if params.kind in ("auto", "ollama") else name
     return "build" in decoding or name == (params.model or default)

@@ -1,9 +1,10 @@
 """Whether an LLM has ever given an answer that could be used: if the first ones are all useless, asking has no use."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from prism_mesa.errors import LLMFailureException
+from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
@@ -14,10 +15,18 @@ MOST: Final = 20
 """Useless answers, and no other, after which nothing better is expected."""
 
 _SHOWN: Final = 120
+_MOST_TOLD: Final = 400
+_WAYS_OUT: Final = (
+    (r"status 40[13]\b", "set the key of the server (OPENAI_API_KEY, OLLAMA_API_KEY)"),
+    ("think|reasoning", "reasoner.think=false, or an LLM that thinks (reasoner.model)"),
+    ("support chat|decision", "an LLM that chats (reasoner.model)"),
+    ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
+)
+"""What to change, by what the server says."""
 
 
 class Usefulness(Restorable):
-    """Counts answers until one could be used. What did not answer at all (a server that is down) does not count."""
+    """Counts useless answers and refusals until an answer could be used; a server that is down does not count."""
 
     changes = ("_useless", "_was_used")
 
@@ -41,12 +50,23 @@ class Usefulness(Restorable):
 
 
 def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:
+    if isinstance(call.error, OracleError) and call.error.reason != "empty":
+        told = plain(str(call.error).removeprefix(f"{oracle.label}: "), _MOST_TOLD)
+        if "reasoner." not in told:
+            told += f": {_way_out(told)}"
+        return f"{oracle.label}: none of its first {n} answers is of any use: {told}"
     options = [option.value for option in call.question.question.options]
     said = plain(call.said or call.error, _SHOWN)
     return (
         f"{oracle.label}: none of its first {n} answers is of any use; the last one was {said!r}, and wanted is "
         f"{_wanted(options, oracle)}: change what it answers, or the LLM (reasoner.model)"
     )
+
+
+def _way_out(told: str) -> str:
+    """Return what to change where a server refuses all questions."""
+    ways = (way for words, way in _WAYS_OUT if re.search(words, told, re.IGNORECASE))
+    return next(ways, "change the LLM (reasoner.model), or the server (reasoner.host)")
 
 
 def _wanted(options: Sequence[str], oracle: Any) -> str:

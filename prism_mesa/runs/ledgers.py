@@ -1,6 +1,7 @@
 """A ledger as tables: counted for a look, or written out for analysis."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,19 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
         "answers": len(answers),
         "llms": dict(Counter(answer.llm for answer in answers)),
         "choices": dict(Counter(map(_kind_of, answers))),
-        "tokens": sum(answer.prompt_tokens + answer.completion_tokens for answer in answers),
+        "tokens": tokens_spent(answers, asked),
         "median_ms": round(float(latencies.median()), 1) if answers else 0.0,
         "questions": len(asked),
         "sources": dict(Counter(row.source for row in asked)),
         "fallbacks": dict(Counter(row.reason for row in asked if row.source == "fallback")),
         "runs": len({row.run for row in asked}),
     }
+
+
+def tokens_spent(answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> int:
+    """Return the tokens of all that was said, useless answers included; of an older ledger, of its answers."""
+    useful = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
+    return max(useful, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in asked))
 
 
 def _kind_of(answer: StoredAnswer) -> str:

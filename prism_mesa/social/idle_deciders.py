@@ -5,7 +5,6 @@ from typing import Final
 
 from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
 from prism_mesa.reasoner import ReasonerParams
-from prism_mesa.reasoner.params import LETTER_TOKENS
 from prism_mesa.social.known import Known
 from prism_mesa.without_effect import WithoutEffect
 
@@ -83,11 +82,8 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         lambda k: k.scores and not k.writes,
         "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
     ),
-    _llm(
-        "max_answer_tokens",
-        lambda k: k.answer == "probabilities" and k.p.reasoner.max_answer_tokens >= LETTER_TOKENS,
-        f"one letter is asked for, in {LETTER_TOKENS} tokens (reasoner.answer=choice)",
-    ),
+    _llm("think", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
+    _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
     _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
     _llm("spend_on", lambda k: not limited(k.p.reasoner), "there is no limit to be spent (reasoner.max_calls, ...)"),

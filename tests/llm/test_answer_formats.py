@@ -143,10 +143,10 @@ def test_reading_undoes_the_turning_of_any_texts(texts, data):
 
 def test_options_of_states_and_of_texts_are_read_by_one_rule():
     said = Completion("...", 9, 3, 1.0, ((("Well", -0.01),), ((" B", math.log(0.7)), ("A", math.log(0.2)))))
-    kept = recordable(said, 2)
+    kept = recordable(said, ("x", "y"))
     assert (kept.prompt_tokens, kept.completion_tokens, kept.latency_ms, kept.top_logprobs) == (9, 3, 1.0, ())
     assert MultipleChoice(("x", "y")).read(kept.text) == pytest.approx((2 / 9, 7 / 9))
-    assert recordable(Completion("A"), 2) == Completion("A")
+    assert recordable(Completion("A"), ("x", "y")) == Completion("A")
 
 
 # -- asked for beside forms and plain text ------------------------------------------------------------

@@ -57,7 +57,7 @@ places = st.lists(st.lists(st.tuples(tokens, logprobs), max_size=4).map(tuple), 
 
 @given(places)
 def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
-    kept = recordable(Completion("A", top_logprobs=tops), 2).text
+    kept = recordable(Completion("A", top_logprobs=tops), NAMES).text
     try:
         shares = probabilities_of(kept, NAMES, "invalid-state")
     except UselessAnswerError:
@@ -72,7 +72,7 @@ def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
 def test_an_option_of_which_nobody_knows_how_likely_it_is_leaves_nothing_to_the_others(unknown):
     tops = ((("A", unknown), ("B", math.log(0.4))), (("B", math.log(0.9)),))
     with pytest.raises(UselessAnswerError, match=r"'A'.* which is not a log-probability"):
-        probabilities_of(recordable(Completion("A", top_logprobs=tops), 2).text, NAMES, "invalid-state")
+        probabilities_of(recordable(Completion("A", top_logprobs=tops), NAMES).text, NAMES, "invalid-state")
 
 
 @pytest.mark.parametrize("weight", ['"0.5"', "NaN", "Infinity", "-1", "true"])

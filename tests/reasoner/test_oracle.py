@@ -108,6 +108,7 @@ def test_log_probabilities_without_any_letter_are_useless(places):
         ('{"composing": 1, "scrolling": 1, "resting": "never"}', (0.5, 0.5)),
         ("composing", (1.0, 0.0)),
         (" 'Scrolling'\n", (0.0, 1.0)),
+        ("B", (0.0, 1.0)),
     ],
 )
 def test_a_function_may_say_the_probabilities_themselves(said, expected):
@@ -117,7 +118,7 @@ def test_a_function_may_say_the_probabilities_themselves(said, expected):
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("A", "unparsable"),
+        ("C", "unparsable"),
         ("", "unparsable"),
         ("[" * 10_000, "unparsable"),
         ("9" * 10_000, "unparsable"),

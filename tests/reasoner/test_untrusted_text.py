@@ -272,7 +272,7 @@ def test_no_text_moves_an_agent_out_of_its_options_however_obedient_the_llm(sayi
     assert set(went) <= set(OPTIONS)
     assert sum(reasoner.counts.values()) == len(wanted)
     assert reasoner.counts["fallback"] >= len(wanted) - 8
-    assert {*reasoner.reasons} <= {"unparsable", "invalid-state", "empty"}
+    assert {*reasoner.reasons} <= {"unparsable", "invalid-state", "empty", "thought"}
     assert all(line.isprintable() for record in caplog.records for line in [record.getMessage()])
 
 
@@ -318,5 +318,5 @@ def test_a_run_full_of_hostile_texts_goes_to_its_end_and_nobody_leaves_the_optio
     assert sum(model.sources.values()) == model.totals["open"] == len(moves) > 100
     assert model.sources["fallback"] == model.totals["fallback"] > 0
     assert sum(reasoner.reasons.values()) == model.sources["fallback"]
-    assert set(reasoner.reasons) <= {"unparsable", "invalid-state", "empty"}
+    assert set(reasoner.reasons) <= {"unparsable", "invalid-state", "empty", "thought"}
     assert all(record.getMessage().isprintable() for record in caplog.records)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from ollama_server import as_json, chat_answer, serving
 from stand_in import StandIn
 from worlds import PLAIN_FILE, plain, ran, small
 
@@ -195,3 +196,50 @@ def test_a_server_with_a_good_answer_now_and_then_is_asked_on(tmp_path):
         model = ran(small(**LIVELY, reasoner=Reasoner(chat)))
         model.close()
     assert model.sources.keys() <= {"llm", "cache"}
+
+
+# -- refusals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "way"),
+    [
+        (400, '"d1-omni:600m" does not support chat', "an LLM that chats"),
+        (400, '"llama3.2:latest" does not support thinking', "reasoner.think=false"),
+        (400, "the request exceeds the available context size", "reasoner.num_ctx"),
+        (401, "who are you?", "set the key"),
+        (404, "model not found", "reasoner.model"),
+    ],
+)
+def test_a_server_that_refuses_the_first_twenty_questions_ends_the_run_with_its_words_and_a_way_out(status, told, way):
+    with serving(always=as_json(status, {"error": told})) as server:
+        reasoner = Reasoner(OllamaChatClient(host=server.url), max_concurrency=1, **QUICK)
+        model = small(**LIVELY, reasoner=reasoner)
+        with pytest.raises(LLMFailureException, match=r"none of its first 20 answers is of any use") as caught:
+            model.run_for(10)
+        model.close()
+        assert len(server.sent) == 20
+    assert told.replace('"', "")[-20:] in str(caught.value).replace('"', "")
+    assert way in str(caught.value)
+
+
+def test_a_server_that_has_too_many_questions_does_not_end_the_run():
+    with serving(always=as_json(429, {"error": "slow down"})) as server:
+        reasoner = Reasoner(OllamaChatClient(host=server.url), max_concurrency=1, **QUICK)
+        model = small(**LIVELY, reasoner=reasoner)
+        model.run_for(1)
+        with pytest.warns(PrismWarning, match="http-429"):
+            model.close()
+        assert len(server.sent) > 20
+
+
+def test_a_server_that_has_answered_once_may_refuse_what_it_likes():
+    good = chat_answer('{"next_state": "composing"}')
+    with serving(good, always=as_json(400, {"error": "no"})) as server:
+        reasoner = Reasoner(OllamaChatClient(host=server.url), max_concurrency=1, **QUICK)
+        model = small(**LIVELY, reasoner=reasoner)
+        model.run_for(1)
+        with pytest.warns(PrismWarning, match="http-400"):
+            model.close()
+    assert model.sources["llm"] == 1
+    assert reasoner.reasons["http-400"] > 20

@@ -46,12 +46,14 @@ class Said:
         tokens: The pieces of `text`; if none are given, it is cut into some that are nearly certain.
         prompt_tokens: How many the prompt has; 0 means "four characters each".
         completion_tokens: How many the answer has; 0 means "as many as `tokens`".
+        thought: The pieces of what it thought before; with an empty `text`, all that it said.
     """
 
     text: str
     tokens: tuple[Token, ...] = ()
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    thought: tuple[Token, ...] = ()
 
 
 def prompt_text(body: Body) -> str:

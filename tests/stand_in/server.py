@@ -20,6 +20,7 @@ from stand_in.faults import (
 )
 from stand_in.http import Connection, HttpThread
 from stand_in.slots import AnswerSlots
+from stand_in.thoughts import ThinkMode, with_thought
 from stand_in.wire import (
     BUSY,
     Ending,
@@ -58,6 +59,7 @@ class StandIn:
         latency: Seconds per answer, or a function of the request's number (from 1) and body.
         fault: What goes wrong: one of `FAULTS`, a function of number and body that names one or returns
             None, or None.
+        thinks: How it thinks (`THINK_MODES`), and `thought` what.
         port: 0 takes a free one, and keeps it over `stop` and `start`.
 
     Attributes:
@@ -81,12 +83,16 @@ class StandIn:
         latency: Latency = 0.0,
         fault: Fault = None,
         port: int = 0,
+        thinks: ThinkMode = "never",
+        thought: str = "A person like this reads on.",
     ) -> None:
         self.brain = brain
         self.models = tuple(full_name(name) for name in models)
         self.latency = latency
         self.fault = fault
         self.port = port
+        self.thinks = thinks
+        self.thought = thought
         self.n_requests = 0
         self.requests: list[Body] = []
         self._slots = AnswerSlots(slots, queue)
@@ -175,7 +181,7 @@ class StandIn:
         check_fault(fault)
         if fault in AT_ONCE:
             connection.send(fault_response(fault, str(body.get("model"))), close=fault == "dropped")
-        elif refused := refused or refusal(path, body, self.models):
+        elif refused := refused or refusal(path, body, self.models, thinks=self.thinks != "never"):
             connection.send(refused)
         elif only_loads(body):
             connection.send(self._load(path, body))
@@ -270,6 +276,7 @@ class _Job:
         finished = time.time() + self.due - time.monotonic()
         times = Times(finished, self.began - self.came, self.due - self.began)
         ending: Ending = "error" if self.fault == "error-in-stream" else "none" if self.fault == "not-done" else "done"
+        said = with_thought(said, self.server.thinks, self.server.thought, self.body)
         return answer_response(self.path, self.body, spoiled(said, self.fault, self.body), times, ending)
 
     def _send_when_due(self, reply: bytes) -> None:

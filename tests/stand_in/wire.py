@@ -15,6 +15,7 @@ VERSION = "0.35.0-stand-in"
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 _ENDED = "an error was encountered while running the model: unexpected EOF"
 _NUM_CTX = 4096
+_LEVELS = ("low", "medium", "high", "max")
 _MODIFIED = "2025-01-01T00:00:00Z"
 _SIZE = 2_019_393_189
 _DETAILS = {
@@ -71,6 +72,8 @@ def answer_response(path: str, body: Body, given: str | Said, times: Times, endi
     said = given if isinstance(given, Said) else Said(given)
     tokens = said.tokens or (nearly_certain(said.text) if body.get("logprobs") else ())
     texts = [token.text for token in tokens] or pieces(said.text)
+    if said.thought:
+        return _thoughtful_response(path, body, said, times)
     limit = (body.get("options") or {}).get("num_predict") or 0
     n = min(len(texts), limit) if limit > 0 else len(texts)
     n_tokens = said.completion_tokens if n == len(texts) and said.completion_tokens else n
@@ -91,6 +94,17 @@ def answer_response(path: str, body: Body, given: str | Said, times: Times, endi
         case "error":
             parts.append({"error": _ENDED})
     return stream_response(parts)
+
+
+def _thoughtful_response(path: str, body: Body, said: Said, times: Times) -> bytes:
+    """Return the response, not streamed, of an LLM that thought: its log-probabilities begin with its thought."""
+    tokens = said.thought + (said.tokens if said.text else ())
+    limit = (body.get("options") or {}).get("num_predict") or len(tokens)
+    kept = tokens[:limit]
+    content = "".join(token.text for token in kept[len(said.thought) :])
+    whole = _part(path, body, content, kept, times) | _end(path, body, said, len(kept), times)
+    whole["message"]["thinking"] = "".join(token.text for token in kept[: len(said.thought)])
+    return json_response(whole | {"done_reason": "length" if len(kept) < len(tokens) else "stop"})
 
 
 def loading_response(path: str, body: Body, reason: Literal["load", "unload"], now: float) -> bytes:
@@ -142,7 +156,7 @@ def parsed(content: bytes) -> tuple[Body, bytes]:
     return body, b""
 
 
-def refusal(path: str, body: Body, models: tuple[str, ...]) -> bytes:
+def refusal(path: str, body: Body, models: tuple[str, ...], *, thinks: bool = False) -> bytes:
     """Return what Ollama says to a request that it would not even schedule; empty if it would."""
     model = body.get("model") or ""
     shape = body.get("format")
@@ -152,7 +166,9 @@ def refusal(path: str, body: Body, models: tuple[str, ...]) -> bytes:
         return error_response(400, f"top_logprobs must be between 0 and {MAX_TOP}")
     if full_name(model) not in models:
         return error_response(404, f"model '{model}' not found")
-    if body.get("think"):
+    if (think := body.get("think")) and think not in (True, *_LEVELS):
+        return error_response(400, f'invalid think value: "{think}" (must be "high", "medium", "low", "max", ...)')
+    if think and not thinks:
         return error_response(400, f'"{model}" does not support thinking')
     if shape and shape != "json" and not isinstance(shape, dict):
         quoted = json.dumps(json.dumps(shape))

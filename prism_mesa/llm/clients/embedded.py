@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
+from prism_mesa.llm.clients.thoughts import completed
 
 __all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
 
@@ -87,10 +88,16 @@ class EmbeddedChatClient:
         reply = await self.run(lambda: self.call(handler, request))
         said, usage = reply["choices"][0], reply["usage"]
         text = (said.get("text") if self.continues else said["message"].get("content")) or ""
-        if not text.strip():
-            raise OracleError("empty", f"{self.label}: the answer is empty")
         latency_ms = (time.perf_counter() - started) * 1000
-        return Completion(text, usage["prompt_tokens"], usage["completion_tokens"], latency_ms, _tops(said))
+        counts = usage["prompt_tokens"], usage["completion_tokens"]
+        return completed(
+            self.label,
+            Completion(text, *counts, latency_ms, _tops(said)),
+            thought=said.get("message", {}).get("reasoning_content"),
+            cut=said.get("finish_reason") == "length",
+            tokens=[] if schema else [place["token"] for place in token_places(reply)],
+            decoding=self.decoding,
+        )
 
     def _request(self, prompt: str, schema: dict[str, Any] | None, top: int) -> tuple[str, dict[str, Any]]:
         """Return which handler of llama.cpp is asked, and what."""

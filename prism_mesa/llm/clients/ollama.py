@@ -14,7 +14,9 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
 from prism_mesa.llm.clients.responses import guarded
+from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
+from prism_mesa.llm.params import Think, thinking_options
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -47,6 +49,9 @@ class OllamaChatClient:
         temperature: float = 0.0,
         seed: int = 0,
         max_tokens: int = 256,
+        think: Think = False,
+        num_ctx: int | None = None,
+        keep_alive: int | str | None = None,
     ) -> None:
         check_settings(model, timeout_s, temperature)
         self.name = model
@@ -54,6 +59,8 @@ class OllamaChatClient:
         self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        self.decoding |= thinking_options(think, num_ctx)
+        self._asked: dict[str, Any] = {"think": think, "keep_alive": keep_alive}
         self.digest = ""
         self.server_version = ""
         self._connections = Connections(self._connect)
@@ -82,12 +89,13 @@ class OllamaChatClient:
             "seed": own["seed"] + seed_offset,
             "num_predict": own["max_tokens"],
         }
+        options |= {"num_ctx": own["num_ctx"]} if "num_ctx" in own else {}
         messages = [{"role": "user", "content": prompt}]
-        probabilities = {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
+        more = self._asked | ({"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {})
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.timeout_s):
-                response = await client.chat(self.name, messages, format=schema, options=options, **probabilities)
+                response = await client.chat(self.name, messages, format=schema, options=options, **more)
         except client_faults() as error:
             raise ollama_fault(error, self.label, self.timeout_s) from error
         return self._completion(response, (time.perf_counter() - started) * 1000)
@@ -96,14 +104,18 @@ class OllamaChatClient:
         text = response.message.content or ""
         if response.done is not True:
             raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
-        if not text.strip():
-            raise OracleError("empty", f"{self.label}: the answer is empty")
         places = tuple(
             tuple((entry.token, entry.logprob) for entry in place.top_logprobs or [place])
             for place in response.logprobs or ()
         )
-        return Completion(
-            text, reported_count(response.prompt_eval_count), reported_count(response.eval_count), latency_ms, places
+        counts = reported_count(response.prompt_eval_count), reported_count(response.eval_count)
+        return completed(
+            self.label,
+            Completion(text, *counts, latency_ms, places),
+            thought=response.message.thinking,
+            cut=response.done_reason == "length",
+            tokens=[place.token for place in response.logprobs or ()],
+            decoding=self.decoding,
         )
 
     def check(self) -> None:

@@ -14,6 +14,8 @@
 | `wrong-shape` | 200 and JSON, but no chat answer |
 | `transport` | anything else that HTTP can do wrong |
 | `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
+| `thought` | (raised by the client) nothing but a thought |
+| `unmatched` | (raised by the client) log-probabilities that may be of a thought |
 | `circuit-open`, `still-down` | (raised by `HostPool`) all servers are down: not asked; tried again in vain |
 | `resting` | (raised by `HostPool`) the same, but only for some seconds: to be asked again |
 | `too-long`, `refused-request` | (raised by the embedded client) the prompt does not fit; llama.cpp refuses it |

@@ -6,16 +6,20 @@ The `openai` package is an extra, imported on first use.
 """
 
 import asyncio
+import logging
 import os
+import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.responses import guarded, retry_after_s
+from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
+from prism_mesa.llm.params import Think, thinking_options
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -24,6 +28,14 @@ if TYPE_CHECKING:
 KEY = "OPENAI_API_KEY"
 _NO_KEY = "none"
 _CHECK_TIMEOUT_S = 10.0
+_OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
+"""Options that some servers refuse, by the name with which they say so."""
+
+type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
+_SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
+"""Which program a list of LLMs is of, by the owner that it names."""
+
+logger = logging.getLogger("prism_mesa.llm")
 
 
 class OpenAIChatClient:
@@ -31,6 +43,7 @@ class OpenAIChatClient:
 
     Attributes:
         digest: Empty: the protocol does not say which build of an LLM answers.
+        server: Which program answers, as far as its address or, after `check`, its list of LLMs says so; else "".
 
     Raises:
         ConfigError: If `host` is no address, a setting or the key cannot be one, or the extra is not installed.
@@ -47,6 +60,7 @@ class OpenAIChatClient:
         temperature: float = 0.0,
         seed: int = 0,
         max_tokens: int = 256,
+        think: Think = False,
     ) -> None:
         check_settings(model, timeout_s, temperature)
         _installed()
@@ -58,6 +72,10 @@ class OpenAIChatClient:
         self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        self.decoding |= thinking_options(think)
+        self.server: Server = "openai" if self.host.startswith("https://api.openai.com/") else ""
+        self._think = think
+        self._refused: set[str] = set()
         self._connections = Connections(self._connect)
 
     @property
@@ -87,7 +105,6 @@ class OpenAIChatClient:
             OracleError: With one of the reasons that `ollama_errors` lists.
         """
         client = await self._connections.client()
-        own = self.decoding
         more: dict[str, Any] = {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
         if schema is not None:
             form = {"name": "answer", "schema": schema, "strict": True}
@@ -95,17 +112,44 @@ class OpenAIChatClient:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.timeout_s):
-                response = await client.chat.completions.create(
-                    model=self.name,
-                    messages=[{"role": "user", "content": prompt}],
-                    temperature=own["temperature"],
-                    seed=own["seed"] + seed_offset,
-                    max_tokens=own["max_tokens"],
-                    **more,
-                )
+                response = await self._create(client, prompt, seed_offset, more)
         except _faults() as error:
             raise self._fault(error) from error
         return self._completion(response, (time.perf_counter() - started) * 1000)
+
+    async def _create(
+        self, client: "AsyncOpenAI", prompt: str, seed_offset: int, more: dict[str, Any]
+    ) -> "ChatCompletion":
+        """Ask, and if a server refuses an option that it need not have, ask without it now and from then on."""
+        import openai
+
+        while True:
+            left_out = set(self._refused)
+            try:
+                response: ChatCompletion = await client.chat.completions.create(
+                    model=self.name,
+                    messages=[{"role": "user", "content": prompt}],
+                    **more,
+                    **self._options(seed_offset),
+                )
+                return response
+            except openai.BadRequestError as error:
+                refused = _unsupported(str(error.message)) - left_out
+                if not refused:
+                    raise
+                if news := refused - self._refused - {"max_tokens"}:
+                    logger.warning("%s refuses %s: it is asked without", self.label, " and ".join(sorted(news)))
+                self._refused |= refused
+
+    def _options(self, seed_offset: int) -> dict[str, Any]:
+        """Return the options of a request, each as the server wants it."""
+        own = self.decoding
+        most = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
+        options = {"temperature": own["temperature"], "seed": own["seed"] + seed_offset, most: own["max_tokens"]}
+        effort, body = _how_to_think(self.server, self._think)
+        options |= {} if effort is None else {"reasoning_effort": effort}
+        options = {name: value for name, value in options.items() if name not in self._refused}
+        return options | ({"extra_body": body} if body and "chat_template" not in self._refused else {})
 
     def _completion(self, response: "ChatCompletion", latency_ms: float) -> Completion:
         try:
@@ -115,15 +159,22 @@ class OpenAIChatClient:
             places = tuple(
                 tuple((str(top.token), float(top.logprob)) for top in token.top_logprobs) for token in tokens
             )
-            empty = not text.strip()
+            said = [str(token.token) for token in tokens]
+            thought = any(getattr(choice.message, name, None) for name in ("reasoning", "reasoning_content"))
+            text.strip()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
-        if empty:
-            raise OracleError("empty", f"{self.label}: the answer is empty")
-        read, said = (
-            reported_count(getattr(response.usage, name, 0)) for name in ("prompt_tokens", "completion_tokens")
+        read, wrote = (
+            reported_count(getattr(response.usage, f"{what}_tokens", 0)) for what in ("prompt", "completion")
         )
-        return Completion(text, read, said, latency_ms, places)
+        return completed(
+            self.label,
+            Completion(text, read, wrote, latency_ms, places),
+            thought=thought,
+            cut=choice.finish_reason == "length",
+            tokens=said,
+            decoding=self.decoding,
+        )
 
     def _fault(self, error: Exception) -> OracleError:
         """Return a failure with the word that `ollama_errors` has for it; the key is cut out of what is told."""
@@ -159,25 +210,53 @@ class OpenAIChatClient:
         import openai
 
         try:
-            names = run_now(self._models())
+            listed = run_now(self._listed())
         except openai.NotFoundError:
             return
         except _faults() as error:
             fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
             hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
             raise ConfigError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
-        if names and self.name not in names:
+        if listed and self.name not in listed:
             raise ConfigError(
-                f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(names)[:10])})"
+                f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(listed)[:10])})"
             )
+        self.server = self.server or _SERVERS.get(listed.get(self.name, ""), "")
 
-    async def _models(self) -> list[str]:
+    @property
+    def note(self) -> str:
+        """Why `think` is not sent; empty if it is, or need not be."""
+        if self.server or self._think in (False, None):
+            return ""
+        return f"reasoner.think: not sent, as {self.host} does not say which program it is (Ollama, vLLM, llama.cpp)"
+
+    async def _listed(self) -> dict[str, str]:
         async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)), self._connect() as client:
-            return [str(model.id) for model in (await client.models.list()).data]
+            return {str(model.id): str(model.owned_by) for model in (await client.models.list()).data}
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+
+
+def _unsupported(told: str) -> set[str]:
+    """Return which of the options that a request need not have a server refuses."""
+    if "max_completion_tokens" in told:
+        return {"max_tokens"}
+    return {name for name in _OPTIONAL if name in told and re.search("support|unrecognized", told, re.IGNORECASE)}
+
+
+def _how_to_think(server: Server, think: Think) -> tuple[str | None, dict[str, Any]]:
+    """Return the `reasoning_effort` (None: not sent) and further fields with which a server is told how to think."""
+    if think is None or not server:
+        return None, {}
+    levels = {True: "medium", False: "none", "max": "xhigh"}
+    level = levels.get(think, str(think))
+    if server in ("vllm", "llama.cpp"):
+        thinks = think is not False
+        own = {"enable_thinking": thinks, "thinking": thinks} | ({"reasoning_effort": level} if thinks else {})
+        return None, {"chat_template_kwargs": own}
+    return (None if server == "openai" and think is False else level), {}
 
 
 def _faults() -> tuple[type[Exception], ...]:

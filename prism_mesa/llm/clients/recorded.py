@@ -1,6 +1,7 @@
 """A language model that is known only by what a ledger says of it, for replay."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, OracleError
@@ -39,12 +40,26 @@ def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
     held = [llm for llm in llms_in(ledger) if not READ_AS_OPTIONS & llm[2].keys()]
     if not held:
         return RecordedClient(params.model or "")
-    found = [llm for llm in held if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
+    found = [llm for llm in held if asked_alike(llm[2], params.decoding, lenient=True)]
     if params.model is not None:
         found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
     if not found:
         raise other_llms(ledger, held)
     return RecordedClient(*found[0])
+
+
+def asked_alike(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
+    """Return whether an LLM of a ledger was asked with the options that are expected.
+
+    How it thinks is not in `decoding` where it is the default, nor with an embedded LLM. If `lenient`, options that
+    are not in it are as expected.
+    """
+    unset: dict[str, Any] = {"think": False, "num_ctx": None}
+    held, wanted = unset | dict(decoding), unset | dict(expected)
+    ignored = unset.keys() if "build" in decoding else ()
+    return all(
+        held.get(name, value if lenient else None) == value for name, value in wanted.items() if name not in ignored
+    )
 
 
 def llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:

@@ -24,6 +24,8 @@ _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
 _FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", NO_BUDGET})
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
+_USELESS = frozenset({"empty", "thought", "unmatched", "too-long", "refused-request"})
+"""Reasons by which a client calls an answer useless, or a question refused; `http-4...` is another."""
 _TOO_MANY = "http-429"
 
 
@@ -43,7 +45,8 @@ class Dispatcher[Q, A]:
         patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
             their refusals count as attempts.
         on_done: Called with each call that is done.
-        on_useless: Called after each answer that is none to its question. What either of the two raises ends the work.
+        on_useless: Called after each answer that is none to its question, and each refusal (4xx).
+            What either of the two raises ends the work.
 
     Attributes:
         usage: `calls`, `prompt_tokens` and `completion_tokens` so far.
@@ -179,7 +182,9 @@ class Dispatcher[Q, A]:
             if (kept := storable(said.text)) != said.text:  # what is used is what can be recorded
                 said = replace(said, text=kept)
                 self._read(call.question, kept)
-        except (OracleError, UselessAnswerError) as error:
+        except OracleError as error:
+            reason, call.error, said = error.reason, error, Completion("", *error.tokens)
+        except UselessAnswerError as error:
             reason, call.error = error.reason, error
         except ConfigError:  # what was configured cannot be asked at all
             raise
@@ -192,7 +197,8 @@ class Dispatcher[Q, A]:
         else:
             reason, call.error, call.completion = "", None, said
         self._count(call, reason, said)
-        if reason and (isinstance(call.error, UselessAnswerError) or reason == "empty"):
+        is_refused = reason.startswith("http-4") and reason != _TOO_MANY
+        if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
             call.said = said.text
             self._notify(self._on_useless, call)
         call.reason = reason
@@ -208,6 +214,7 @@ class Dispatcher[Q, A]:
         self.usage["calls"] += called
         self.usage["prompt_tokens"] += said.prompt_tokens
         self.usage["completion_tokens"] += said.completion_tokens
+        call.tokens = (call.tokens[0] + said.prompt_tokens, call.tokens[1] + said.completion_tokens)
         if self._budget.limited:
             told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else call.most_tokens
             cost_nothing = not called or reason in ("refused", "busy") or reason.startswith("http-")

@@ -31,6 +31,7 @@ class PendingQuestion[Q, A]:
         others: Equal questions that wait for the answer to this one.
         most_tokens: Tokens that one attempt cannot exceed.
         attempts: How often the LLM was asked.
+        tokens: What all attempts cost: tokens of prompts, and of what was said.
         waited_s: Seconds that it waited because busy servers asked for it; these refusals are no attempts.
         said: The last answer that was none to the question.
         completion: What the LLM said that is one.
@@ -53,6 +54,7 @@ class PendingQuestion[Q, A]:
     most_tokens: int = 0
     taken: bool = False
     attempts: int = 0
+    tokens: tuple[int, int] = (0, 0)
     waited_s: float = 0.0
     said: str = ""
     completion: Completion | None = None
@@ -81,13 +83,14 @@ class PendingQuestion[Q, A]:
         equal[0].is_first = True
         for one in equal:
             one.raw, one.reason, one.error = self.raw, self.reason, self.error
-            one.attempts, one.done = self.attempts, True
+            one.attempts, one.tokens, one.done = self.attempts, self.tokens, True
         return equal
 
     def row(self, source: Source, run: str) -> AskedRow:
         """Return what is written down of it: who asked, and what came of it."""
         place = self.place
-        return AskedRow(place.round, place.tick, place.agent, self.key, source, self.reason, self.own_attempts, run)
+        own = (place.round, place.tick, place.agent, self.key, source, self.reason, self.own_attempts, run)
+        return AskedRow(*own, *(self.tokens if self.is_first else (0, 0)))
 
     def stored(self, said: Completion, identity: Identity, choice: str, probabilities: str) -> StoredAnswer:
         """Return what the ledger keeps of what the LLM said."""

@@ -8,7 +8,9 @@ of these, or as what these leave of 1 if that is less; both are at least what th
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
@@ -16,11 +18,14 @@ from typing import Any, ClassVar, Final
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import LETTERS, bare_option, one_letter
+from prism_mesa.llm.text import LETTERS, bare_option, json_of, one_letter, unwrapped
 
 TOP_LOGPROBS: Final = 20
 LEAST_MASS: Final = 0.5
 _ROUNDING: Final = 1e-3
+_NAMED: Final = ("next_state", "answer", "choice", "option", "letter")
+"""Keys under which an LLM names its choice, if it says an object."""
+_LETTERED: Final = re.compile(r"(?:(?i:the answer|answer)(?: is|:)* )?[\W_]*([A-Z])(?![^\W_])[\W_]*(.*)", re.DOTALL)
 _NEVER: Final = -9999.0
 """What is recorded for the logarithm of 0, for which JSON has no word; read again it is 0."""
 
@@ -79,7 +84,7 @@ class MultipleChoice:
 
     def heard(self, said: Completion) -> Completion:
         """Return what is to be recorded of what an LLM said."""
-        return recordable(said, len(self.texts))
+        return recordable(said, self._shown)
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1.
@@ -87,8 +92,7 @@ class MultipleChoice:
         Raises:
             UselessAnswerError: `unparsable` or `no-option`, if what was recorded names none of them.
         """
-        place = _place(raw, len(self.texts))
-        place = bare_option(raw, self._shown) if place < 0 else place
+        place = named_option(raw, self._shown)
         if place >= 0:
             shown: tuple[float, ...] = tuple(float(at == place) for at in range(len(self.texts)))
         else:
@@ -101,11 +105,31 @@ class MultipleChoice:
         return self.texts[self.first :] + self.texts[: self.first]
 
 
-def recordable(said: Completion, n_options: int) -> Completion:
-    """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told."""
+def named_option(raw: str, names: Sequence[str]) -> int:
+    """Return the place of the option that is all that a recorded answer says, or -1.
+
+    It says a letter, a name, or a JSON object with one of the two under one of `_NAMED`.
+
+    Raises:
+        UselessAnswerError: `thought`, if there is nothing but a thought.
+    """
+    said = unwrapped(raw)
+    if said.startswith("{"):
+        with suppress(UselessAnswerError):
+            values = [value for key, value in json_of(said).items() if key in _NAMED]
+            said = values[0] if len(values) == 1 and isinstance(values[0], str) else ""
+    place = _place(said, len(names))
+    return bare_option(said, names) if place < 0 else place
+
+
+def recordable(said: Completion, names: Sequence[str]) -> Completion:
+    """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told.
+
+    A text that goes on after its letter with anything but its option, or has it in a sentence, has no numbers.
+    """
     if not said.top_logprobs:
         return said
-    told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, n_options)}
+    told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, names)}
     raw = json.dumps({"text": said.text, "top_logprobs": told})
     return replace(said, text=raw, top_logprobs=())
 
@@ -120,10 +144,7 @@ def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float
         UselessAnswerError: `unparsable` if the answer is no JSON object, `reason` if it names no option, or gives one
             what is no weight.
     """
-    try:
-        said = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not JSON") from error
+    said = json_of(raw)
     if not isinstance(said, dict):
         raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} holds no probabilities")
     top = said.get("top_logprobs")
@@ -149,18 +170,31 @@ def _check(given: Mapping[str, Any], is_right: Callable[[Any], bool], wanted: st
             raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {told}, which is not {wanted}")
 
 
-def _deciding(said: Completion, n_options: int) -> tuple[tuple[str, Any], ...]:
+def _deciding(said: Completion, names: Sequence[str]) -> tuple[tuple[str, Any], ...]:
     """Return the tokens of the first place at which a letter of an option is among the likeliest.
 
     A place at which nobody knows how likely a letter is decides too: it makes the answer useless when it is read.
     """
-    for place in said.top_logprobs:
+    n_options = len(names)
+    for place in said.top_logprobs if _is_letter(said.text, names) else ():
         letters = [logprob for token, logprob in place if _place(token, n_options) >= 0]
         if not all(map(_is_logprob, letters)):
             return place
         if sum(math.exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
             return place
     return ()
+
+
+def _is_letter(text: str, names: Sequence[str]) -> bool:
+    """Whether a text is one letter, also with its option after it (which may be cut); or has no words at all."""
+    words = _LETTERED.fullmatch(text)
+    if words is None:
+        return not re.search(r"\w", text)
+    place, rest = LETTERS.find(words[1]), words[2].casefold()
+    name = names[place].casefold() if place < len(names) else ""
+    after = rest.removeprefix(name) if name else rest
+    others = [other.casefold() for other in names if other.casefold() != name]
+    return name.startswith(rest) or (after != rest and not any(other in after for other in others))
 
 
 def _place(token: str, n_options: int) -> int:

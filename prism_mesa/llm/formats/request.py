@@ -1,7 +1,6 @@
 """What is wanted of an LLM: a prompt, the form of the answer, and where in a run it belongs."""
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from prism_mesa.llm.clients.base import ChatClient, Completion
 from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.text import unwrapped
 
 
 @dataclass(frozen=True)
@@ -144,15 +144,9 @@ class LLMRequest[D]:
         if not issubclass(self.form, BaseModel):
             return self.form(raw.strip())  # type: ignore[call-arg]  # plain text
         try:
-            return self.form.model_validate_json(_unfenced(raw))
+            return self.form.model_validate_json(unwrapped(raw))
         except ValidationError as error:
             fault = error.errors()[0]
             reason = "unparsable" if fault["type"] == "json_invalid" else "wrong-shape"
             path = ".".join(map(str, fault["loc"]))
             raise UselessAnswerError(reason, f"the answer {raw[:80]!r}: {path or 'JSON'}: {fault['msg']}") from None
-
-
-def _unfenced(raw: str) -> str:
-    """Return what stands in a Markdown fence, if all of a text does: some LLMs cannot do without."""
-    found = re.fullmatch(r"\s*```(?:json)?\s*(.*?)\s*```\s*", raw, re.DOTALL)
-    return found[1] if found else raw

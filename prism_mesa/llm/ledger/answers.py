@@ -6,6 +6,7 @@ repeated from its folder alone.
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from prism_mesa.errors import ConfigError, DataError
@@ -43,7 +44,7 @@ class AnswerStore(Restorable):
         self.run = ""
         self._known: dict[str, str] = {}
         self._forgot = False
-        self._again: dict[str, int] = {}
+        self._again: dict[str, tuple[int, int, int]] = {}
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
         self._llms: set[tuple[str, str, str]] | None = None
 
@@ -86,10 +87,17 @@ class AnswerStore(Restorable):
                 self.shared.write([], own.asked(run))
 
     def said_before(self, key: str) -> tuple[StoredAnswer, int] | None:
-        """Return, once, what the LLM said before the run was stopped, and in how many attempts; else None."""
-        attempts = self._again.pop(key, None)
-        stored = None if attempts is None or self.own is None else self.own.get(key)
-        return None if stored is None or attempts is None else (stored, attempts)
+        """Return, once, what the LLM said before the run was stopped, and in how many attempts; else None.
+
+        Its tokens are those of all attempts.
+        """
+        took = self._again.pop(key, None)
+        stored = None if took is None or self.own is None else self.own.get(key)
+        if stored is None or took is None:
+            return None
+        attempts, read, said = took
+        tokens = max(read, stored.prompt_tokens), max(said, stored.completion_tokens)
+        return replace(stored, prompt_tokens=tokens[0], completion_tokens=tokens[1]), max(attempts, 1)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return the answers that are known; None if the run's own ledger holds them all."""

@@ -10,11 +10,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, fields
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, fields
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from prism_mesa.errors import DataError, one_line
@@ -31,7 +32,8 @@ CREATE TABLE IF NOT EXISTS answers (
 );
 CREATE TABLE IF NOT EXISTS asked (
     round INTEGER NOT NULL, tick INTEGER NOT NULL, agent INTEGER NOT NULL, key TEXT NOT NULL,
-    source TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, run TEXT NOT NULL
+    source TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, run TEXT NOT NULL,
+    prompt_tokens INTEGER, completion_tokens INTEGER
 );
 """
 _WAIT_S = 60.0
@@ -79,7 +81,12 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class AskedRow:
-    """A row of `asked`: one question of one agent in one run, and what came of it."""
+    """A row of `asked`: one question of one agent in one run, and what came of it.
+
+    Attributes:
+        prompt_tokens: Of all attempts, those of useless answers too; so `completion_tokens`. None in a ledger that was
+            made before they were counted.
+    """
 
     round: int
     tick: int
@@ -89,6 +96,8 @@ class AskedRow:
     reason: str = ""
     attempts: int = 0
     run: str = ""
+    prompt_tokens: int | None = field(default=None, compare=False)
+    completion_tokens: int | None = field(default=None, compare=False)
 
 
 def _insert(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
@@ -106,13 +115,15 @@ def _select(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
     return f"SELECT {', '.join(field.name for field in fields(row))} FROM {table}"  # noqa: S608 - names of ours
 
 
-_TYPES: dict[type, tuple[type, ...]] = {
+_TYPES: dict[type, tuple[type | UnionType, ...]] = {
     StoredAnswer: (*[str] * 9, int, int, float),
-    AskedRow: (int, int, int, str, str, str, int, str),
+    AskedRow: (int, int, int, str, str, str, int, str, int | None, int | None),
 }
 """What stands in the columns of a row."""
 _SELECT_ANSWERS = _select("answers", StoredAnswer)
 _SELECT_ASKED = _select("asked", AskedRow)
+_COSTS = ("prompt_tokens", "completion_tokens")
+"""Columns of `asked` that older ledgers do not have."""
 _INSERT_ANSWER = _insert("answers", StoredAnswer) + " ON CONFLICT (key) DO NOTHING"
 _INSERT_ASKED = _insert("asked", AskedRow)
 
@@ -131,6 +142,7 @@ class Ledger(Closing):
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        self._select_asked = _SELECT_ASKED
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
         self._db: sqlite3.Connection | ReadOnlyFile
@@ -190,11 +202,20 @@ class Ledger(Closing):
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = NORMAL")
                 db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+                self._add_costs(db)
                 return
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
+
+    def _add_costs(self, db: sqlite3.Connection) -> None:
+        """Give an older ledger the columns for what questions cost."""
+        has = {column for _, column, *_ in db.execute("PRAGMA table_info(asked)")}
+        for name in _COSTS if "asked" in self._tables() and "attempts" in has else ():
+            if name not in has:
+                with suppress(sqlite3.OperationalError):  # another process has just done so
+                    db.execute(f"ALTER TABLE asked ADD COLUMN {name} INTEGER")
 
     def _check(self) -> None:
         """Check that the file has the tables of a ledger, and nothing that is done as they are written.
@@ -209,7 +230,9 @@ class Ledger(Closing):
             columns = self._fetched(f"PRAGMA table_info({table})") if table in tables else []
             has = {column for _, column, *_ in columns}
             missing = [field.name for field in fields(row) if field.name not in has]
-            if missing:
+            if table == "asked" and missing == [*_COSTS]:
+                self._select_asked = _SELECT_ASKED.replace(", ".join(_COSTS), "NULL, NULL")
+            elif missing:
                 raise self._is_none(f"it has no table {table} with a column {missing[0]}")
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
@@ -232,11 +255,11 @@ class Ledger(Closing):
         """
         found, types = self._rows(query, values), _TYPES[row]
         for held in found:
-            if tuple(map(type, held)) != types:
-                place = next(i for i, value in enumerate(held) if type(value) is not types[i])
+            if not all(map(isinstance, held, types)):
+                place = next(i for i, value in enumerate(held) if not isinstance(value, types[i]))
                 raise DataError(
                     f"ledger {self.path}: is damaged: table {table} holds {type(held[place]).__name__} under "
-                    f"{fields(row)[place].name}, where {types[place].__name__} belongs"
+                    f"{fields(row)[place].name}, where {getattr(types[place], '__name__', types[place])} belongs"
                 )
         return [row(*held) for held in found]
 
@@ -282,7 +305,7 @@ class Ledger(Closing):
     def asked(self, run: str | None = None) -> list[AskedRow]:
         """Return the rows of `asked`, of one run or of all, in the order in which they were stored."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        return self._typed("asked", AskedRow, f"{_SELECT_ASKED} {where} ORDER BY rowid", values)
+        return self._typed("asked", AskedRow, f"{self._select_asked} {where} ORDER BY rowid", values)
 
     def llms(self) -> list[tuple[str, str, str]]:
         """Return name, digest and decoding (JSON) of the LLMs that have answered, the latest first."""
@@ -293,16 +316,16 @@ class Ledger(Closing):
         """Return the runs that have rows in `asked`, the latest first."""
         return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
-    def unsettled(self, run: str, round_: int) -> dict[str, int]:
-        """Return the keys of answers that a run did not have yet when a round began, with the attempts they took.
+    def unsettled(self, run: str, round_: int) -> dict[str, tuple[int, int, int]]:
+        """Return the keys of answers that a run did not have when a round began, and the attempts and tokens they took.
 
         They came in that round or later, or of what they were for nothing was written down any more.
         """
         known = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
         keys = self._rows(f"SELECT key FROM answers WHERE key NOT IN ({known})", (run, round_))  # noqa: S608 - ours
-        told = "SELECT key, max(attempts) FROM asked WHERE run = ? AND round >= ? AND source = 'llm' GROUP BY key"
-        took = {str(key): int(attempts) for key, attempts in self._rows(told, (run, round_))}
-        return {str(key): max(took.get(key, 1), 1) for (key,) in keys}
+        took = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
+        costs = {key: (row.attempts, row.prompt_tokens or 0, row.completion_tokens or 0) for key, row in took.items()}
+        return {str(key): costs.get(key, (1, 0, 0)) for (key,) in keys}
 
     def found_since(self, run: str, round_: int) -> set[str]:
         """Return the keys of answers that a run, from a round on, took from elsewhere and never asked for."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.config import Config, make_config
+from prism_mesa.runs.ledgers import tokens_spent
 from prism_mesa.runs.lifecycle import RunBrokenError
 from prism_mesa.runs.process.machine import peak_memory_mb
 from prism_mesa.runs.records.in_memory import RowsInMemory
@@ -139,8 +140,8 @@ def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
         return {}
     try:
         with Ledger(folder / LEDGER, read_only=True) as ledger:
-            calls = sum(row.attempts for row in ledger.asked())
-            tokens = sum(answer.prompt_tokens + answer.completion_tokens for answer in ledger.answers())
+            asked = ledger.asked()
+            calls, tokens = sum(row.attempts for row in asked), tokens_spent(ledger.answers(), asked)
     except DataError:
         return {}
     return {name: min(told.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}

@@ -52,6 +52,7 @@ def test_log_probabilities_come_where_they_are_asked_for():
     assert completion.top_logprobs == ((("A", -0.1), ("B", -3.0)), (("!", -0.5),))
 
 
+THOUGHT = {"role": "assistant", "content": "", "thinking": "hm"}
 FAULTS = [
     ("timeout", late, r"no answer within 0\.3 s"),
     ("timeout", drip, r"no answer within 0\.3 s"),
@@ -71,7 +72,7 @@ FAULTS = [
     ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
     ("wrong-shape", as_json(200, None), "no chat answer"),
     ("empty", chat_answer(""), "the answer is empty"),
-    ("empty", chat_answer(None, thinking="hm"), "the answer is empty"),
+    ("thought", chat_answer(None, message=THOUGHT), "all of its 8 tokens are a thought"),
     ("partial", chat_answer('{"next_', done=False), "broke off"),
 ]
 

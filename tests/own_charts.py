@@ -39,3 +39,8 @@ divided = deciding_by(F.post.relevance / (F.post.likes - F.post.likes) > 0, "div
 seldom = deciding_by(1 / (F.post.round - 1) < 0, "seldom")
 misspelt = deciding_by(F.post.velocty > 3, "misspelt")
 tired = deciding_by(F.agent.fatigue > 3, "tired")
+heeding = build_chart(engages=F.post.noted == False, name="heeding")  # noqa: E712
+heeding_above = build_chart(
+    engages=(F.post.utility > F.agent.high_threshold) & (F.post.noted == False),  # noqa: E712
+    name="heeding_above",
+)

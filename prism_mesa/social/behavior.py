@@ -242,6 +242,12 @@ def claims(chart: Statechart, agent: object, post: object) -> bool:
     return any(t.target is not SCROLLING for t in guarded) if guarded else _leads_away(left)
 
 
+def goes_by_band(chart: Statechart) -> bool:
+    """Return whether a chart engages above an agent's band, ignores below it, and leaves the rest open: the default."""
+    own, default = ([str(t) for t in one.transitions if t.source is EVALUATING] for one in (chart, social_chart))
+    return own == default
+
+
 def claims_below(chart: Statechart) -> Claimed:
     """Return the condition, or constant, of `claims` for posts below the band; None if only callables can tell."""
     cell = chart.cells.get(DECIDES, {}).get(EVALUATING)

@@ -6,6 +6,7 @@ from typing import Final
 
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.behavior import (
+    EVALUATING,
     FEED_READY,
     FIRED,
     IDLE,
@@ -14,6 +15,7 @@ from prism_mesa.social.behavior import (
     SCROLLING,
     SEES_POST,
     TRIGGER_RULES,
+    claims_below,
 )
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.own.feed import readable
@@ -42,7 +44,7 @@ _MET: Final = {(rule.trigger, rule.state) for rule in TRIGGER_RULES} | {(FEED_RE
 
 
 def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Values]) -> list[Finding]:
-    """Return what `Statechart.check` finds, and the transitions that no round ever evaluates."""
+    """Return what `Statechart.check` finds, transitions that no round evaluates, and engaging below the band."""
     found = chart.check(FIRED, fields)
     for trigger, state, cell in chart.all_cells():
         is_fired = (trigger in (TIMEOUT, ROUND_ENDS) and state is not IDLE) or (trigger, state) in _MET
@@ -50,6 +52,11 @@ def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Valu
         if trigger in FIRED and (never_ignores or (cell.arms and not is_fired)):
             text = "a round never fires this trigger in this state"
             found.append(Finding("note", "never-met", cell.place, text))
+    claimed = claims_below(chart) if EVALUATING in chart.cells.get(IGNORES, {}) else False
+    if claimed is True or isinstance(claimed, Expression):
+        text = f"agents can also engage with posts below their band{'' if claimed is True else f', where {claimed}'}"
+        text += "; to leave these out, add & (F.post.utility > F.agent.high_threshold) to the condition"
+        found.append(Finding("note", "below-band", "evaluating --decides-->", text))
     return found
 
 
@@ -71,11 +78,12 @@ def checked(
     fields = readable | {name: UNKNOWN for _, name in agent_fields(chart, readable)}
     notes = []
     if tables.why_each and max(glances) > 1 and SCROLLING in chart.cells.get(SEES_POST, {}):
-        notes.append(f"feed.glances has no effect, agents meet every post one at a time: {tables.why_each}")
+        why = f"agents meet every post one at a time: {tables.why_each}; compare only with runs under feed.glances=1"
+        notes.append(f"feed.glances has no effect, {why}")
     for finding in findings_on(chart, tables, fields):
         if finding.level == "error":
             raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
-        if finding.kind in ("widens", "never-met"):
+        if finding.kind in ("widens", "never-met", "below-band"):
             notes.append(f"{finding.where}: {finding.message}")
     return tuple(f"chart {chart.name}: {note}" for note in notes)
 

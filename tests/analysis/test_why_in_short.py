@@ -37,6 +37,24 @@ def test_an_engagement_is_told_with_its_reason(result, is_open):
     assert ("above which it always engages" in like) == (not is_open)
 
 
+@pytest.mark.parametrize("chart", ["heeding", "heeding_above"])
+def test_under_a_chart_of_ones_own_only_what_it_does_is_told(tmp_path, chart):
+    noted = {"noted": {"of": "post", "values": [True, False], "share": [0.5, 0.5]}}
+    config = plain({**WORLD, "attributes": noted, "statechart": {"chart": f"own_charts:{chart}"}})
+    result = run(config, out=tmp_path, pictures=False)
+    briefs, text = [], ""
+    for agent in range(0, 40, 4):
+        report = why(result, agent, trust=True)
+        briefs += report.brief
+        text += str(report)
+    assert "always" not in text
+    assert "It ignores posts below" not in text
+    assert re.search(r"Its band is -?[\d.]+ to -?[\d.]+;", text)
+    told = [line for line in briefs if "was true" in line]
+    assert told
+    assert all(re.search(r"was true \(.*post\.noted = (True|False)", line) for line in told)
+
+
 def test_every_agent_has_five_plain_lines_at_most(result):
     for agent in range(0, 40, 3):
         for at in (None, 0):

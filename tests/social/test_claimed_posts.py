@@ -6,6 +6,8 @@ import pytest
 from worlds import differing, ran, small
 
 from prism_mesa.social.behavior import build_chart, claims_below, social_chart, viral_chart
+from prism_mesa.social.chart_checks import findings_on
+from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
@@ -98,6 +100,29 @@ def test_charts_that_engage_above_the_band_alone_claim_nothing_below_it():
     assert claims_below(build_chart(engages=(F.agent.low_threshold < F.post.utility) & NOT_NOTED)) is False
     assert claims_below(build_chart(engages=~IS_BELOW)) is False
     assert str(claims_below(build_chart(engages=IS_ABOVE | NOT_NOTED))) == str(IS_ABOVE | NOT_NOTED)
+
+
+@pytest.mark.parametrize(
+    ("engages", "condition"),
+    [
+        (NOT_NOTED, str(NOT_NOTED)),
+        (IS_ABOVE | NOT_NOTED, str(IS_ABOVE | NOT_NOTED)),
+        (NOT_NOTED & IS_ABOVE, None),
+        (IS_ABOVE, None),
+    ],
+)
+def test_a_chart_that_engages_below_the_band_is_found_and_noted(engages, condition):
+    model = small(chart=build_chart(engages=engages), **NOTED)
+    told = [note for note in model.notes if "below their band" in note]
+    found = findings_on(model.chart, WalkTables(model.chart, model.attributes.known), model.attributes.known.fields)
+    assert len(told) == sum(finding.kind == "below-band" for finding in found) == (condition is not None)
+    assert all(condition in note for note in told)
+
+
+def test_a_note_says_which_runs_to_compare_a_chart_without_glances_with():
+    chart = build_chart(engages=lambda agent, post: post.utility > agent.high_threshold)
+    [note] = [note for note in small(chart=chart, feed_glances=10).notes if "feed.glances has no effect" in note]
+    assert "only with runs under feed.glances=1" in note
 
 
 HEEDING = [NOT_NOTED & IS_ABOVE, lambda agent, post: not post.noted and post.utility > agent.high_threshold]

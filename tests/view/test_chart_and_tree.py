@@ -70,6 +70,26 @@ def test_arrows_are_thicker_the_more_often_they_were_taken_and_dotted_where_neve
     assert "0" not in words_of(chart_figure(other).axes[0])
 
 
+@pytest.mark.parametrize("chart", [None, "somebodys:chart"])
+def test_the_end_of_a_round_has_no_arrows_from_however_few_states_it_came(tmp_path, chart):
+    moves = moves_table([*MOVES[:4], *[("round_ends", "scrolling", "idle", False)] * 3])
+    folder = kept_run(tmp_path / "run", transitions=moves, settings={"statechart": {"chart": chart}})
+    [axes] = chart_figure(folder).axes
+    assert {"4", "round_ends\nfrom 1 state: 3"} <= set(words_of(axes))
+    idle = next(text.get_position() for text in axes.texts if text.get_text().startswith("idle"))
+    arrows = [patch for patch in axes.patches if hasattr(patch, "get_connectionstyle")]
+    assert not [arrow for arrow in arrows if tuple(arrow._posA_posB[1]) == idle]
+
+
+def test_two_opposite_arrows_stand_apart_and_each_has_its_number(tmp_path):
+    ways = [("timeout", "scrolling", "idle", False)] * 5 + [("go", "evaluating", "resting", False)] * 6
+    moves = moves_table([*MOVES[:4], *ways, *[("back", "resting", "evaluating", False)] * 7])
+    [axes] = chart_figure(kept_run(tmp_path / "run", transitions=moves)).axes
+    place = {text.get_text(): np.array(text.get_position()) for text in axes.texts}
+    for one, other in (("4", "5"), ("6", "7")):
+        assert np.hypot(*(place[one] - place[other])) > 0.5
+
+
 def test_the_chart_of_several_seeds_has_means_and_into_axes_of_ones_own_it_goes_as_well(tmp_path):
     runs = [
         kept_run(tmp_path / "1", seed=1, transitions=moves_table(), rounds=rounds_table(2)),

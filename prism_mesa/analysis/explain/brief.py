@@ -1,7 +1,7 @@
 """The first lines of an explanation, at most five: what an agent did in a round, and why."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from prism_mesa.analysis.explain.feed import about_lines
@@ -12,7 +12,7 @@ from prism_mesa.domain import Post
 from prism_mesa.errors import counted
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
-from prism_mesa.social.behavior import IGNORES, SEES_POST
+from prism_mesa.social.behavior import IGNORES, SEES_POST, goes_by_band
 from prism_mesa.statechart import AgentState
 
 MOST_LINES: Final = 5
@@ -20,6 +20,12 @@ DID: Final = {"like": "liked", "reply": "replied to", "reshare": "reshared", "po
 _DECIDERS: Final = {"rule": "the rule", "distilled": "the distilled model"}
 _BETTER: Final = "post.utility > agent.high_threshold"
 _WORSE: Final = "post.utility < agent.low_threshold"
+
+
+def values_read(values: Mapping[str, object]) -> str:
+    """Return the fields that a guard reads, with their values, in brackets; empty if it reads none."""
+    read = [f"{name} = {f'{value:.3f}' if isinstance(value, float) else value}" for name, value in values.items()]
+    return f" ({', '.join(read)})" if read else ""
 
 
 def brief_lines(explanation: Explanation) -> list[str]:
@@ -59,7 +65,8 @@ def _round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
     n_read = sum(move.trigger == SEES_POST for move in shown.moves)
     n_passed = sum(len(posts) for _, posts in shown.passed)
     feed = f"Its feed had {counted(shown.feed, 'post')}: it stopped to read {n_read:,} and scrolled past {n_passed:,}"
-    feed += f", each worth less than {agent.low_threshold:.3f} to it" if n_passed else ""
+    begins = "" if goes_by_band(agent.model.chart) else ", where its band begins"
+    feed += f", each worth less than {agent.low_threshold:.3f} to it{begins}" if n_passed else ""
     feed += ", and did not get to the rest" if shown.feed > n_read + n_passed else ""
     yield f"In round {shown.round} it came online. {feed if shown.feed else 'Its feed was empty'}.{posted}"
     yield from (line for _, line in sorted(_deeds(agent, shown), key=lambda deed: deed[0]))
@@ -97,12 +104,17 @@ def _why(agent: TracedAgent, move: Move) -> str:
         if move.answer.source in STAND_INS:
             return "the chart left it open, no answer came, and the fallback decided"
         return f"{worth}, the chart left it open, and {_DECIDERS.get(move.answer.source, 'the LLM')} decided so"
-    true_guards = [transition.guard_label for transition, value, _ in move.considered if value == "true"]
+    true_guards = {transition.guard_label: values for transition, value, values in move.considered if value == "true"}
+    is_default = goes_by_band(agent.model.chart)
     if _BETTER in true_guards:
-        return f"{worth}, more than the {agent.high_threshold:.3f} above which it always engages"
+        edge = f"the {agent.high_threshold:.3f} above which it always engages"
+        return f"{worth}, more than {edge if is_default else f'{agent.high_threshold:.3f}, where its band ends'}"
     if _WORSE in true_guards or move.trigger == IGNORES:
-        return f"{worth}, less than the {agent.low_threshold:.3f} below which it always ignores a post"
-    return f"{true_guards[0]} was true" if true_guards else f"the chart says so on '{move.trigger}'"
+        edge = f"the {agent.low_threshold:.3f} below which it always ignores a post"
+        return f"{worth}, less than {edge if is_default else f'{agent.low_threshold:.3f}, where its band begins'}"
+    for guard, values in true_guards.items():
+        return f"{guard} was true{values_read(values)}"
+    return f"the chart says so on '{move.trigger}'"
 
 
 def _post(agent: TracedAgent, post: Post) -> str:

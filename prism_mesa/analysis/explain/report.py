@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prism_mesa.analysis.explain.brief import values_read
 from prism_mesa.analysis.explain.feed import about_lines
 from prism_mesa.analysis.explain.follows import follow_lines, opinion_lines, text_shown, turn_lines
 from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
@@ -23,7 +24,7 @@ from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
 from prism_mesa.reasoner.pmi import position_of
-from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES
+from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT
@@ -79,10 +80,11 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     who = explanation.agent
     likes = plain(", ".join(who.interests), 400) or "nothing in particular"
     yield f"{plain(who.name, NAME_CAP)} (agent {who.row}) likes {likes}; {who.personality}."
-    yield (
-        f"{_COMPARED[who.model.params.utility.sensitivity > 0]} It ignores posts below {who.low_threshold:.3f} and "
-        f"engages above {who.high_threshold:.3f}; between them the choice is open."
-    )
+    low, high = f"{who.low_threshold:.3f}", f"{who.high_threshold:.3f}"
+    does = f"It ignores posts below {low} and engages above {high}; between them the choice is open."
+    if not goes_by_band(who.model.chart):
+        does = f"Its band is {low} to {high}; this run's own chart says what it does with a post."
+    yield f"{_COMPARED[who.model.params.utility.sensitivity > 0]} {does}"
     for done, rounds in _engagements(explanation.rounds).items():
         times = Counter(rounds)
         yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in times.items())}"
@@ -195,8 +197,7 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     guarded = [entry for entry in move.considered if entry[1] and not drawn]
     for transition, said, values in guarded:
         to = transition.target.value if transition.target else "open"
-        read = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
-        yield f"      to {to} if {transition.guard_label}: {said}" + (f" ({read})" if read else "")
+        yield f"      to {to} if {transition.guard_label}: {said}{values_read(values)}"
     if move.answer is not None:
         yield from _open_choice(explanation, move)
     if move.action is not None:
@@ -240,10 +241,6 @@ _COMPARED = {
 }
 
 
-def _short(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
 def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
     answer, question = move.answer, move.question
     if answer is None or question is None:
@@ -266,6 +263,8 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
     else:
         yield f"      Decided by {explanation.decided_by}."
         if move.stored is not None:
+            if move.post is not None and question.post is not None and move.post.text != question.post.text:
+                yield "      The LLM is asked about the text as the corpus has it; the post says it in other words."
             yield from _asked(explanation, reasoner, question, move.stored)
         if 1.0 in answer.probabilities:
             yield f"      It chose {chosen}."

@@ -247,8 +247,7 @@ class LiveSource:
             ("posts written", f"{written:,}"),
             ("activity", f"{agent.activity:.3f} per round"),
             ("post rate", f"{agent.post_rate:.3f} per round"),
-            ("ignores below", f"{agent.low_threshold:.3f}"),
-            ("engages above", f"{agent.high_threshold:.3f}"),
+            ("band", f"{agent.low_threshold:.3f} to {agent.high_threshold:.3f}"),
             ("habits", acts),
             *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in own),
         )

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from prism_mesa.errors import ChartError, DataError
-from prism_mesa.social.behavior import social_chart
+from prism_mesa.errors import ChartError, DataError, counted
+from prism_mesa.social.behavior import ROUND_ENDS, social_chart
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 from prism_mesa.view.plots.bands import agents_in_words
 from prism_mesa.view.plots.live import MOVES, LiveRun
@@ -19,6 +19,7 @@ from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, TEXT, WIDE, open_panel
 
 type Pair = tuple[AgentState, AgentState]
+type Boxes = Mapping[AgentState, FancyBboxPatch]
 
 OPEN: Final = "#b34700"
 """Colour of what the guards left open."""
@@ -57,7 +58,9 @@ _CORNER: Final = np.array([[0.8, 0.38], [1.2, 0.1]])
 _BEND: Final = 0.3
 """Of an arrow without a route of its own that would cross a box."""
 _MANY_SOURCES: Final = 4
-"""From so many states on, one trigger to one state is told in words, and has no arrows."""
+"""From so many states on, one trigger to one state is told in words, and has no arrows; `round_ends` always is."""
+_APART: Final = 0.3
+"""How far an arrow without a route of its own moves to its right if another leads back, in centimetres."""
 _THIN, _THICK = 0.6, 4.0
 
 
@@ -73,8 +76,8 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     """Return the states with the share of agent-ticks spent in each, and how often each transition was taken.
 
     Transitions that the chart has, and nobody took, are dotted; of a run with a chart of its own they are not known. A
-    trigger that leads from four states or more to one is told in words. Of a live model that records no transitions
-    those count that the histories of its agents hold.
+    trigger that leads from four states or more to one is told in words, and so is `round_ends`. Of a live model that
+    records no transitions those count that the histories of its agents hold.
 
     Args:
         of: A run, a live model, or runs of several seeds, of which means are drawn.
@@ -96,9 +99,10 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     _prepare(axes, scale if ax is None else 1.0, width if ax is None else NARROW)
     boxes = _draw_boxes(axes, _shares(group), {state for pair in moves for state in pair})
     _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, said))
-    words = "\n".join(f"{trigger}\nfrom {n} states: {_short(count)}" for (trigger, _), (n, count) in said.items())
-    for target in {target for _, target in said}:
-        _say_into(axes, target, words)
+    for place in {target for _, target in said}:
+        into = {trigger: entry for (trigger, target), entry in said.items() if target is place}
+        lines = [f"{trigger}\nfrom {counted(n, 'state')}: {_short(count)}" for trigger, (n, count) in into.items()]
+        _say_into(axes, place, "\n".join(lines))
     panel.axes.set_title("How often each transition was taken", loc="left", fontsize=TEXT)
     panel.caption(_caption(group, sum(one.n for one in moves.values()) + sum(count for _, count in said.values())), of)
     return panel.figure
@@ -130,7 +134,7 @@ def _arrows_and_words(
         except ChartError as error:
             raise DataError(f"table 'transitions': {error}") from None
         n, many = row["n"] / n_seeds, int(sources[row["trigger"], row["to_state"]])
-        if many >= _MANY_SOURCES:
+        if many >= _MANY_SOURCES or row["trigger"] == ROUND_ENDS:
             before = said.get((row["trigger"], target), (many, 0.0))[1]
             said[row["trigger"], target] = (many, before + n)
         else:
@@ -147,7 +151,8 @@ def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], said: Mapping[tupl
         chart = social_chart
     if chart is None:
         return set()
-    joined = {(t.source, t.target) for t in chart.transitions if t.target and (t.trigger, t.target) not in said}
+    arrows = [t for t in chart.transitions if t.trigger != ROUND_ENDS and (t.trigger, t.target) not in said]
+    joined = {(t.source, t.target) for t in arrows if t.target}
     return {(source, target) for source, target in joined if (source, target) not in moves}
 
 
@@ -166,9 +171,7 @@ def _prepare(axes: Axes, scale: float, width: float) -> None:
     axes.axis("off")
 
 
-def _draw_boxes(
-    axes: Axes, shares: Mapping[AgentState, float], taken: set[AgentState]
-) -> dict[AgentState, FancyBboxPatch]:
+def _draw_boxes(axes: Axes, shares: Mapping[AgentState, float], taken: set[AgentState]) -> Boxes:
     boxes = {}
     for state, (x, y) in _PLACES.items():
         corner, style = (x - _HALF[0], y - _HALF[1]), "round,pad=0,rounding_size=0.15"
@@ -182,21 +185,19 @@ def _draw_boxes(
     return boxes
 
 
-def _draw_arrows(
-    axes: Axes, boxes: Mapping[AgentState, FancyBboxPatch], moves: Mapping[Pair, Taken], never: set[Pair]
-) -> None:
+def _draw_arrows(axes: Axes, boxes: Boxes, moves: Mapping[Pair, Taken], never: set[Pair]) -> None:
+    drawn = never | moves.keys()
     most = max((one.n for one in moves.values()), default=1.0)
     for pair in never:
-        _arrow(axes, boxes, pair, {"lw": 0.8, "ls": ":", "color": GREY}, "0", "")
+        _arrow(axes, boxes, pair, {"lw": 0.8, "ls": ":", "color": GREY}, "0", "", apart=pair[::-1] in drawn)
     for pair, one in moves.items():
         line = {"lw": _THIN + (_THICK - _THIN) * float(np.sqrt(one.n / most)), "color": "#6b6b6b"}
-        _arrow(axes, boxes, pair, line, _short(one.n), f"{_short(one.was_open)} open" if one.was_open else "")
+        of_it = f"{_short(one.was_open)} open" if one.was_open else ""
+        _arrow(axes, boxes, pair, line, _short(one.n), of_it, apart=pair[::-1] in drawn)
 
 
-def _arrow(
-    axes: Axes, boxes: Mapping[AgentState, FancyBboxPatch], pair: Pair, line: dict[str, Any], number: str, of_it: str
-) -> None:
-    """Draw an arrow with its number, and below that how much of it the guards left open."""
+def _arrow(axes: Axes, boxes: Boxes, pair: Pair, line: dict[str, Any], number: str, of_it: str, *, apart: bool) -> None:
+    """Draw an arrow, beside the middle if `apart`, with its number, and below that what of it the guards left open."""
     start, end = (np.array(_PLACES[state]) for state in pair)
     bend = 0.0 if _is_free(pair) else _BEND
     patches: dict[str, Any] = {"patchA": boxes[pair[0]], "patchB": boxes[pair[1]]}
@@ -205,6 +206,9 @@ def _arrow(
         start, end = start + ends[:2], end + ends[2:]
     elif pair[0] is pair[1]:
         start, end, bend, patches = start + _CORNER[0], start + _CORNER[1], -2.0, {}
+    elif apart:
+        right = _APART * np.array([(end - start)[1], (start - end)[0]]) / np.hypot(*(end - start))
+        start, end = start + right, end + right
     if bend and pair in _ROUTES:
         patches = {}  # from edge to edge
     style: dict[str, Any] = {"connectionstyle": f"arc3,rad={bend}", "shrinkA": 1, "shrinkB": 1}

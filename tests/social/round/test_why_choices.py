@@ -60,6 +60,20 @@ def test_why_says_that_an_answer_was_shared_by_an_archetype(tmp_path):
     assert f"The answer is shared with {agents} of the archetype in this run." in own
 
 
+@pytest.mark.parametrize("persona", ["archetype", "individual"])
+def test_why_says_where_an_archetype_is_asked_about_other_words_than_the_posts(tmp_path, persona):
+    with StandIn(brain=lambda body: '{"next_state": "composing"}') as server:
+        result = run(asking(server, persona=persona), out=tmp_path)
+    differ = []
+    for agent in range(0, 40, 8):
+        explanation = why(result.run_dir, str(agent))
+        moves = [move for move in explanation.shown.moves if move.stored is not None]
+        others = sum(json.dumps(move.post.text)[1:-1] not in json.dumps(move.stored.prompt) for move in moves)
+        assert sum("in other words" in line for line in report_lines(explanation)) == others
+        differ.append(others)
+    assert any(differ) == (persona == "archetype")
+
+
 @pytest.mark.slow
 def test_why_tells_the_same_moves_as_the_records(tmp_path):
     with StandIn() as server:

@@ -19,7 +19,6 @@ _KEY_OF_ADDRESS: Final = re.compile(
     r"([?&;][\w.-]*(?:key|token|secret|passw(?:or)?d|pwd|auth|signature)[\w.-]*=)[^\s&#;'\"]+", re.IGNORECASE
 )
 
-
 LONGEST: Final = 600
 """Characters of a message; it is to be read, whatever a user or an LLM wrote into it."""
 

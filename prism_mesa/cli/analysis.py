@@ -280,8 +280,8 @@ def _tell_interview(talk: "Interview", folder: Path | None, *, as_json: bool) ->
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
         say(f"kept: {folder / 'transcript.md'}")
-        why = f"prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"
-        say(as_typed(f"why it did what it did: {why}"))
+        run_dir, row = in_command(talk.snapshot.run_dir), talk.snapshot.row
+        say(as_typed(f"why it did what it did: prism why {run_dir} {row} ROUND"))
 
 
 def _moment(at: int) -> str:

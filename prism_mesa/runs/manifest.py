@@ -155,9 +155,7 @@ class RecordedRun:
     def again_in_python(self) -> str:
         """That a run cannot be repeated from its folder, and how it is repeated with what it was given in Python."""
         given = [name for name, was in zip(OBJECTS, self.manifest.made_in_python, strict=False) if was]
-        told = (
-            f"was given {' and '.join(given)} in Python, which its folder does not hold: run it again in Python, with "
-        )
+        told = f"was given {' and '.join(given)} in Python, which no folder holds: run it again in Python, with "
         told += f"run(config, {', '.join(f'{name}=...' for name in given)})"
         ledger = self.folder / LEDGER
         if self.manifest.llm is None or not ledger.is_file():

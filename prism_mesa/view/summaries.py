@@ -48,18 +48,12 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     engagement, trees = summary["engagement"], summary["cascades"]
     of_replies = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
-    yield (
-        "engagement",
-        f"{counted(engagement['posts'], 'post')}, {counted(summary['impressions'], 'impression')}, "
-        f"{counted(engagement['likes'], 'like')}, {counted(engagement['replies'], 'reply')}, "
-        f"{counted(engagement['reshares'], 'reshare')}{of_replies}",
-    )
+    numbers = {"post": engagement["posts"], "impression": summary["impressions"], "like": engagement["likes"]}
+    numbers |= {"reply": engagement["replies"], "reshare": engagement["reshares"]}
+    yield "engagement", ", ".join(counted(n, what) for what, n in numbers.items()) + of_replies
     if trees["n"]:
-        yield (
-            "cascades",
-            f"{counted(trees['n'], 'post')}, {trees['share_never_reshared']:.0%} never reshared, "
-            f"mean size {trees['mean_size']:.2f}, largest {trees['max_size']}, deepest {trees['max_depth']}",
-        )
+        size = f"mean size {trees['mean_size']:.2f}, largest {trees['max_size']}, deepest {trees['max_depth']}"
+        yield "cascades", f"{counted(trees['n'], 'post')}, {trees['share_never_reshared']:.0%} never reshared, {size}"
     if "attention" in summary:
         yield "inequality", _inequality(summary["activity"], summary["attention"])
 
@@ -72,11 +66,8 @@ def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
     choices = f"{counted(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
     yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
     if left := decisions["by_source"].get("budget", 0):
-        yield (
-            "limits",
-            f"{counted(left, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner, answered by "
-            f"reasoner.fallback={decisions['fallback']}",
-        )
+        beyond = f"{counted(left, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner"
+        yield "limits", f"{beyond}, answered by reasoner.fallback={decisions['fallback']}"
     if llm["calls"]:
         yield (
             "asked",

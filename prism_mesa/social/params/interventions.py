@@ -1,5 +1,6 @@
 """Settings that change while a run goes on: parameters."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
@@ -28,6 +29,7 @@ CHANGEABLE: Final = (
 )
 """Keys that can change in a run: all others make the world that it begins with, or say who decides."""
 
+_WHOLE: Final = r"(feed|utility|network\.rates|agents\.homophily|agents\.churn)\..*"
 _OF_ALL: Final = ("feed.glances", "feed.attribute")
 OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _OF_ALL)
 """Keys that can change for some agents alone."""
@@ -73,15 +75,12 @@ class InterventionParams(Params):
     def _can_change(cls, given: dict[str, Any]) -> dict[str, Any]:
         for key in given:
             if key not in CHANGEABLE:
-                whole = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn")
-                can = dict.fromkeys(
-                    next((f"{group}.*" for group in whole if k.startswith(group)), k) for k in CHANGEABLE
+                can = dict.fromkeys(re.sub(_WHOLE, r"\1.*", k) for k in CHANGEABLE)
+                alike = [k for k in CHANGEABLE if did_you_mean(key.split(".")[-1], [k.split(".")[-1]])]
+                near = (
+                    did_you_mean(key, alike) or " Give it to a run of its own, and compare the two with prism compare"
                 )
-                ours = [k for k in CHANGEABLE if did_you_mean(key.rpartition(".")[2], [k.rpartition(".")[2]])]
-                apart = (
-                    did_you_mean(key, ours) or " Give it to a run of its own, and compare the two with prism compare"
-                )
-                raise ValueError(f"{key} cannot change in a run ({', '.join(can)} can).{apart}")
+                raise ValueError(f"{key} cannot change in a run ({', '.join(can)} can).{near}")
         return given
 
     @field_validator("agents")

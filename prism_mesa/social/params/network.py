@@ -74,7 +74,7 @@ class NetworkParams(Params):
     direction: Direction | None = Field(
         None,
         description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
-        "the other way round; both: undirected, each follows the other; null: dst_follows_src, but columns "
+        "the other way round; both: undirected, each follows the other; null: dst_follows_src, or as columns say; "
         "Source,Target and from,to need this key (the summary says who has most followers and who follows most)",
     )
     mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")

@@ -17,8 +17,6 @@ from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_id
 
 _SLOTS = 1 << 12
 """Of the first table in which ids are looked up; it grows."""
-
-
 _KEYS = 1 << 17
 """Ids that are looked up at a time."""
 _SOME_SIZE = 100
@@ -37,32 +35,29 @@ def load_network(
     Raises:
         DataError: If the file is missing, lacks a column, or has no usable row, or if nothing says who follows whom.
     """
-    key = EDGES
-    read = read_ids(path, key, ("src", "dst"), files)
+    read = read_ids(path, EDGES, ("src", "dst"), files)
     direction, notes = _direction(read, direction, path, files)
-    with naming_file(path, key):
+    with naming_file(path, EDGES):
         table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
     rows, table = len(read), table.drop_null()
-    blank, notes = rows - table.num_rows, read.notes + notes
+    blank, notes = rows - table.num_rows, (*read.notes, *notes)
     del read
     if blank == rows:
-        raise DataError(f"{key}: {path}: no row has both src and dst")
+        raise DataError(f"{EDGES}: {path}: no row has both src and dst")
     src, dst, ids = _by_number(table["src"], table["dst"]) or _by_hash(table["src"], table["dst"])
     del table
     parts = [(src, dst)] * (direction != "src_follows_dst") + [(dst, src)] * (direction != "dst_follows_src")
     network = from_parts(parts, len(ids))
     if not network.n_edges:
-        raise DataError(f"{key}: {path}: every row is an agent that follows itself")
+        raise DataError(f"{EDGES}: {path}: every row is an agent that follows itself")
     dropped = tuple((what, count // len(parts)) for what, count in network.dropped)
     dropped += (("rows without src or dst", blank),) if blank else ()
     if network.n_edges >= _SOME_SIZE and not _has_mutual_pair(network):
-        notes += (f"{key}: no two agents follow each other: if the graph is undirected, set network.direction=both",)
+        notes += (f"{EDGES}: no two agents follow each other: if the graph is undirected, set network.direction=both",)
     return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
 
 
-def _direction(
-    read: Table, direction: Direction | None, path: str, files: FilesParams
-) -> tuple[Direction, tuple[str, ...]]:
+def _direction(read: Table, direction: Direction | None, path: str, files: FilesParams) -> tuple[Direction, list[str]]:
     """Return how rows are read: as the key says, which must not contradict the names of the columns; and notes."""
     where, mapped = f"{EDGES}: {path}", not {"src", "dst"}.isdisjoint(files.columns)
     src, dst = pair = read.names["src"], read.names["dst"]
@@ -79,9 +74,10 @@ def _direction(
     if follow_columns(pair, FOLLOWS) and direction not in (meant, "both"):
         way = f"give network.direction={meant}" if mapped else "leave network.direction out"
         raise DataError(f"{where}: {follower} follows {followed}, as the columns say: {way}")
-    by_name = f"{EDGES}: {follower} follows {followed}, as the columns say"
-    both = f"{EDGES}: every row says Undirected in column Type: if it is so, set network.direction=both"
-    return direction, (by_name,) * (follow_columns(pair, FOLLOWS) != () and direction != "both") + (both,) * undirected
+    by_name = direction != "both" and follow_columns(pair, FOLLOWS)
+    notes = [f"{follower} follows {followed}, as the columns say"] if by_name else []
+    notes += ["every row says Undirected in column Type: if it is so, set network.direction=both"] * undirected
+    return direction, [f"{EDGES}: {note}" for note in notes]
 
 
 def _is_undirected(read: Table, path: str, files: FilesParams) -> bool:

@@ -129,11 +129,8 @@ def _told_of_equality(finding: Finding, word: Word, left: str, right: str) -> st
     of = f" ({number(expected.margin or 0.0)} % of the mean {right})" if expected.percent else ""
     within = f"within {number(finding.margin)}{of}"
     apart = f"the difference is {number(finding.difference)} ({_figures(finding, *finding.interval)})"
-    if word == "holds":
-        return f"{expected.measure} {left} is the same as {right} {within}: {apart}."
-    if word == "fails":
-        return f"{expected.measure} {left} is not the same as {right} {within}: {apart}."
-    return f"the runs cannot tell whether {expected.measure} {left} is the same as {right} {within}: {apart}."
+    unsure, is_ = "the runs cannot tell whether " * (word == "open"), "is not" if word == "fails" else "is"
+    return f"{unsure}{expected.measure} {left} {is_} the same as {right} {within}: {apart}."
 
 
 def _figures(finding: Finding, low: float, high: float) -> str:

@@ -162,8 +162,7 @@ def _way_in(kept: bool, command: str) -> Paragraph:
         return Paragraph(
             (
                 "Each run has a folder with its tables. Typed where the study was run (after uv run if you use it), "
-                "the command of a row tells what an agent was asked, what it saw and why it acted (AGENT: a row, an id "
-                "or a name of agents.parquet); ",
+                "the command of a row tells what an agent was asked, saw and did, and why (AGENT: a row, id or name); ",
                 Code("prism replay"),
                 " repeats the run.",
             )

@@ -280,8 +280,7 @@ def _tell_interview(talk: "Interview", folder: Path | None, *, as_json: bool) ->
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
         say(f"kept: {folder / 'transcript.md'}")
-        run_dir, row = in_command(talk.snapshot.run_dir), talk.snapshot.row
-        say(as_typed(f"why it did what it did: prism why {run_dir} {row} ROUND"))
+        say(as_typed(f"why it did so: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"))
 
 
 def _moment(at: int) -> str:

@@ -36,11 +36,11 @@ def load_network(
         DataError: If the file is missing, lacks a column, or has no usable row, or if nothing says who follows whom.
     """
     read = read_ids(path, EDGES, ("src", "dst"), files)
-    direction, notes = _direction(read, direction, path, files)
+    direction, by_name = _direction(read, direction, path, files)
     with naming_file(path, EDGES):
         table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
     rows, table = len(read), table.drop_null()
-    blank, notes = rows - table.num_rows, (*read.notes, *notes)
+    blank, notes = rows - table.num_rows, (*read.notes, *by_name)
     del read
     if blank == rows:
         raise DataError(f"{EDGES}: {path}: no row has both src and dst")

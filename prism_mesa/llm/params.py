@@ -73,7 +73,11 @@ class LLMParams(Params):
     num_ctx: int | None = Field(
         default=None, ge=1, le=10**8, description="Tokens that Ollama lets a prompt and its answer have; null: its own"
     )
-    keep_alive: int | Annotated[str, Field(pattern=r"^-?(\d+(\.\d+)?(ms|s|m|h))+$")] | None = Field(
+    keep_alive: (
+        Annotated[int, Field(ge=-1, le=10**9)]
+        | Annotated[str, Field(max_length=20, pattern=r"^-?(\d+(\.\d+)?(ms|s|m|h))+$")]
+        | None
+    ) = Field(
         default=None,
         description="How long Ollama keeps the LLM loaded: seconds or like 10m, -1 for ever; null: its own",
     )

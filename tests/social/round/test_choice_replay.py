@@ -112,7 +112,7 @@ def test_a_run_that_has_not_ended_or_was_given_python_objects_is_not_replayed(tm
     [broken] = (tmp_path / "a").iterdir()
     with pytest.raises(DataError, match=r"has not come to its end \(status interrupted, 1 of 3 rounds\)"):
         replay(broken)
-    with pytest.raises(DataError, match="was given prepare in Python, which its folder does not hold"):
+    with pytest.raises(DataError, match="was given prepare in Python"):
         replay(scripted.run_dir)
 
 

@@ -194,7 +194,10 @@ def test_a_study_with_a_damaged_file_is_refused_in_one_line_and_a_missing_table_
     unread = {".lock", ".lock-1-of-1", ".lock-collect", "journal.sqlite", "report.html", "report.md"}
     optional = {"validation.json", "trials.json", "manifest.json"}
     for file, left in damaged(study):
-        if file.suffix != ".png" and file.name not in unread and (left is not None or file.name not in optional):
+        is_yaml_still = file.name == "base.yaml" and left  # half of a text by hand may be a whole text
+        if is_yaml_still or file.suffix == ".png" or file.name in unread:
+            continue
+        if left is not None or file.name not in optional:
             assert refused_or_noted(study, file), (file, left)
 
 
@@ -204,7 +207,7 @@ def test_a_ledger_that_was_left_open_is_packed_with_what_stands_in_its_log(commi
     with closing(sqlite3.connect(file, isolation_level=None)) as db:
         db.execute("pragma journal_mode = wal")
         if committed:
-            db.execute("insert into asked values (0, 0, 0, 'k', 'rule', '', 0, 'marked')")
+            db.execute("insert into asked values (0, 0, 0, 'k', 'rule', '', 0, 'marked', null, null)")
         db.execute("select * from asked").fetchall()
         kept = [one.name for one in with_data.run_dir.glob("*.sqlite-*")]
         check_archive(archive(with_data).file, unpack_to=tmp_path / "there")

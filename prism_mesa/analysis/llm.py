@@ -84,8 +84,8 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
     return played
 
 
-def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = False) -> LLMClient:
-    """Return the LLM that plays agents of a run; see `played_config` for what counts.
+def llm_for(config: Config, overrides: Sequence[str] = (), *, llm: str = "", continues: bool = False) -> LLMClient:
+    """Return the LLM that plays agents of a run, of several the one named `llm`; see `played_config` for what counts.
 
     With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`).
 
@@ -98,7 +98,10 @@ def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = 
         raise ConfigError(
             f"reasoner.kind: {played.reasoner.kind} cannot speak: name an LLM (auto, ollama, embedded, openai)"
         )
-    own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
+    each = played.reasoner.each()
+    if not each.keys() & {"", llm}:
+        raise ConfigError(f"reasoner.model: one LLM speaks, not {', '.join(each)}: name it, reasoner.model=NAME")
+    own = {name: getattr(each.get(llm) or each[""], name) for name in LLMParams.model_fields}
     own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
         client, note = make_llm_client(LLMParams(**own), continues=continues)
@@ -134,6 +137,8 @@ def config_to_ask(
     before = as_config(Config, values, run.folder).reasoner
     own: dict[str, Any] = {key: values[key] for key in ("seed", "reasoner", "deliberation") if key in values}
     own = merged(own, {"reasoner": {"ledger": "live", "ledger_path": None, "distilled": None, "llm_share": 1.0}})
+    if before.model_by is not None:  # the run's table of agents says who has which one
+        own = merged(own, {"reasoner": {"model": dict.fromkeys(before.llms, 1.0), "model_by": None}})
     if before.kind == "distilled":
         own = merged(own, {"reasoner": {"kind": "auto"}})
     theirs = as_config(Config, own, run.folder)

@@ -6,7 +6,7 @@ There is no fallback: whoever asks goes without and leaves everything as it was.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -44,7 +44,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     `answer` and `answer_all` give its `LLMFailureException`; `fetch` raises it.
 
     Args:
-        client: What is asked; a function ``(prompt) -> str``, plain or async, will do.
+        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several by `RunPosition.llm`.
         params: Attempts, limits, time-outs (see `LLMParams`).
         store: What is known before and where answers are shared; by default nothing and nowhere.
         kind: What of `LLMParams.kind` it is; `python` if it was made by hand.
@@ -59,7 +59,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
 
     def __init__(
         self,
-        client: ChatClient | PromptFunction,
+        client: ChatClient | PromptFunction | Mapping[str, ChatClient],
         params: LLMParams | None = None,
         *,
         store: AnswerStore | None = None,
@@ -69,17 +69,23 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     ) -> None:
         own = params or LLMParams(kind=kind, timeout_s=60.0)
         super().__init__(own, store, kind=kind, note=note, budget=budget)
-        self.client: ChatClient = client if isinstance(client, ChatClient) else FunctionClient(client)
+        one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
+        self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
 
     @property
-    def identity(self) -> Identity:
-        """Name, digest and decoding of the client."""
-        return self.client.name, digest_of(self.client), self.client.decoding
+    def client(self) -> ChatClient:
+        """The only client, or the first of several."""
+        return next(iter(self.clients.values()))
+
+    def identity(self, llm: str = "") -> Identity:
+        """Return name, digest and decoding of one of the clients."""
+        client = self.clients.get(llm, self.client)
+        return client.name, digest_of(client), client.decoding
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        name = label_of(self.client)
+        name = ", ".join(map(label_of, self.clients.values()))
         return f"{name}, replayed" if self.store.mode == "replay" else name
 
     @property
@@ -128,10 +134,11 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     async def _ask(self, pending: _Pending) -> Completion:
         """Return what the client says; a try that takes too long is given up."""
         timeout_s = self.params.timeout_s
-        grace_s = 0.0 if isinstance(self.client, FunctionClient) else _GRACE_S
+        client = self.clients.get(pending.place.llm, self.client)
+        grace_s = 0.0 if isinstance(client, FunctionClient) else _GRACE_S
         try:
             async with asyncio.timeout(timeout_s + grace_s):
-                said = await pending.question.ask(self.client, pending.attempts)
+                said = await pending.question.ask(client, pending.attempts)
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {timeout_s:g} s") from error
         return pending.question.heard(said)

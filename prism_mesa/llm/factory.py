@@ -34,6 +34,8 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
         ConfigError: If what is asked for is not there.
         DataError: If the ledger cannot be opened.
     """
+    if isinstance(params.model, dict) or isinstance(params.host, dict):
+        raise ConfigError("reasoner.model, .host: one LLM is asked here: give its name, its address or a list of them")
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
     store = answer_store(params)
@@ -88,14 +90,13 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
 
 def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> HostPool:
     """Return an LLM on the servers of `params.host`."""
-    given = params.host or default
-    clients = [client(host) for host in ([given] if isinstance(given, str) else given)]
+    clients = [client(host) for host in params.hosts or [default]]
     return HostPool(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
 def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
-        return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **own)
+        return OllamaChatClient(str(params.model or OLLAMA_MODEL), host, params.timeout_s, **own)
 
     own = params.decoding | {"keep_alive": params.keep_alive}
     return _served(params, client, OLLAMA_HOST)
@@ -104,7 +105,7 @@ def _ollama(params: LLMParams) -> HostPool:
 def _openai(params: LLMParams) -> HostPool:
     if params.model is None:
         raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-    model = params.model
+    model = str(params.model)
 
     def client(host: str) -> ChatClient:
         return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
@@ -114,8 +115,8 @@ def _openai(params: LLMParams) -> HostPool:
 
 def _gguf(params: LLMParams) -> str:
     """Return the embedded LLM's file; with `auto` a name that is none is meant for a server."""
-    is_file = params.model is not None and (params.kind == "embedded" or params.model.endswith(".gguf"))
-    return params.model if is_file and params.model is not None else SMOLLM2
+    is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
+    return str(params.model) if is_file else SMOLLM2
 
 
 def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from prism_mesa.params import Params, UserPath
 
@@ -22,9 +22,20 @@ type LedgerMode = Literal["live", "cache", "replay"]
 
 
 Host = Annotated[str, Field(min_length=1)]
+Hosts = Host | Annotated[list[Host], Field(min_length=1)]
 
 
 OLLAMA_MODEL: Final = "llama3.2"
+
+
+def value_text(value: object) -> str:
+    """Return the value of an attribute as a key of `LLMParams.model`: `true`, `1`, `left`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+Key = Annotated[str, BeforeValidator(value_text)]
 
 
 type Think = Literal[False, True, "low", "medium", "high", "max"] | None
@@ -40,16 +51,15 @@ class LLMParams(Params):
     """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
 
     kind: str
-    model: str | None = Field(
+    model: Host | Annotated[dict[Key, float | str], Field(min_length=1)] | None = Field(
         default=None,
-        min_length=1,
         description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
-        "Ollama, SmolLM2 embedded",
+        "Ollama, SmolLM2 embedded; several: {NAME: SHARE, ...}, or with model_by {VALUE: NAME, ...}",
     )
-    host: Host | Annotated[list[Host], Field(min_length=1)] | None = Field(
+    host: Hosts | dict[str, Hosts] | None = Field(
         default=None,
         description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
-        "http://127.0.0.1:8000/v1 (openai)",
+        "http://127.0.0.1:8000/v1 (openai); by LLM: {NAME: ADDRESS, ...}",
     )
     timeout_s: float = Field(
         default=30.0,
@@ -112,6 +122,12 @@ class LLMParams(Params):
         min_length=1,
         description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
     )
+
+    @property
+    def hosts(self) -> list[str]:
+        """The addresses that are named."""
+        given = self.host.values() if isinstance(self.host, dict) else [self.host or []]
+        return [host for one in given for host in ([one] if isinstance(one, str) else one)]
 
     @property
     def decoding(self) -> dict[str, Any]:

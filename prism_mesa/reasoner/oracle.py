@@ -112,8 +112,10 @@ class ChatOracle:
         return probabilities_of(raw, names, "invalid-state")
 
 
-def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice") -> Oracle:
+def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice", name: str = "") -> Oracle:
     """Return what a reasoner can ask: an oracle as it is, a chat client or a function of the prompt in one.
+
+    A function is called `name`, if that is given.
 
     Raises:
         TypeError: If it is none of these.
@@ -123,7 +125,7 @@ def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "
     if isinstance(client, ChatClient):
         return ChatOracle(client, form)
     if callable(client):
-        return ChatOracle(FunctionClient(client), form)
+        return ChatOracle(FunctionClient(client, name), form)
     raise TypeError(
         f"{client!r} cannot be asked: give a client with name, decoding and chat(), or a function of the prompt"
     )

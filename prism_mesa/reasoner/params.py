@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.llm.params import LLMParams
+from prism_mesa.llm.params import OLLAMA_MODEL, LLMParams
 from prism_mesa.params import Params, UserPath, validated
 
 type Fallback = Literal["first", "rule", "stay"]
@@ -49,6 +49,9 @@ class ReasonerParams(LLMParams):
         default="rule",
         description="Who answers; 'auto' is Ollama where it answers and has the model, else the embedded LLM where it "
         "is installed, else the rule; 'distilled' is a small model of an LLM's choices",
+    )
+    model_by: str | None = Field(
+        default=None, description="Attribute of agents that says which LLM an agent has; model then maps its values"
     )
     llm_share: float = Field(
         default=1.0,
@@ -101,6 +104,40 @@ class ReasonerParams(LLMParams):
             why = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
             raise ValueError(f"{why} needs reasoner.distilled, a model file: prism distill RUN makes one")
         return self
+
+    @model_validator(mode="after")
+    def _llms_can_be_asked(self) -> Self:
+        model, by = self.model, self.model_by
+        if by is not None and not isinstance(model, dict):
+            raise ValueError("model_by: give model={VALUE: NAME, ...}, an LLM for each value, or model_by=null")
+        if isinstance(model, dict) and self.kind == "embedded":
+            raise ValueError("model: one LLM is embedded; several need a server (reasoner.kind=ollama, openai)")
+        form, wanted = (float, "a share above 0") if by is None else (str, "the name of an LLM")
+        for key, value in model.items() if isinstance(model, dict) else ():
+            if not isinstance(value, form) or not value or (isinstance(value, float) and value < 0):
+                raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}")
+        asked = self.llms or (str(model or OLLAMA_MODEL),)
+        for name in self.host if isinstance(self.host, dict) else ():
+            if name not in asked:
+                raise ValueError(f"host: {name!r:.60} is not asked (model: {', '.join(asked)})")
+        return self
+
+    @property
+    def llms(self) -> tuple[str, ...]:
+        """Names of the LLMs among which agents are divided, sorted; none where one serves all."""
+        model = self.model if isinstance(self.model, dict) else {}
+        return tuple(sorted({str(name) for name in (model.values() if self.model_by else model)}))
+
+    def each(self) -> dict[str, Self]:
+        """Return the parameters of each LLM by its name; of one that serves all by the empty text."""
+        found = {}
+        for llm in self.llms or ("",):
+            model = llm or self.model
+            host = self.host.get(str(model or OLLAMA_MODEL)) if isinstance(self.host, dict) else self.host
+            own = {"model": model, "model_by": None, "host": host, "kind": self.kind}
+            own |= {"kind": "ollama"} if llm and self.kind == "auto" else {}
+            found[llm] = self.model_copy(update=own)
+        return found
 
     @property
     def decoding(self) -> dict[str, Any]:

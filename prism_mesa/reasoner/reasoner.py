@@ -5,10 +5,10 @@ A key that has an answer is not asked again. A fallback is logged, counted with 
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from prism_mesa.errors import OracleError, one_line, said_openly
+from prism_mesa.errors import ConfigError, OracleError, one_line, said_openly
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
@@ -47,8 +47,12 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     **When.** `answer` waits for all answers. `submit` and `collect` let whoever asks go on in between. Asking happens
     in an event loop of its own, in a thread, so it works wherever a loop already runs.
 
+    **Several LLMs.** Each agent of a model has one of them (`ReasonerParams.model`); a single decision is put to the
+    first.
+
     Args:
-        client: What is asked; a function ``(prompt) -> str``, plain or async, will do.
+        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several by name: ``{"a": f, "b":
+            g}``; without the parameter `model` each serves as many agents.
         ledger: The run's own ledger; whoever opened it closes it.
         params: How it is asked: attempts, limits, fallback, ... (see `ReasonerParams`).
         store: What is known before and where answers are shared; by default nothing and nowhere.
@@ -63,6 +67,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         counts: Answers so far by source.
         reasons: Fallbacks so far by reason.
         batch_reasoner: Who answers whole columns in its place, or None.
+        oracles: What is asked, by the names of `llms`; the only one by the empty text.
         heard: Called with every question and its answer, in the thread of the answers; None: nobody listens.
         usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
 
@@ -74,7 +79,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     def __init__(
         self,
-        client: Oracle | ChatClient | PromptFunction,
+        client: Oracle | ChatClient | PromptFunction | Mapping[str, Oracle | ChatClient | PromptFunction],
         *,
         ledger: Ledger | None = None,
         params: ReasonerParams | None = None,
@@ -86,8 +91,13 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         **options: Any,
     ) -> None:
         own = with_options(params or ReasonerParams(), options)
+        clients = client if isinstance(client, Mapping) else {"": client}
+        if "" not in clients and not own.llms:
+            own = with_options(own, {"model": dict.fromkeys(clients, 1 / len(clients))})
+        if set(own.llms or ("",)) != set(clients):
+            raise ConfigError(f"Reasoner: model: names {', '.join(own.llms) or 'one LLM'}, given: {', '.join(clients)}")
         super().__init__(own, store, kind=kind, note=note)
-        self.oracle = as_oracle(client, own.answer or "choice")
+        self.oracles = {llm: as_oracle(one, own.answer or "choice", llm) for llm, one in sorted(clients.items())}
         self.store.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
@@ -101,14 +111,28 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         return f"<{type(self).__name__}: {said_openly(self.label)}>"
 
     @property
-    def identity(self) -> Identity:
-        """Name, digest and decoding of the oracle."""
-        return self.oracle.name, self.oracle.digest, self.oracle.decoding
+    def llms(self) -> tuple[str, ...]:
+        """Names of the LLMs among which agents are divided, sorted; none where one serves all."""
+        return self.params.llms
+
+    @property
+    def oracle(self) -> Oracle:
+        """The only oracle, or the first of several."""
+        return next(iter(self.oracles.values()))
+
+    def _oracle(self, llm: str) -> Oracle:
+        return self.oracles.get(llm, self.oracle)
+
+    def identity(self, llm: str = "") -> Identity:
+        """Return name, digest and decoding of one of the oracles."""
+        oracle = self._oracle(llm)
+        return oracle.name, oracle.digest, oracle.decoding
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        name = f"{self.oracle.label}, replayed" if self.store.mode == "replay" else self.oracle.label
+        labels = ", ".join(oracle.label for oracle in self.oracles.values())
+        name = f"{labels}, replayed" if self.store.mode == "replay" else labels
         if self.batch_reasoner is None:
             return name
         return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.batch_reasoner.label}"
@@ -131,7 +155,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         self._usefulness = Usefulness()
 
     def _prepare(self, question: PlacedQuestion) -> _Pending:
-        asked, place = question.question, RunPosition(int(question.round), int(question.agent), int(question.tick))
+        asked, llm = question.question, question.llm
+        place = RunPosition(int(question.round), int(question.agent), int(question.tick), llm)
         if not asked.options:
             raise ValueError(f"no options for {asked.trigger!r} in {asked.state!s}")
         priority = (_priority_of(question, self.params.spend_on), question.tick, question.agent)
@@ -141,13 +166,14 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if place.round != self._failed_in:
             self._failed.clear()
             self._failed_in = place.round
-        return PendingQuestion(question, self.oracle.write(asked), asked.options, place, priority)
+        return PendingQuestion(question, self._oracle(llm).write(asked), asked.options, place, priority)
 
     async def _ask(self, pending: _Pending) -> Completion:
-        return await self.oracle.ask(pending.prompt, pending.question.question, pending.attempts)
+        oracle = self._oracle(pending.place.llm)
+        return await oracle.ask(pending.prompt, pending.question.question, pending.attempts)
 
     def _read(self, question: PlacedQuestion, raw: str) -> tuple[float, ...]:
-        return self.oracle.read(question.question, raw)
+        return self._oracle(question.llm).read(question.question, raw)
 
     def _answer(self, pending: _Pending, said: tuple[float, ...], source: Source) -> Answer:
         """Return the answer that probabilities hold for one agent, by its own draw."""
@@ -194,11 +220,11 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     def _answer_is_useless(self, pending: _Pending) -> None:
         """Count it, if a model's agent asks; a single decision falls back however often it is asked for."""
         if any(one.place.agent >= 0 for one in (pending, *pending.others)):
-            self._usefulness.answer_was_useless(pending, self.oracle)
+            self._usefulness.answer_was_useless(pending, self._oracle(pending.place.llm))
 
     def _answer_has_come(self, pending: _Pending) -> None:
         if pending.completion is not None:
-            self._usefulness.answer_was_used()
+            self._usefulness.answer_was_used(pending.place.llm)
         else:
             self._failed[pending.key] = pending.reason
             _warn_of_fallback(pending, self.params.fallback)

@@ -112,7 +112,7 @@ class PlatformRun:
     @property
     def tables(self) -> dict[str, TableSchema]:
         """The tables that it writes, by name."""
-        return tables_with(self.model.platform.attributes.known)
+        return tables_with(self.model.platform.attributes.known, self.model.platform.llms.names)
 
     @property
     def asked(self) -> Reasoner | None:
@@ -206,6 +206,7 @@ def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:
     """Return who is asked and how; None where the rule decides."""
     if reasoner is None:
         return None
-    oracle, own = reasoner.oracle, reasoner.params
+    own = reasoner.params
     how = {"answer": own.answer, "persona": own.persona, "ledger": own.ledger}
-    return llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **how)
+    each = [llm_facts(reasoner.kind, o, getattr(o, "client", None), **how) for o in reasoner.oracles.values()]
+    return {**each[0], "name": ", ".join(reasoner.llms), "llms": each} if reasoner.llms else each[0]

@@ -56,6 +56,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
             "rates": _rates(model, rounds),
             "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
             "llm": _spent(model, rounds),
+            **_by_llm(model.reasoner),
             "fallback": model.reasoner.params.fallback if isinstance(model.reasoner, Reasoner) else None,
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
@@ -169,6 +170,18 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
     }
 
 
+def _by_llm(asked: Any) -> dict[str, Any]:
+    """Return calls, tokens, answers and failures of each of several LLMs; nothing where one serves all."""
+    by_llm = {llm: Counter(own) for llm, own in sorted(getattr(asked, "by_llm", {}).items()) if llm}
+    return {"llms": {llm: _of_llm(own) for llm, own in by_llm.items()}} if by_llm else {}
+
+
+def _of_llm(own: Counter[str]) -> dict[str, int]:
+    tokens = own["prompt_tokens"] + own["completion_tokens"]
+    told = {"calls": own["calls"], "tokens": tokens, "answered": own["llm"] + own["cache"]}
+    return told | {"fallbacks": own["fallback"] + own["failed"], "budget": own["budget"]}
+
+
 def _writing(model: SocialModel) -> dict[str, Any] | None:
     """Return what came of the texts that an LLM was to write, and what it cost; None where none was."""
     if model.writer is None:
@@ -181,6 +194,7 @@ def _writing(model: SocialModel) -> dict[str, Any] | None:
         "by_source": dict(sorted(model.writer.counts.items())),
         "calls": usage["calls"],
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
+        **_by_llm(model.writer),
     }
 
 

@@ -63,7 +63,8 @@ def start_platform(
         *keys_without_effect(platform, made_world, **made),
         *interventions_without_effect(platform, made_world, **made),
     )
-    platform.notes += (*left, *filter(None, [asked.note, why_not]), *idle, *chart_notes, *_announced(params))
+    told = filter(None, [asked.note, why_not, platform.llms.note])
+    platform.notes += (*left, *told, *idle, *chart_notes, *_announced(params))
     for said in filter(None, (made_world.misfits, idle)):
         warn("; ".join(said))
     return platform

@@ -116,7 +116,7 @@ def speakers(
     closed = [bool(question.options) for question in asked.questions]
     if llm is not None:
         own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
-        client = LLMClient(llm, LLMParams(**own | {"kind": "python"}))
+        client = LLMClient(llm, LLMParams(**own | {"kind": "python", "model": None, "host": None}))
         return client, client
     if not any(closed):
         words = llm_for(config, overrides)
@@ -140,7 +140,7 @@ def _beside(llm: LLMClient, decoding: Mapping[str, Any]) -> LLMClient:
     own = llm.params.model_copy(update={**decoding, "kind": llm.kind})
     client: ChatClient | None
     if llm.store.mode == "replay" and llm.store.shared is not None:
-        client = RecordedClient(own.model or "")
+        client = RecordedClient(str(own.model or ""))
         with suppress(ConfigError):  # as above
             client = recorded_client(llm.store.shared, own)
     else:

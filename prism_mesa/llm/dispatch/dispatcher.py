@@ -5,8 +5,7 @@ What becomes of an answer that does not come is for those who put the question.
 
 import asyncio
 import math
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -44,12 +43,10 @@ class Dispatcher[Q, A]:
             times as long by the key; a useless answer is asked again at once.
         patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
             their refusals count as attempts.
+        spend: Called with each call that was tried, and its `calls` (0 or 1), `prompt_tokens` and `completion_tokens`.
         on_done: Called with each call that is done.
         on_useless: Called after each answer that is none to its question, and each refusal (4xx).
             What either of the two raises ends the work.
-
-    Attributes:
-        usage: `calls`, `prompt_tokens` and `completion_tokens` so far.
     """
 
     def __init__(
@@ -64,11 +61,11 @@ class Dispatcher[Q, A]:
         backoff_s: float,
         patience_s: float = 0.0,
         budget: Budget,
-        usage: Counter[str],
+        spend: Callable[[PendingQuestion[Q, A], Mapping[str, int]], None],
     ) -> None:
         self._ask = ask
         self._read = read
-        self.usage = usage
+        self._spend_on = spend
         self._on_done = on_done
         self._on_useless = on_useless
         self._semaphore = PrioritySemaphore(slots)
@@ -211,9 +208,8 @@ class Dispatcher[Q, A]:
         is_asked_to_wait = 0 < wait_s <= self._patience_s - call.waited_s
         call.waited_s += wait_s if is_asked_to_wait else 0.0
         call.attempts += called and reason != "resting" and not is_asked_to_wait
-        self.usage["calls"] += called
-        self.usage["prompt_tokens"] += said.prompt_tokens
-        self.usage["completion_tokens"] += said.completion_tokens
+        tokens = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
+        self._spend_on(call, {"calls": int(called), **tokens})
         call.tokens = (call.tokens[0] + said.prompt_tokens, call.tokens[1] + said.completion_tokens)
         if self._budget.limited:
             told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else call.most_tokens

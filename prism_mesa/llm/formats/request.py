@@ -15,11 +15,15 @@ from prism_mesa.llm.text import unwrapped
 
 @dataclass(frozen=True)
 class RunPosition:
-    """Where in a run a prompt belongs: by round, by agent (its row), and by which of the agent's questions it is."""
+    """Where in a run a prompt belongs: by round, by agent (its row), and by which of the agent's questions it is.
+
+    `llm` is which of several LLMs the agent has; empty where one serves all.
+    """
 
     round: int = 0
     agent: int = -1
     tick: int = 0
+    llm: str = ""
 
 
 @cache

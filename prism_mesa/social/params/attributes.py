@@ -7,7 +7,10 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
+from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.llm.params import value_text
 from prism_mesa.params import Params
+from prism_mesa.reasoner.params import ReasonerParams
 
 COMMUNITY: Final = "community"
 """What an attribute of agents can inherit from."""
@@ -156,3 +159,21 @@ def check_attributes(given: Mapping[str, AttributeParams]) -> None:
             raise ValueError(f"attributes: {name}.inherits: {own.inherits} has other values than {name}")
         if own.range and source.range and not own.range[0] <= source.range[0] <= source.range[1] <= own.range[1]:
             raise ValueError(f"attributes: {name}.inherits: the range of {own.inherits} is not within that of {name}")
+
+
+def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeParams]) -> None:
+    """Check that `model` has an LLM for each value of the attribute `model_by`, and no other key.
+
+    Raises:
+        ConfigError: If not.
+    """
+    by, model = reasoner.model_by, reasoner.model
+    if by is None or not isinstance(model, dict):
+        return
+    own = attributes.get(by)
+    if own is None or own.of != "agent" or own.values is None:
+        raise ConfigError(f"reasoner.model_by: {by!r:.60} is no attribute of agents with values")
+    values = list(map(value_text, own.values))
+    if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
+        told = f"its keys are {', '.join(model)}, and {by} is one of {', '.join(values)}"
+        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: give an LLM for each value of {by} ({shortened(told)})")

@@ -10,7 +10,7 @@ from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params, Seed, merged, nested, shown
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
-from prism_mesa.social.params.attributes import AttributeParams, check_attributes
+from prism_mesa.social.params.attributes import AttributeParams, check_attributes, check_model_by
 from prism_mesa.social.params.feed import FeedParams
 from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
@@ -94,6 +94,7 @@ class SocialParams(Params):
             have = ", ".join(known) or "none"
             raise ValueError(f"agents.homophily.by: {by!r:.60} is no attribute of agents ({have})")
         check_opinions(self.opinions, self.attributes)
+        check_model_by(self.reasoner, self.attributes)
         for name, own in self.attributes.items():
             key, file = (
                 ("agents.profiles", self.agents.profiles) if own.of == "agent" else ("posts.file", self.posts.file)

@@ -116,7 +116,7 @@ class ReasonerParams(LLMParams):
         for key, value in model.items() if isinstance(model, dict) else ():
             if not isinstance(value, form) or not value or (isinstance(value, float) and value < 0):
                 raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}")
-        asked = self.llms or (str(model or OLLAMA_MODEL),)
+        asked = self.llms or (self.one_llm,)
         for name in self.host if isinstance(self.host, dict) else ():
             if name not in asked:
                 raise ValueError(f"host: {name!r:.60} is not asked (model: {', '.join(asked)})")
@@ -132,12 +132,16 @@ class ReasonerParams(LLMParams):
         """Return the parameters of each LLM by its name; of one that serves all by the empty text."""
         found = {}
         for llm in self.llms or ("",):
-            model = llm or self.model
-            host = self.host.get(str(model or OLLAMA_MODEL)) if isinstance(self.host, dict) else self.host
-            own = {"model": model, "model_by": None, "host": host, "kind": self.kind}
-            own |= {"kind": "ollama"} if llm and self.kind == "auto" else {}
+            host = self.host.get(llm or self.one_llm) if isinstance(self.host, dict) else self.host
+            kind = "ollama" if llm and self.kind == "auto" else self.kind
+            own = {"model": llm or self.model, "model_by": None, "host": host, "kind": kind}
             found[llm] = self.model_copy(update=own)
         return found
+
+    @property
+    def one_llm(self) -> str:
+        """Name of the LLM that serves all."""
+        return str(self.model or OLLAMA_MODEL)
 
     @property
     def decoding(self) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class PlatformRun:
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
             "llm": _llm(self.asked),
-            "writer": None if writer is None else {"name": writer.client.name, **writer.client.decoding},
+            "writer": None if writer is None else _writer(writer),
             "distilled": record_of(model.reasoner),
             "notes": list(model.notes),
             "recorded": model.recorded.as_facts(),
@@ -200,6 +200,12 @@ def platform_scope(params: SocialParams, how: Mapping[str, Any], distilled: str 
 def _failing_guards(model: SocialModel) -> str:
     found = guards_that_always_fail(model.chart)
     return f"{found}; correct it, or leave it out ('prism chart' shows where it stands)" if found else ""
+
+
+def _writer(writer: Any) -> dict[str, Any]:
+    """Return who writes and how, of several LLMs each."""
+    each = [{"name": client.name, **client.decoding} for client in writer.clients.values()]
+    return {**each[0], "llms": each} if len(each) > 1 else each[0]
 
 
 def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:

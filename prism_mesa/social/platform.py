@@ -194,7 +194,6 @@ class Platform(Restorable, Reading):
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = recorded_agents(params.records, n, self.streams)
-        self.llms = llms_of_agents(self.reasoner, self.attributes, self.streams)
         if self.reasoner.n_archetypes:
             self.archetypes = make_archetypes(self.population, self.llms, self.reasoner.n_archetypes, self.topics)
         self.prompt_interests = PromptInterests(self.population, self.posts, self.topics, self.archetypes)
@@ -302,6 +301,7 @@ class Platform(Restorable, Reading):
     def _settle(self) -> None:
         """Let the settings of this round hold, and make what is made from them."""
         self.params = self.configured.at(self.round)
+        self.llms = llms_of_agents(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
         homophily = Homophily(self.params.agents.homophily, self.attributes.known)
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily)

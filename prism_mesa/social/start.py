@@ -51,7 +51,7 @@ def start_platform(
     known = made_world.attributes.known
     require_free_names(known)
     own_chart, chart_notes = _own_chart(params, chart, known)
-    asked = reasoner or make_reasoner(params.reasoner)
+    asked = reasoner or make_reasoner(params.asked)
     left = unlearned(asked.batch_reasoner, own_chart, known)
     writer, why_not = writer_of(params, asked)
     if asks_llm(asked):

@@ -74,6 +74,13 @@ class SocialParams(Params):
         """Whether agents may leave of themselves in any round."""
         return self.agents.churn.leave > 0 or any(one.set.get(_LEAVE, 0) for one in self.interventions)
 
+    @property
+    def asked(self) -> ReasonerParams:
+        """The reasoner's parameters, with all LLMs that interventions name."""
+        changed = [self.changed_by(one.set).reasoner for one in self.interventions if "reasoner.model" in one.set]
+        llms = {llm for own in (self.reasoner, *changed) for llm in own.llms or (own.one_llm,)}
+        return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if changed else {})
+
     def at(self, round_: int) -> Self:
         """Return the parameters as they hold in a round for all agents: with what interventions set then."""
         settings: dict[str, Any] = {}

@@ -6,7 +6,7 @@ from math import isclose
 import numpy as np
 
 from prism_mesa.llm.params import value_text
-from prism_mesa.reasoner import AnyReasoner, asks_llm
+from prism_mesa.reasoner import AnyReasoner, ReasonerParams, asks_llm
 from prism_mesa.social.params.attributes import check_model_by
 from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.world.attributes import AttributeSource
@@ -51,14 +51,21 @@ class AgentLLMs:
         return f"reasoner.model: shares add up to {total:g} and are scaled" if is_off else ""
 
 
-def llms_of_agents(reasoner: AnyReasoner, attributes: AttributeSource, streams: Streams) -> AgentLLMs:
-    """Return which LLMs of a reasoner agents have; errors are those of `check_model_by`."""
-    if not asks_llm(reasoner) or not isinstance(model := reasoner.params.model, dict):
+def llms_of_agents(
+    reasoner: AnyReasoner, params: ReasonerParams, attributes: AttributeSource, streams: Streams
+) -> AgentLLMs:
+    """Return which LLMs of a reasoner agents have by `params`, or by its own if it was made in Python.
+
+    Raises:
+        ConfigError: As `check_model_by`.
+    """
+    if not asks_llm(reasoner) or not (names := reasoner.llms):
         return AgentLLMs(streams)
-    names, by = reasoner.params.llms, reasoner.params.model_by
-    if by is None:
-        return AgentLLMs(streams, names, tuple(float(model[name]) for name in names))
-    check_model_by(reasoner.params, attributes.declared)
-    place, own = attributes.known.of_agents(by)
+    params = reasoner.params if reasoner.kind == "python" else params
+    model = params.model if isinstance(params.model, dict) else {params.one_llm: 1.0}
+    if params.model_by is None:
+        return AgentLLMs(streams, names, tuple(float(model.get(name, 0)) for name in names))
+    check_model_by(params, attributes.declared)
+    place, own = attributes.known.of_agents(params.model_by)
     codes = [names.index(str(model[value_text(own.value(kept))])) for kept in own.kept.tolist()]
     return AgentLLMs(streams, names, by_value=tuple(zip(own.kept.tolist(), codes, strict=True)), place=place)

@@ -51,7 +51,9 @@ class ReasonerParams(LLMParams):
         "is installed, else the rule; 'distilled' is a small model of an LLM's choices",
     )
     model_by: str | None = Field(
-        default=None, description="Attribute of agents that says which LLM an agent has; model then maps its values"
+        default=None,
+        description="Attribute of agents whose value says which LLM an agent has (model maps each value to one); null: "
+        "agents draw theirs by the shares of model",
     )
     llm_share: float = Field(
         default=1.0,

@@ -167,9 +167,9 @@ class RunRecords:
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
-        recorded = "recorded_engagements"
-        known = recorded in columns_of(self.run_dir, "agents")
-        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *[recorded] * known])
+        known = columns_of(self.run_dir, "agents")
+        more = [name for name in ("recorded_engagements", "llm") if name in known]
+        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *more])
 
     @cached_property
     def _engagements(self) -> pd.DataFrame:

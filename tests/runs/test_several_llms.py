@@ -9,7 +9,7 @@ import pytest
 from small_runs import small, table_bytes
 from stand_in import StandIn
 
-from prism_mesa import Ledger, Reasoner, SocialModel, open_run, replay, why
+from prism_mesa import Interview, Ledger, Reasoner, SocialModel, open_run, replay, survey, why
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import ConfigError, NotedWarning, PrismError
 from prism_mesa.runs.run_files import LEDGER
@@ -152,7 +152,10 @@ def test_a_branch_of_a_run_with_one_llm_may_have_several(tmp_path):
 
 
 def test_one_llm_whose_answers_are_all_useless_ends_the_run_and_is_named(tmp_path):
-    with serving(useless("gemma3")) as server, pytest.raises(PrismError, match="gemma3.*none of its first 20") as ended:
+    with (
+        serving(useless("gemma3")) as server,
+        pytest.raises(PrismError, match=r"gemma3.*none of its first 20") as ended,
+    ):
         run(asking(server, attempts=1), out=tmp_path, **QUIET)
     llms = ended.value.result.summary["decisions"]["llms"]
     assert llms["gemma3"]["answered"] == 0 < llms["llama3.2"]["answered"]
@@ -214,9 +217,7 @@ def test_agents_write_with_their_own_llm(tmp_path):
     posts, llms = open_run(found).table("posts"), llm_of_agents(found)
     words = posts[posts["text"].astype(str).str.startswith("Words of") & (posts["kind"] != "reshare")]
     assert len(words)
-    assert all(
-        text == f"Words of {llms[author]}" for text, author in zip(words["text"], words["author"], strict=True)
-    )
+    assert all(text == f"Words of {llms[author]}" for text, author in zip(words["text"], words["author"], strict=True))
     assert sum(own["calls"] for own in found.summary["writing"]["llms"].values()) == found.summary["writing"]["calls"]
     assert replay(found).equal
 
@@ -227,3 +228,14 @@ def test_where_nobody_is_asked_the_keys_have_no_effect(tmp_path):
         found = run(small(reasoner=reasoner), out=tmp_path, **QUIET)
     assert "llm" not in open_run(found).table("agents")
     assert "llms" not in found.summary["decisions"]
+
+
+def test_an_agent_is_interviewed_with_its_own_llm_and_a_survey_wants_one_named(done, tmp_path):
+    llms = llm_of_agents(done)
+    with serving() as server:
+        for llm in TWO:
+            with Interview(done, llms.index(llm), overrides={"reasoner.host": server.url}, out=tmp_path) as talk:
+                assert talk.llm.client.name == llm
+        questions = {"questions": [{"id": "q", "ask": "Is it?", "options": ["yes", "no"]}]}
+        with pytest.raises(ConfigError, match=r"reasoner.model=NAME"):
+            survey(done, questions, {"reasoner.host": server.url}, agents=1, out=tmp_path)

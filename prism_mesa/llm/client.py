@@ -46,15 +46,10 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     Args:
         client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several by `RunPosition.llm`.
         params: Attempts, limits, time-outs (see `LLMParams`).
-        store: What is known before and where answers are shared; by default nothing and nowhere.
-        kind: What of `LLMParams.kind` it is; `python` if it was made by hand.
-        note: Why it is asked although something else was wished for; else empty.
-        budget: Limits that it shares with a reasoner or another client; by default those of `params`.
-
-    Attributes:
-        counts: Answers so far by source; `failed` are those that did not come.
-        reasons: Failures so far by reason.
-        usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
+        store: See `LLMGateway`; so `kind`, `note` and `budget`.
+        kind: See `store`.
+        note: See `store`.
+        budget: See `store`.
     """
 
     def __init__(
@@ -71,11 +66,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         super().__init__(own, store, kind=kind, note=note, budget=budget)
         one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
         self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
-
-    @property
-    def client(self) -> ChatClient:
-        """The only client, or the first of several."""
-        return next(iter(self.clients.values()))
+        self.client = next(iter(self.clients.values()))
 
     def identity(self, llm: str = "") -> Identity:
         """Return name, digest and decoding of one of the clients."""

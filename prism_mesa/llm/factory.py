@@ -14,7 +14,7 @@ from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import Ledger
-from prism_mesa.llm.params import OLLAMA_MODEL, LLMParams
+from prism_mesa.llm.params import LLMParams
 
 OLLAMA_HOST: Final = "http://127.0.0.1:11434"
 
@@ -34,8 +34,8 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
         ConfigError: If what is asked for is not there.
         DataError: If the ledger cannot be opened.
     """
-    if isinstance(params.model, dict) or isinstance(params.host, dict):
-        raise ConfigError("reasoner.model, .host: one LLM is asked here: give its name, its address or a list of them")
+    if isinstance(params.model, dict):
+        raise ConfigError("reasoner.model: one LLM is asked here: give its name")
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
     store = answer_store(params)
@@ -96,7 +96,7 @@ def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str
 
 def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
-        return OllamaChatClient(str(params.model or OLLAMA_MODEL), host, params.timeout_s, **own)
+        return OllamaChatClient(params.one_llm, host, params.timeout_s, **own)
 
     own = params.decoding | {"keep_alive": params.keep_alive}
     return _served(params, client, OLLAMA_HOST)

@@ -30,12 +30,7 @@ OLLAMA_MODEL: Final = "llama3.2"
 
 def value_text(value: object) -> str:
     """Return the value of an attribute as a key of `LLMParams.model`: `true`, `1`, `left`."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
-Key = Annotated[str, BeforeValidator(value_text)]
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 type Think = Literal[False, True, "low", "medium", "high", "max"] | None
@@ -51,7 +46,9 @@ class LLMParams(Params):
     """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
 
     kind: str
-    model: Host | Annotated[dict[Key, float | str], Field(min_length=1)] | None = Field(
+    model: (
+        Host | Annotated[dict[Annotated[str, BeforeValidator(value_text)], float | str], Field(min_length=1)] | None
+    ) = Field(
         default=None,
         description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
         "Ollama, SmolLM2 embedded; several: {NAME: SHARE, ...}, or with model_by {VALUE: NAME, ...}",
@@ -124,10 +121,16 @@ class LLMParams(Params):
     )
 
     @property
+    def one_llm(self) -> str:
+        """Name of the LLM, if there is one on an Ollama server."""
+        return str(self.model or OLLAMA_MODEL)
+
+    @property
     def hosts(self) -> list[str]:
-        """The addresses that are named."""
-        given = self.host.values() if isinstance(self.host, dict) else [self.host or []]
-        return [host for one in given for host in ([one] if isinstance(one, str) else one)]
+        """The addresses that are named for the LLM, or for several."""
+        by_llm = self.host if isinstance(self.host, dict) else {self.one_llm: self.host}
+        given = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.one_llm])]
+        return [host for one in given for host in ([one] if isinstance(one, str) else one or ())]
 
     @property
     def decoding(self) -> dict[str, Any]:

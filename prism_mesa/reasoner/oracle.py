@@ -113,9 +113,7 @@ class ChatOracle:
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice", name: str = "") -> Oracle:
-    """Return what a reasoner can ask: an oracle as it is, a chat client or a function of the prompt in one.
-
-    A function is called `name`, if that is given.
+    """Return what a reasoner can ask: an oracle as it is, a chat client or a function (called `name`) in one.
 
     Raises:
         TypeError: If it is none of these.

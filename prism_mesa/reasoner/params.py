@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.llm.params import OLLAMA_MODEL, LLMParams
+from prism_mesa.llm.params import LLMParams
 from prism_mesa.params import Params, UserPath, validated
 
 type Fallback = Literal["first", "rule", "stay"]
@@ -114,14 +114,13 @@ class ReasonerParams(LLMParams):
             raise ValueError("model_by: give model={VALUE: NAME, ...}, an LLM for each value, or model_by=null")
         if isinstance(model, dict) and self.kind == "embedded":
             raise ValueError("model: one LLM is embedded; several need a server (reasoner.kind=ollama, openai)")
-        form, wanted = (float, "a share above 0") if by is None else (str, "the name of an LLM")
         for key, value in model.items() if isinstance(model, dict) else ():
-            if not isinstance(value, form) or not value or (isinstance(value, float) and value < 0):
+            if not (isinstance(value, float) and value > 0 if by is None else isinstance(value, str) and value):
+                wanted = "a share above 0" if by is None else "the name of an LLM"
                 raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}")
         asked = self.llms or (self.one_llm,)
-        for name in self.host if isinstance(self.host, dict) else ():
-            if name not in asked:
-                raise ValueError(f"host: {name!r:.60} is not asked (model: {', '.join(asked)})")
+        if isinstance(self.host, dict) and (others := self.host.keys() - asked):
+            raise ValueError(f"host: {min(others)!r:.60} is not asked (model: {', '.join(asked)})")
         return self
 
     @property
@@ -132,18 +131,8 @@ class ReasonerParams(LLMParams):
 
     def each(self) -> dict[str, Self]:
         """Return the parameters of each LLM by its name; of one that serves all by the empty text."""
-        found = {}
-        for llm in self.llms or ("",):
-            host = self.host.get(llm or self.one_llm) if isinstance(self.host, dict) else self.host
-            kind = "ollama" if llm and self.kind == "auto" else self.kind
-            own = {"model": llm or self.model, "model_by": None, "host": host, "kind": kind}
-            found[llm] = self.model_copy(update=own)
-        return found
-
-    @property
-    def one_llm(self) -> str:
-        """Name of the LLM that serves all."""
-        return str(self.model or OLLAMA_MODEL)
+        own = {"kind": "ollama" if self.kind == "auto" else self.kind, "model_by": None}
+        return {llm: self.model_copy(update={**own, "model": llm}) for llm in self.llms} or {"": self}
 
     @property
     def decoding(self) -> dict[str, Any]:

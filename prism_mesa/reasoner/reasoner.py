@@ -36,40 +36,30 @@ type _Pending = PendingQuestion[PlacedQuestion, Answer]
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those
-    that wait for a call the first, by tick and agent, counts as `llm` and the others as `cache`; so do all that
-    meet the key later. If the call fails, all that wait for it are `fallback`, and so are those that meet the
-    key later in the same round; after that it is asked again. What no limit was left for is `budget`.
+    **Who answered.** Equal questions are asked once (see `LLMGateway`). If that fails, all that wait for it are
+    `fallback`, and so are equal ones later in the same round; after that it is asked again. What no limit was left for
+    is `budget`.
 
     **Useless answers.** An LLM or a function whose first `useless.MOST` answers to a model's agents are all useless has
     most likely not understood what is wanted: then asking ends with an error, and not with fallbacks without end.
 
-    **When.** `answer` waits for all answers. `submit` and `collect` let whoever asks go on in between. Asking happens
-    in an event loop of its own, in a thread, so it works wherever a loop already runs.
-
-    **Several LLMs.** Each agent of a model has one of them (`ReasonerParams.model`); a single decision is put to the
-    first.
-
     Args:
-        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several by name: ``{"a": f, "b":
-            g}``; without the parameter `model` each serves as many agents.
+        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several, ``{"a": f, "b": g}``,
+            serve as many agents each unless `model` says otherwise; a single decision is put to the first.
         ledger: The run's own ledger; whoever opened it closes it.
         params: How it is asked: attempts, limits, fallback, ... (see `ReasonerParams`).
-        store: What is known before and where answers are shared; by default nothing and nowhere.
+        store: See `LLMGateway`; so `kind` and `note`.
         rule: The rule behind the fallback `rule`.
         distilled: Who answers the open choices of a model that `llm_share` does not give to the LLM; whoever is
             asked here directly is the LLM.
-        kind: What of `ReasonerParams.kind` it is; `python` if it was made by hand.
-        note: Why it decides although something else was wished for; else empty.
+        kind: See `store`.
+        note: See `store`.
         options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
 
     Attributes:
-        counts: Answers so far by source.
-        reasons: Fallbacks so far by reason.
         batch_reasoner: Who answers whole columns in its place, or None.
         oracles: What is asked, by the names of `llms`; the only one by the empty text.
         heard: Called with every question and its answer, in the thread of the answers; None: nobody listens.
-        usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
@@ -98,6 +88,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
             raise ConfigError(f"Reasoner: model: names {', '.join(own.llms) or 'one LLM'}, given: {', '.join(clients)}")
         super().__init__(own, store, kind=kind, note=note)
         self.oracles = {llm: as_oracle(one, own.answer or "choice", llm) for llm, one in sorted(clients.items())}
+        self.oracle, self.llms = next(iter(self.oracles.values())), own.llms
         self.store.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
@@ -110,23 +101,13 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {said_openly(self.label)}>"
 
-    @property
-    def llms(self) -> tuple[str, ...]:
-        """Names of the LLMs among which agents are divided, sorted; none where one serves all."""
-        return self.params.llms
-
-    @property
-    def oracle(self) -> Oracle:
-        """The only oracle, or the first of several."""
-        return next(iter(self.oracles.values()))
-
-    def _oracle(self, llm: str) -> Oracle:
-        return self.oracles.get(llm, self.oracle)
-
     def identity(self, llm: str = "") -> Identity:
         """Return name, digest and decoding of one of the oracles."""
         oracle = self._oracle(llm)
         return oracle.name, oracle.digest, oracle.decoding
+
+    def _oracle(self, llm: str) -> Oracle:
+        return self.oracles.get(llm, self.oracle)
 
     @property
     def label(self) -> str:
@@ -155,8 +136,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         self._usefulness = Usefulness()
 
     def _prepare(self, question: PlacedQuestion) -> _Pending:
-        asked, llm = question.question, question.llm
-        place = RunPosition(int(question.round), int(question.agent), int(question.tick), llm)
+        asked = question.question
+        place = RunPosition(int(question.round), int(question.agent), int(question.tick), question.llm)
         if not asked.options:
             raise ValueError(f"no options for {asked.trigger!r} in {asked.state!s}")
         priority = (_priority_of(question, self.params.spend_on), question.tick, question.agent)
@@ -166,11 +147,10 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if place.round != self._failed_in:
             self._failed.clear()
             self._failed_in = place.round
-        return PendingQuestion(question, self._oracle(llm).write(asked), asked.options, place, priority)
+        return PendingQuestion(question, self._oracle(question.llm).write(asked), asked.options, place, priority)
 
     async def _ask(self, pending: _Pending) -> Completion:
-        oracle = self._oracle(pending.place.llm)
-        return await oracle.ask(pending.prompt, pending.question.question, pending.attempts)
+        return await self._oracle(pending.place.llm).ask(pending.prompt, pending.question.question, pending.attempts)
 
     def _read(self, question: PlacedQuestion, raw: str) -> tuple[float, ...]:
         return self._oracle(question.llm).read(question.question, raw)

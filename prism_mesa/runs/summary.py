@@ -171,15 +171,14 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
 
 
 def _by_llm(asked: Any) -> dict[str, Any]:
-    """Return calls, tokens, answers and failures of each of several LLMs; nothing where one serves all."""
-    by_llm = {llm: Counter(own) for llm, own in sorted(getattr(asked, "by_llm", {}).items()) if llm}
-    return {"llms": {llm: _of_llm(own) for llm, own in by_llm.items()}} if by_llm else {}
-
-
-def _of_llm(own: Counter[str]) -> dict[str, int]:
-    tokens = own["prompt_tokens"] + own["completion_tokens"]
-    told = {"calls": own["calls"], "tokens": tokens, "answered": own["llm"] + own["cache"]}
-    return told | {"fallbacks": own["fallback"] + own["failed"], "budget": own["budget"]}
+    """Return what each of several LLMs cost and answered; nothing where one serves all."""
+    told: dict[str, dict[str, int]] = {}
+    for llm, own in sorted(getattr(asked, "by_llm", {}).items()):
+        tokens, failed = own["prompt_tokens"] + own["completion_tokens"], own["fallback"] + own["failed"]
+        told[llm] = {"calls": own["calls"], "tokens": tokens, "answered": own["llm"] + own["cache"]}
+        told[llm] |= {"fallbacks": failed, "budget": own["budget"]}
+    told.pop("", None)
+    return {"llms": told} if told else {}
 
 
 def _writing(model: SocialModel) -> dict[str, Any] | None:

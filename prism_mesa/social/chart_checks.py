@@ -23,7 +23,7 @@ from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
-from prism_mesa.social.tables import AGENTS, LLM, POSTS
+from prism_mesa.social.tables import AGENTS, POSTS
 from prism_mesa.statechart import TIMEOUT, Expression, FailingGuard, Statechart, Transition, Values
 from prism_mesa.statechart.checks import Finding, near_field
 from prism_mesa.statechart.values import UNKNOWN
@@ -101,7 +101,7 @@ def require_free_names(declared: Attributes) -> None:
     agents = {name.removeprefix("agent.") for name in READABLE if name.startswith("agent.")} | {
         *AGENTS.names,
         *_OF_MESA,
-        LLM.name,
+        "llm",
     }
     posts = {name.removeprefix("post.") for name in READABLE if name.startswith("post.")} | set(POSTS.names)
     of_feeds = {name.partition(".")[::2] for name in readable(NO_ATTRIBUTES)}

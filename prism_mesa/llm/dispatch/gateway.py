@@ -247,26 +247,19 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
             if source != "budget":
                 self.reasons[pending.reason] += 1
         self.counts[source] += 1
-        self._of_llm(pending)[source] += 1
+        self.by_llm.setdefault(pending.place.llm, Counter())[source] += 1
         return pending.row(source, self.store.run)
 
     def _spend(self, pending: PendingQuestion[Q, A], spent: Mapping[str, int]) -> None:
         """Count calls and tokens, in all and of the LLM that was asked."""
         self.usage.update(spent)
-        self._of_llm(pending).update(spent)
-
-    def _of_llm(self, pending: PendingQuestion[Q, A]) -> Counter[str]:
-        return self.by_llm.setdefault(pending.place.llm, Counter())
+        self.by_llm.setdefault(pending.place.llm, Counter()).update(spent)
 
     # What it lives in
 
     def record(self, ledger: Ledger | None, run: str) -> None:
         """Write to `ledger` from now on, if there is one, as the run of this name (see `AnswerStore.run`)."""
         self.store.begin(ledger, run)
-
-    def go_on(self, ledger: Ledger, run: str, round_: int) -> None:
-        """Go on with a run that was stopped, from a round on (see `AnswerStore.go_on`)."""
-        self.store.go_on(ledger, run, round_)
 
     def _loop(self) -> LoopThread:
         with self._making:

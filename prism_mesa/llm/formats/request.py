@@ -15,10 +15,7 @@ from prism_mesa.llm.text import unwrapped
 
 @dataclass(frozen=True)
 class RunPosition:
-    """Where in a run a prompt belongs: by round, by agent (its row), and by which of the agent's questions it is.
-
-    `llm` is which of several LLMs the agent has; empty where one serves all.
-    """
+    """Where in a run a prompt belongs: round, agent (its row), question of the agent, its LLM if there are several."""
 
     round: int = 0
     agent: int = -1

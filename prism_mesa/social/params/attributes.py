@@ -167,13 +167,11 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
     Raises:
         ConfigError: If not.
     """
-    by, model = reasoner.model_by, reasoner.model
-    if by is None or not isinstance(model, dict):
+    if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
         return
-    own = attributes.get(by)
-    if own is None or own.of != "agent" or own.values is None:
-        raise ConfigError(f"reasoner.model_by: {by!r:.60} is no attribute of agents with values")
-    values = list(map(value_text, own.values))
+    own = attributes.get(reasoner.model_by)
+    values = list(map(value_text, own.values or ())) if own is not None and own.of == "agent" else []
     if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
-        told = f"its keys are {', '.join(model)}, and {by} is one of {', '.join(values)}"
-        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: give an LLM for each value of {by} ({shortened(told)})")
+        known = shortened(", ".join(values), 200) or "no attribute of agents with values"
+        told = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
+        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {told}")

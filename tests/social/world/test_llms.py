@@ -64,7 +64,7 @@ def test_an_attribute_says_which_llm_an_agent_has():
     [
         ([True, False], {True: "a", False: "b"}, {1.0: "a", 0.0: "b"}),
         ([3, 1], {3: "b", 1: "a"}, {3.0: "b", 1.0: "a"}),
-        ([0.5, 2.0], {"0.5": "a", 2: "a"}, {0.5: "a", 2.0: "a"}),
+        ([0.5, 2.0], {"0.5": "a", 2.0: "a"}, {0.5: "a", 2.0: "a"}),
     ],
 )
 def test_values_that_are_no_texts_are_keys_as_yaml_writes_them(values, model, wanted):
@@ -80,9 +80,9 @@ def test_values_that_are_no_texts_are_keys_as_yaml_writes_them(values, model, wa
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ({"model_by": "side", "model": {"left": "a"}}, "'right'.*keys are left"),
-        ({"model_by": "side", "model": {"left": "a", "right": "b", "up": "a"}}, "'up'.*one of left, right"),
-        ({"model_by": "town", "model": {"left": "a"}}, "'town' is no attribute"),
+        ({"model_by": "side", "model": {"left": "a"}}, "'right'.*side .left, right., not for left"),
+        ({"model_by": "side", "model": {"left": "a", "right": "b", "up": "a"}}, "'up'.*for left, right, up"),
+        ({"model_by": "town", "model": {"left": "a"}}, "town .no attribute"),
         ({"model_by": "side"}, "model_by"),
         ({"model_by": "side", "model": {"left": 0.5, "right": 0.5}}, "left: give the name"),
         ({"model": {"a": "b"}}, "a: give a share"),

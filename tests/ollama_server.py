@@ -47,7 +47,7 @@ def as_json(status, value):
 
 def chat_answer(content, **extra):
     message = {"role": "assistant", "content": content}
-    counts = {"prompt_eval_count": 90, "eval_count": 8}
+    counts = {"prompt_eval_count": 900, "eval_count": 8}
     return as_json(200, {"model": "llama3.2", "message": message, "done": True, **counts, **extra})
 
 
@@ -110,6 +110,7 @@ def serving(*replies, tags=None, always=None):
     server.gets = {
         "/api/tags": tags or models("llama3.2:latest"),
         "/api/version": as_json(200, {"version": "0.99"}),
+        "/api/ps": as_json(200, {"models": []}),
     }
     server.released = threading.Event()
     server.url = f"http://127.0.0.1:{server.server_port}"

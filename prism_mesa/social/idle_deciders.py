@@ -83,6 +83,7 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
     ),
     _llm("think", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
+    _llm("cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM refuses prompts that are too long"),
     _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
     _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),

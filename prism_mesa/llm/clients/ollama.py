@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import ConfigError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.cut_prompts import WholePrompts, loaded_context
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
 from prism_mesa.llm.clients.responses import guarded
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, thinking_options
+from prism_mesa.llm.params import CutPrompts, Think, later_options
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -52,6 +53,7 @@ class OllamaChatClient:
         think: Think = False,
         num_ctx: int | None = None,
         keep_alive: int | str | None = None,
+        cut_prompts: CutPrompts = "useless",
     ) -> None:
         check_settings(model, timeout_s, temperature)
         self.name = model
@@ -59,11 +61,13 @@ class OllamaChatClient:
         self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        self.decoding |= thinking_options(think, num_ctx)
+        self.decoding |= later_options(think, num_ctx, cut_prompts)
         self._asked: dict[str, Any] = {"think": think, "keep_alive": keep_alive}
         self.digest = ""
         self.server_version = ""
         self._connections = Connections(self._connect)
+        self._whole = WholePrompts(self.decoding)
+        self._context: int | None = None
 
     @one_line
     def __repr__(self) -> str:
@@ -98,7 +102,21 @@ class OllamaChatClient:
                 response = await client.chat(self.name, messages, format=schema, options=options, **more)
         except client_faults() as error:
             raise ollama_fault(error, self.label, self.timeout_s) from error
+        await self._check_whole(client, prompt, response)
         return self._completion(response, (time.perf_counter() - started) * 1000)
+
+    async def _check_whole(self, client: "AsyncClient", prompt: str, response: "ChatResponse") -> None:
+        """Make sure that the server read the whole prompt; the LLM's context may have changed if it read little."""
+        n_read = reported_count(response.prompt_eval_count)
+        if self._context is None or (self._context and 0 < 5 * n_read <= len(prompt.encode("utf-8", "replace"))):
+            try:
+                async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)):
+                    self._context = loaded_context((await client.ps()).models, self.name)
+            except client_faults():
+                self._context = 0
+        context = self._context or int(self.decoding.get("num_ctx", 0))
+        n_said = reported_count(response.eval_count)
+        self._whole.check(self.label, prompt, n_read, n_said, context=context, way="reasoner.num_ctx={}")
 
     def _completion(self, response: "ChatResponse", latency_ms: float) -> Completion:
         text = response.message.content or ""

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
+from prism_mesa.llm.clients.cut_prompts import WholePrompts, loaded_context
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.responses import guarded, retry_after_s
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, thinking_options
+from prism_mesa.llm.params import CutPrompts, Think, later_options
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -61,6 +62,7 @@ class OpenAIChatClient:
         seed: int = 0,
         max_tokens: int = 256,
         think: Think = False,
+        cut_prompts: CutPrompts = "useless",
     ) -> None:
         check_settings(model, timeout_s, temperature)
         _installed()
@@ -72,11 +74,13 @@ class OpenAIChatClient:
         self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        self.decoding |= thinking_options(think)
+        self.decoding |= later_options(think, cut_prompts=cut_prompts)
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com/") else ""
         self._think = think
         self._refused: set[str] = set()
         self._connections = Connections(self._connect)
+        self._whole = WholePrompts(self.decoding)
+        self._context: int | None = None
 
     @property
     def label(self) -> str:
@@ -115,7 +119,22 @@ class OpenAIChatClient:
                 response = await self._create(client, prompt, seed_offset, more)
         except _faults() as error:
             raise self._fault(error) from error
+        await self._check_whole(client, prompt, response)
         return self._completion(response, (time.perf_counter() - started) * 1000)
+
+    async def _check_whole(self, client: "AsyncOpenAI", prompt: str, response: "ChatCompletion") -> None:
+        """Make sure that the server read the whole prompt, unless it is one that refuses those that are too long."""
+        if self.server in ("openai", "vllm", "llama.cpp"):
+            return
+        if self.server == "ollama" and self._context is None:
+            try:
+                async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)):
+                    there: Any = await client.get(f"{self.host.removesuffix('/v1')}/api/ps", cast_to=object)
+                self._context = loaded_context(there["models"], self.name)
+            except (*_faults(), LookupError):
+                self._context = 0
+        way = "OLLAMA_CONTEXT_LENGTH={0} on the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
+        self._whole.check(self.label, prompt, *_counts(response), context=self._context or 0, way=way)
 
     async def _create(
         self, client: "AsyncOpenAI", prompt: str, seed_offset: int, more: dict[str, Any]
@@ -164,12 +183,9 @@ class OpenAIChatClient:
             text.strip()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
-        read, wrote = (
-            reported_count(getattr(response.usage, f"{what}_tokens", 0)) for what in ("prompt", "completion")
-        )
         return completed(
             self.label,
-            Completion(text, read, wrote, latency_ms, places),
+            Completion(text, *_counts(response), latency_ms, places),
             thought=thought,
             cut=choice.finish_reason == "length",
             tokens=said,
@@ -237,6 +253,13 @@ class OpenAIChatClient:
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+
+
+def _counts(response: "ChatCompletion") -> tuple[int, int]:
+    """Return the tokens of the prompt and of the answer; 0 where the server does not say."""
+    usage = getattr(response, "usage", None)
+    read, wrote = (reported_count(getattr(usage, f"{what}_tokens", 0)) for what in ("prompt", "completion"))
+    return read, wrote
 
 
 def _unsupported(told: str) -> set[str]:

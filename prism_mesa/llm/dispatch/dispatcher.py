@@ -22,9 +22,9 @@ from prism_mesa.streams import digest64
 NO_BUDGET = "budget"
 _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
-_FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", NO_BUDGET})
+_FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", "cut-prompt", NO_BUDGET})
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
-_USELESS = frozenset({"empty", "thought", "unmatched", "too-long", "refused-request"})
+_USELESS = frozenset({"empty", "thought", "unmatched", "too-long", "refused-request", "cut-prompt"})
 """Reasons by which a client calls an answer useless, or a question refused; `http-4...` is another."""
 _TOO_MANY = "http-429"
 

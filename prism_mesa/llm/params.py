@@ -33,9 +33,7 @@ type Think = Literal[False, True, "low", "medium", "high", "max"] | None
 type CutPrompts = Literal["useless", "accept"]
 
 
-def later_options(
-    think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless"
-) -> dict[str, Any]:
+def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
     """Return what of these belongs to the decoding: nothing where it is the default, as ledgers know it."""
     own = {} if think is False else {"think": think}
     own |= {} if num_ctx is None else {"num_ctx": num_ctx}

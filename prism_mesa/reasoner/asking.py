@@ -56,7 +56,7 @@ def make_writer(
         client, _, _ = find_client(own, continues=True)
     if client is None:
         raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
-    return LLMClient(client, own, store=reasoner.store, kind=reasoner.kind, budget=reasoner.budget), ""
+    return LLMClient(client, own, store=reasoner.store, kind=reasoner.kind, budget=reasoner.budget, gives_up=True), ""
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -92,7 +92,7 @@ def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
 def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     if isinstance(client, EmbeddedChatClient) and params.answer != "choice":
         return PmiOracle(client, params.rule)
-    return ChatOracle(client, params.answer or "choice")
+    return ChatOracle(client, params.answer or "choice", reason=params.reason)
 
 
 def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, store: AnswerStore, note: str = "") -> Reasoner:

@@ -64,6 +64,9 @@ class ReasonerParams(LLMParams):
         description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
         "null: choice, with the embedded LLM probabilities",
     )
+    reason: bool = Field(
+        default=False, description="Ask for a sentence after each choice that says why; only with answer: choice"
+    )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
         description="Who asks: the agent itself, or its archetype, so that one answer serves many; null: "
@@ -100,6 +103,12 @@ class ReasonerParams(LLMParams):
         if self.distilled is None and (self.kind == "distilled" or (self.llm_share < 1 and self.kind != "rule")):
             why = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
             raise ValueError(f"{why} needs reasoner.distilled, a model file: prism distill RUN makes one")
+        return self
+
+    @model_validator(mode="after")
+    def _a_choice_has_reasons(self) -> Self:
+        if self.reason and self.answer not in (None, "choice"):
+            raise ValueError(f"reason: answer={self.answer} comes without words; set reasoner.answer=choice")
         return self
 
     @property

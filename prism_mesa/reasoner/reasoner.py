@@ -41,7 +41,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     meet the key later. If the call fails, all that wait for it are `fallback`, and so are those that meet the
     key later in the same round; after that it is asked again. What no limit was left for is `budget`.
 
-    **Useless answers.** An LLM or a function whose first `useless.MOST` answers to a model's agents are all useless has
+    **Useless answers.** An LLM or a function whose first `MOST_USELESS` answers to a model's agents are all useless has
     most likely not understood what is wanted: then asking ends with an error, and not with fallbacks without end.
 
     **When.** `answer` waits for all answers. `submit` and `collect` let whoever asks go on in between. Asking happens
@@ -87,7 +87,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     ) -> None:
         own = with_options(params or ReasonerParams(), options)
         super().__init__(own, store, kind=kind, note=note)
-        self.oracle = as_oracle(client, own.answer or "choice")
+        self.oracle = as_oracle(client, own.answer or "choice", reason=own.reason)
         self.store.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None

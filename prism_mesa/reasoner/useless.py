@@ -6,13 +6,11 @@ from typing import Any, Final
 
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.dispatch.pending import PendingQuestion
+from prism_mesa.llm.errors import MOST_USELESS
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
 from prism_mesa.snapshot import Restorable
-
-MOST: Final = 20
-"""Useless answers, and no other, after which nothing better is expected."""
 
 _SHOWN: Final = 120
 _MOST_TOLD: Final = 400
@@ -42,10 +40,10 @@ class Usefulness(Restorable):
         """Take note of one that could not.
 
         Raises:
-            LLMFailureException: If it is the last of `MOST`, and none before could be used.
+            LLMFailureException: If it is the last of `MOST_USELESS`, and none before could be used.
         """
         self._useless += 1
-        if not self._was_used and self._useless >= MOST:
+        if not self._was_used and self._useless >= MOST_USELESS:
             raise LLMFailureException("useless", self._useless, "agents", _error_text(self._useless, call, oracle))
 
 

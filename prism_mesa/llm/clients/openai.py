@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
-from prism_mesa.llm.clients.cut_prompts import WholePrompts, loaded_context
+from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.responses import guarded, retry_after_s
 from prism_mesa.llm.clients.thoughts import completed
@@ -31,6 +31,7 @@ _NO_KEY = "none"
 _CHECK_TIMEOUT_S = 10.0
 _OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
 """Options that some servers refuse, by the name with which they say so."""
+_MORE_CONTEXT: Final = "OLLAMA_CONTEXT_LENGTH={0} for the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
 _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
@@ -79,8 +80,7 @@ class OpenAIChatClient:
         self._think = think
         self._refused: set[str] = set()
         self._connections = Connections(self._connect)
-        self._whole = WholePrompts(self.decoding)
-        self._context: int | None = None
+        self._whole = WholePrompts(self.decoding, _MORE_CONTEXT)
 
     @property
     def label(self) -> str:
@@ -119,22 +119,12 @@ class OpenAIChatClient:
                 response = await self._create(client, prompt, seed_offset, more)
         except _faults() as error:
             raise self._fault(error) from error
-        await self._check_whole(client, prompt, response)
-        return self._completion(response, (time.perf_counter() - started) * 1000)
-
-    async def _check_whole(self, client: "AsyncOpenAI", prompt: str, response: "ChatCompletion") -> None:
-        """Make sure that the server read the whole prompt, unless it is one that refuses those that are too long."""
-        if self.server in ("openai", "vllm", "llama.cpp"):
-            return
-        if self.server == "ollama" and self._context is None:
-            try:
-                async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)):
-                    there: Any = await client.get(f"{self.host.removesuffix('/v1')}/api/ps", cast_to=object)
-                self._context = loaded_context(there["models"], self.name)
-            except (*_faults(), LookupError):
-                self._context = 0
-        way = "OLLAMA_CONTEXT_LENGTH={0} on the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
-        self._whole.check(self.label, prompt, *_counts(response), context=self._context or 0, way=way)
+        latency_ms = (time.perf_counter() - started) * 1000
+        usage = getattr(response, "usage", None)
+        read, wrote = (reported_count(getattr(usage, f"{what}_tokens", 0)) for what in ("prompt", "completion"))
+        if self.server in ("", "ollama"):  # the others refuse a prompt that is too long
+            self._whole.check(self.label, prompt, (read, wrote))
+        return self._completion(response, (read, wrote), latency_ms)
 
     async def _create(
         self, client: "AsyncOpenAI", prompt: str, seed_offset: int, more: dict[str, Any]
@@ -170,7 +160,7 @@ class OpenAIChatClient:
         options = {name: value for name, value in options.items() if name not in self._refused}
         return options | ({"extra_body": body} if body and "chat_template" not in self._refused else {})
 
-    def _completion(self, response: "ChatCompletion", latency_ms: float) -> Completion:
+    def _completion(self, response: "ChatCompletion", spent: tuple[int, int], latency_ms: float) -> Completion:
         try:
             choice = response.choices[0]
             text = choice.message.content or ""
@@ -185,7 +175,7 @@ class OpenAIChatClient:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
         return completed(
             self.label,
-            Completion(text, *_counts(response), latency_ms, places),
+            Completion(text, *spent, latency_ms, places),
             thought=thought,
             cut=choice.finish_reason == "length",
             tokens=said,
@@ -253,13 +243,6 @@ class OpenAIChatClient:
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
-
-
-def _counts(response: "ChatCompletion") -> tuple[int, int]:
-    """Return the tokens of the prompt and of the answer; 0 where the server does not say."""
-    usage = getattr(response, "usage", None)
-    read, wrote = (reported_count(getattr(usage, f"{what}_tokens", 0)) for what in ("prompt", "completion"))
-    return read, wrote
 
 
 def _unsupported(told: str) -> set[str]:

@@ -89,6 +89,20 @@ def packed_as(encoding, body):
     return reply
 
 
+def headed(status, **headers):
+    """Refuse with headers."""
+
+    def reply(handler):
+        body = json.dumps({"error": "slow down"}).encode()
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return reply
+
+
 def models(*names):
     return as_json(200, {"models": [{"model": name, "digest": f"digest of {name}"} for name in names]})
 

@@ -35,7 +35,7 @@ type CutPrompts = Literal["useless", "accept"]
 
 def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
     """Return what of these belongs to the decoding: nothing where it is the default, as ledgers know it."""
-    own = {} if think is False else {"think": think}
+    own: dict[str, Any] = {} if think is False else {"think": think}
     own |= {} if num_ctx is None else {"num_ctx": num_ctx}
     return own if cut_prompts == "useless" else own | {"cut_prompts": cut_prompts}
 

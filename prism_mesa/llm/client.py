@@ -6,6 +6,7 @@ There is no fallback: whoever asks goes without and leaves everything as it was.
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from prism_mesa.llm.dispatch.budget import Budget
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
 from prism_mesa.llm.dispatch.pending import Identity, PendingQuestion
+from prism_mesa.llm.errors import MOST_USELESS
 from prism_mesa.llm.formats.request import LLMRequest, RunPosition
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.params import LLMParams, Source
@@ -50,6 +52,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         kind: See `store`.
         note: See `store`.
         budget: See `store`.
+        gives_up: Whether it raises LLMFailureException once its first `MOST_USELESS` answers are all of no use.
     """
 
     def __init__(
@@ -61,12 +64,14 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         kind: str = "python",
         note: str = "",
         budget: Budget | None = None,
+        gives_up: bool = False,
     ) -> None:
         own = params or LLMParams(kind=kind, timeout_s=60.0)
         super().__init__(own, store, kind=kind, note=note, budget=budget)
         one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
         self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
         self.client = next(iter(self.clients.values()))
+        self._useless_left: float = MOST_USELESS if gives_up else math.inf
 
     def identity(self, llm: str = "") -> Identity:
         """Return name, digest and decoding of one of the clients."""
@@ -156,6 +161,16 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
             agent = pending.place.agent
             logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, reason, error or failure)
         return failure, "failed"
+
+    def _answer_is_useless(self, pending: _Pending) -> None:
+        self._useless_left -= 1
+        if self._useless_left <= 0:
+            told = str(pending.error).removeprefix(f"{self.label}: ")
+            told = f"{self.label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"
+            raise LLMFailureException("useless", MOST_USELESS, pending.question.component, told)
+
+    def _answer_has_come(self, pending: _Pending) -> None:
+        self._useless_left = self._useless_left if pending.completion is None else math.inf
 
     def _missing(self, pending: _Pending) -> str:
         other = "" if pending.past is None else "; another prompt stands there: has the configuration changed?"

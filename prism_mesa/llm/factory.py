@@ -74,7 +74,8 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
         client.check()
-        return client, params.kind, str(getattr(client.clients[0], "note", ""))
+        notes = (str(getattr(host, "note", "")) for host in client.clients)
+        return client, params.kind, "; ".join(dict.fromkeys(filter(None, notes)))
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
         hosts.check()

@@ -36,10 +36,14 @@ def value_text(value: object) -> str:
 type Think = Literal[False, True, "low", "medium", "high", "max"] | None
 
 
-def thinking_options(think: Think, num_ctx: int | None = None) -> dict[str, Any]:
+type CutPrompts = Literal["useless", "accept"]
+
+
+def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
     """Return what of these belongs to the decoding: nothing where it is the default, as ledgers know it."""
-    own = {} if think is False else {"think": think}
-    return own if num_ctx is None else own | {"num_ctx": num_ctx}
+    own: dict[str, Any] = {} if think is False else {"think": think}
+    own |= {} if num_ctx is None else {"num_ctx": num_ctx}
+    return own if cut_prompts == "useless" else own | {"cut_prompts": cut_prompts}
 
 
 class LLMParams(Params):
@@ -87,6 +91,10 @@ class LLMParams(Params):
     ) = Field(
         default=None,
         description="How long Ollama keeps the LLM loaded: seconds or like 10m, -1 for ever; null: its own",
+    )
+    cut_prompts: CutPrompts = Field(
+        default="useless",
+        description="What an answer to a prompt is that the server cut, as it exceeds num_ctx: useless, or accept it",
     )
     max_concurrency: int = Field(default=8, ge=1, le=1024, description="Questions that are out at the same time")
     attempts: int | None = Field(
@@ -136,4 +144,5 @@ class LLMParams(Params):
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
         own = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
-        return own | thinking_options(self.think, None if self.kind == "openai" else self.num_ctx)
+        num_ctx = None if self.kind == "openai" else self.num_ctx
+        return own | later_options(self.think, num_ctx, self.cut_prompts)

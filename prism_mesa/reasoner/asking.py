@@ -59,7 +59,8 @@ def make_writer(
         if client is None:
             raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
         clients[llm] = client
-    return LLMClient(clients, own, store=reasoner.store, kind=reasoner.kind, budget=reasoner.budget), ""
+    store, kind, budget = reasoner.store, reasoner.kind, reasoner.budget
+    return LLMClient(clients, own, store=store, kind=kind, budget=budget, gives_up=True), ""
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -98,7 +99,7 @@ def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
 def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     if isinstance(client, EmbeddedChatClient) and params.answer != "choice":
         return PmiOracle(client, params.rule)
-    return ChatOracle(client, params.answer or "choice")
+    return ChatOracle(client, params.answer or "choice", reason=params.reason)
 
 
 def _reasoner(

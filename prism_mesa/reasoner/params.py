@@ -69,6 +69,9 @@ class ReasonerParams(LLMParams):
         description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
         "null: choice, with the embedded LLM probabilities",
     )
+    reason: bool = Field(
+        default=False, description="Ask for a sentence after each choice that says why; only with answer: choice"
+    )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
         description="Who asks: the agent itself, or its archetype, so that one answer serves many; null: "
@@ -133,6 +136,12 @@ class ReasonerParams(LLMParams):
         """Return the parameters of each LLM by its name; of one that serves all by the empty text."""
         own = {"kind": "ollama" if self.kind == "auto" else self.kind, "model_by": None}
         return {llm: self.model_copy(update={**own, "model": llm}) for llm in self.llms} or {"": self}
+
+    @model_validator(mode="after")
+    def _a_choice_has_reasons(self) -> Self:
+        if self.reason and self.answer not in (None, "choice"):
+            raise ValueError(f"reason: answer={self.answer} comes without words; set reasoner.answer=choice")
+        return self
 
     @property
     def decoding(self) -> dict[str, Any]:

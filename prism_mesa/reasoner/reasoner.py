@@ -40,7 +40,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     `fallback`, and so are equal ones later in the same round; after that it is asked again. What no limit was left for
     is `budget`.
 
-    **Useless answers.** An LLM or a function whose first `useless.MOST` answers to a model's agents are all useless has
+    **Useless answers.** An LLM or a function whose first `MOST_USELESS` answers to a model's agents are all useless has
     most likely not understood what is wanted: then asking ends with an error, and not with fallbacks without end.
 
     Args:
@@ -87,7 +87,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if set(own.llms or ("",)) != set(clients):
             raise ConfigError(f"Reasoner: model: names {', '.join(own.llms) or 'one LLM'}, given: {', '.join(clients)}")
         super().__init__(own, store, kind=kind, note=note)
-        self.oracles = {llm: as_oracle(one, own.answer or "choice", llm) for llm, one in sorted(clients.items())}
+        form, reason = own.answer or "choice", own.reason
+        self.oracles = {llm: as_oracle(one, form, llm, reason=reason) for llm, one in sorted(clients.items())}
         self.oracle, self.llms = next(iter(self.oracles.values())), own.llms
         self.store.own = ledger
         self.batch_reasoner = distilled

@@ -40,14 +40,16 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Or
     if not held:
         client = RecordedClient(str(params.model or ""))
         scores = params.kind == "embedded" and params.answer != "choice"
-        return _RecordedPmi(client, params.rule) if scores else ChatOracle(client, params.answer or "choice")
+        if scores:
+            return _RecordedPmi(client, params.rule)
+        return ChatOracle(client, params.answer or "choice", reason=params.reason)
     found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
     if not found:
         raise other_llms(ledger, held)
     name, digest, decoding = found[0]
     form = decoding.pop("answer", None)
     client = RecordedClient(name, digest, decoding)
-    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form)
+    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form, reason=params.reason)
 
 
 def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:

@@ -7,13 +7,11 @@ from typing import Any, Final
 
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.dispatch.pending import PendingQuestion
+from prism_mesa.llm.errors import MOST_USELESS
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
 from prism_mesa.snapshot import Restorable
-
-MOST: Final = 20
-"""Useless answers, and no other, after which nothing better is expected."""
 
 _SHOWN: Final = 120
 _MOST_TOLD: Final = 400
@@ -43,11 +41,11 @@ class Usefulness(Restorable):
         """Take note of one that could not.
 
         Raises:
-            LLMFailureException: If it is the last of `MOST`, and none before could be used.
+            LLMFailureException: If it is the last of `MOST_USELESS`, and none before could be used.
         """
         llm = call.place.llm
         self._useless[llm] += 1
-        if llm not in self._used and (n := self._useless[llm]) >= MOST:
+        if llm not in self._used and (n := self._useless[llm]) >= MOST_USELESS:
             raise LLMFailureException("useless", n, "agents", _error_text(n, call, oracle))
 
 

@@ -24,6 +24,7 @@ from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, Question, Reasoner
+from prism_mesa.reasoner.parse import reason_in
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.content.activity import ActivityKind
@@ -69,6 +70,11 @@ class Move:
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
     told: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The reason that the LLM gave for its choice (`reasoner.reason`); empty without one."""
+        return "" if self.stored is None else reason_in(self.stored.raw)
 
 
 @dataclass(frozen=True)

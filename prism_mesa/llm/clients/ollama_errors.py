@@ -15,6 +15,7 @@
 | `transport` | anything else that HTTP can do wrong |
 | `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
 | `thought` | (raised by the client) nothing but a thought |
+| `cut-prompt` | (raised by the client) the server read only a part of the prompt |
 | `unmatched` | (raised by the client) log-probabilities that may be of a thought |
 | `circuit-open`, `still-down` | (raised by `HostPool`) all servers are down: not asked; tried again in vain |
 | `resting` | (raised by `HostPool`) the same, but only for some seconds: to be asked again |

@@ -51,10 +51,10 @@ def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> Recorde
 def asked_alike(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
     """Return whether an LLM of a ledger was asked with the options that are expected.
 
-    How it thinks is not in `decoding` where it is the default, nor with an embedded LLM. If `lenient`, options that
-    are not in it are as expected.
+    How it thinks, and what comes of a cut prompt, is not in `decoding` where it is the default, nor with an embedded
+    LLM. If `lenient`, options that are not in it are as expected.
     """
-    unset: dict[str, Any] = {"think": False, "num_ctx": None}
+    unset: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
     held, wanted = unset | dict(decoding), unset | dict(expected)
     ignored = unset.keys() if "build" in decoding else ()
     return all(

@@ -21,10 +21,12 @@ from prism_mesa.streams import digest64
 NO_BUDGET = "budget"
 _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
-_FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", NO_BUDGET})
+_FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", "cut-prompt", NO_BUDGET})
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
-_USELESS = frozenset({"empty", "thought", "unmatched", "too-long", "refused-request"})
-"""Reasons by which a client calls an answer useless, or a question refused; `http-4...` is another."""
+_USELESS = frozenset(
+    "empty thought unmatched cut-prompt too-long too-large refused-request not-json wrong-shape".split()
+)
+"""Reasons by which a client calls an answer useless, or a question refused; `http-3...` and `http-4...` are others."""
 _TOO_MANY = "http-429"
 
 
@@ -45,7 +47,7 @@ class Dispatcher[Q, A]:
             their refusals count as attempts.
         spend: Called with each call that was tried, and its `calls` (0 or 1), `prompt_tokens` and `completion_tokens`.
         on_done: Called with each call that is done.
-        on_useless: Called after each answer that is none to its question, and each refusal (4xx).
+        on_useless: Called after each answer that is none to its question, and each refusal (3xx, 4xx).
             What either of the two raises ends the work.
     """
 
@@ -194,7 +196,7 @@ class Dispatcher[Q, A]:
         else:
             reason, call.error, call.completion = "", None, said
         self._count(call, reason, said)
-        is_refused = reason.startswith("http-4") and reason != _TOO_MANY
+        is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY
         if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
             call.said = said.text
             self._notify(self._on_useless, call)

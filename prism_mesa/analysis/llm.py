@@ -84,10 +84,13 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
     return played
 
 
-def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = False) -> LLMClient:
+def llm_for(
+    config: Config, overrides: Sequence[str] = (), *, continues: bool = False, decides: bool = False
+) -> LLMClient:
     """Return the LLM that plays agents of a run; see `played_config` for what counts.
 
-    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`).
+    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`). With `decides` its
+    decisions are wanted if those of the run were (`reasoner.answer`).
 
     Raises:
         ConfigError: If there is none; its line says what to do.
@@ -101,7 +104,8 @@ def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = 
     own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
     own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
-        client, note = make_llm_client(LLMParams(**own), continues=continues)
+        params = played.reasoner if decides and played.reasoner.decides else LLMParams(**own)
+        client, note = make_llm_client(params, continues=continues)
     except ConfigError as error:
         raise ConfigError(str(error).replace(", or set reasoner.kind=rule", "")) from error
     if client is None:

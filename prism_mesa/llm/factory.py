@@ -1,7 +1,7 @@
 """Makes the client of the language model that a configuration names, and looks whether its server answers."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.client import LLMClient
@@ -14,7 +14,7 @@ from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import Ledger
-from prism_mesa.llm.params import OLLAMA_MODEL, LLMParams
+from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, LLMParams
 
 OLLAMA_HOST: Final = "http://127.0.0.1:11434"
 
@@ -81,6 +81,8 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     else:
         return hosts, "ollama", ""
     fault = embedded_fault(_gguf(params))
+    if params.decides and _gguf(params) == SMOLLM2:
+        fault = "is no decision model"
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
     return _embedded(params, continues=continues), "embedded", note
@@ -93,11 +95,16 @@ def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str
     return HostPool(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
+def _asked(params: LLMParams) -> dict[str, Any]:
+    """Return how an LLM is asked, as its client takes it."""
+    return {"decides": params.decides} if params.decides else params.decoding
+
+
 def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
-        return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **own)
+        return OllamaChatClient(model, host, params.timeout_s, keep_alive=params.keep_alive, **_asked(params))
 
-    own = params.decoding | {"keep_alive": params.keep_alive}
+    model = params.model or (DECISION_MODEL if params.decides else OLLAMA_MODEL)
     return _served(params, client, OLLAMA_HOST)
 
 
@@ -107,7 +114,7 @@ def _openai(params: LLMParams) -> HostPool:
     model = params.model
 
     def client(host: str) -> ChatClient:
-        return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
+        return OpenAIChatClient(model, host, params.timeout_s, **_asked(params))
 
     return _served(params, client, OPENAI_HOST)
 
@@ -119,9 +126,10 @@ def _gguf(params: LLMParams) -> str:
 
 
 def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
-    gguf, own = _gguf(params), {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
+    own = {name: value for name, value in _asked(params).items() if name not in ("think", "num_ctx")}
+    gguf = _gguf(params)
     client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
-    if gguf != SMOLLM2:
+    if gguf != SMOLLM2 or params.decides:
         client.load()  # whether llama.cpp can read somebody's file is said before a run begins
     return client
 

@@ -1,5 +1,6 @@
 """The parameters of whoever asks a language model, with their defaults, units and ranges."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -36,6 +37,17 @@ def thinking_options(think: Think, num_ctx: int | None = None) -> dict[str, Any]
     return own if num_ctx is None else own | {"num_ctx": num_ctx}
 
 
+DECISION_MODEL: Final = "d1-omni:600m"
+"""A decision model that Ollama has."""
+_OF_WORDS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
+
+
+def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str, Any]:
+    """Return the decoding options of a decision: those that only change words are left out."""
+    own = {name: value for name, value in decoding.items() if name not in _OF_WORDS} | {"answer": "decision"}
+    return own | ({"decision_orders": orders} if orders > 1 else {})
+
+
 class LLMParams(Params):
     """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
 
@@ -44,7 +56,7 @@ class LLMParams(Params):
         default=None,
         min_length=1,
         description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
-        "Ollama, SmolLM2 embedded",
+        "Ollama (d1-omni:600m where it decides), SmolLM2 embedded",
     )
     host: Host | Annotated[list[Host], Field(min_length=1)] | None = Field(
         default=None,
@@ -112,6 +124,11 @@ class LLMParams(Params):
         min_length=1,
         description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
     )
+
+    @property
+    def decides(self) -> int:
+        """In how many orders a decision model is shown its options; 0: an LLM is asked in words."""
+        return 0
 
     @property
     def decoding(self) -> dict[str, Any]:

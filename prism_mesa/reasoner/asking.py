@@ -90,9 +90,9 @@ def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
 
 
 def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
-    if isinstance(client, EmbeddedChatClient) and params.answer != "choice":
+    if isinstance(client, EmbeddedChatClient) and params.answer in (None, "probabilities"):
         return PmiOracle(client, params.rule)
-    return ChatOracle(client, params.answer or "choice")
+    return ChatOracle(client, params.answer or "choice", params.decision_orders)
 
 
 def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, store: AnswerStore, note: str = "") -> Reasoner:

@@ -8,12 +8,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
 from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable
+from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import bare_option
 from prism_mesa.reasoner.parse import parse_reasoner_response
-from prism_mesa.reasoner.prompt import answer_schema, question_prompt
+from prism_mesa.reasoner.prompt import answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
 
-type AnswerForm = Literal["choice", "probabilities"]
+type AnswerForm = Literal["choice", "probabilities", "decision"]
 
 
 @runtime_checkable
@@ -66,12 +67,14 @@ class ChatOracle:
 
     For `probabilities` the options are lettered and the LLM is asked for one letter; `options` says how its
     log-probabilities are read. A client without them (a function) may say a letter or ``{"composing": 0.7, ...}``. In
-    either form the name of an option alone, ``composing``, is that choice.
+    either form the name of an option alone, ``composing``, is that choice. For a `decision` see `formats.decision`;
+    a function says the probabilities of the options there.
     """
 
-    def __init__(self, client: ChatClient, form: AnswerForm = "choice") -> None:
+    def __init__(self, client: ChatClient, form: AnswerForm = "choice", orders: int = 1) -> None:
         self.client = client
         self.form = form
+        self.calls = orders if form == "decision" else 1
         self.name = client.name
 
     @property
@@ -87,14 +90,18 @@ class ChatOracle:
     @property
     def decoding(self) -> dict[str, Any]:
         """The client's options, and the form of the answer."""
+        if self.form == "decision":
+            return decision_decoding(self.client.decoding, self.calls)
         return {**self.client.decoding, "answer": self.form}
 
     def write(self, question: Question) -> str:
         """Return the question in words."""
-        return question_prompt(question, lettered=self.form == "probabilities")
+        return question_prompt(question, lettered=self.form == "probabilities", decided=self.form == "decision")
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return what the client says; with `probabilities` as JSON of the text and the letters' numbers."""
+        if self.form == "decision":
+            return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
             return await self.client.chat(prompt, answer_schema(question.options), attempt)
         said = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
@@ -102,6 +109,8 @@ class ChatOracle:
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""
+        if self.form == "decision":
+            return decision_form(question.options, self.calls).read(raw)
         names = [option.value for option in question.options]
         if self.form == "probabilities":
             place = named_option(raw, names)
@@ -112,7 +121,7 @@ class ChatOracle:
         return probabilities_of(raw, names, "invalid-state")
 
 
-def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice") -> Oracle:
+def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice", orders: int = 1) -> Oracle:
     """Return what a reasoner can ask: an oracle as it is, a chat client or a function of the prompt in one.
 
     Raises:
@@ -121,9 +130,9 @@ def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "
     if isinstance(client, Oracle):
         return client
     if isinstance(client, ChatClient):
-        return ChatOracle(client, form)
+        return ChatOracle(client, form, orders)
     if callable(client):
-        return ChatOracle(FunctionClient(client), form)
+        return ChatOracle(FunctionClient(client), form, orders)
     raise TypeError(
         f"{client!r} cannot be asked: give a client with name, decoding and chat(), or a function of the prompt"
     )

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.llm.params import LLMParams
+from prism_mesa.llm.params import LLMParams, decision_decoding
 from prism_mesa.params import Params, UserPath, validated
 
 type Fallback = Literal["first", "rule", "stay"]
@@ -59,10 +59,15 @@ class ReasonerParams(LLMParams):
     distilled: UserPath | None = Field(
         default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
     )
-    answer: Literal["choice", "probabilities"] | None = Field(
+    answer: Literal["choice", "probabilities", "decision"] | None = Field(
         default=None,
         description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
-        "null: choice, with the embedded LLM probabilities",
+        "decision: the same from a decision model, which says no words; null: choice, with the embedded LLM "
+        "probabilities",
+    )
+    decision_orders: Literal[1, 2] = Field(
+        default=1,
+        description="Orders in which a decision model is shown the options; 2: also reversed, and averaged (two calls)",
     )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
@@ -103,8 +108,15 @@ class ReasonerParams(LLMParams):
         return self
 
     @property
+    def decides(self) -> int:
+        """In how many orders a decision model is shown its options; 0: an LLM is asked in words."""
+        return self.decision_orders if self.answer == "decision" else 0
+
+    @property
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
+        if self.decides:
+            return decision_decoding({}, self.decides)
         is_letter = self.answer == "probabilities" and self.think is False and self.max_answer_tokens == _MOST_TOKENS
         return super().decoding | ({"max_tokens": LETTER_TOKENS} if is_letter else {})
 

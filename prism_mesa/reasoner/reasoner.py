@@ -87,7 +87,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     ) -> None:
         own = with_options(params or ReasonerParams(), options)
         super().__init__(own, store, kind=kind, note=note)
-        self.oracle = as_oracle(client, own.answer or "choice")
+        self.oracle = as_oracle(client, own.answer or "choice", own.decision_orders)
         self.store.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
@@ -141,7 +141,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if place.round != self._failed_in:
             self._failed.clear()
             self._failed_in = place.round
-        return PendingQuestion(question, self.oracle.write(asked), asked.options, place, priority)
+        calls = getattr(self.oracle, "calls", 1)
+        return PendingQuestion(question, self.oracle.write(asked), asked.options, place, priority, calls=calls)
 
     async def _ask(self, pending: _Pending) -> Completion:
         return await self.oracle.ask(pending.prompt, pending.question.question, pending.attempts)

@@ -82,6 +82,13 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         lambda k: k.scores and not k.writes,
         "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
     ),
+    _llm("temperature max_answer_tokens", lambda k: k.answer == "decision", "a decision model says no words"),
+    _llm(
+        "seed think num_ctx",
+        lambda k: k.answer == "decision" and not k.writes,
+        "a decision model says no words, and answers the same each time",
+    ),
+    _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
     _llm("think", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
     _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),

@@ -15,6 +15,7 @@ from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.llm.clients.recorded import RecordedClient, recorded_client
 from prism_mesa.llm.factory import find_client
+from prism_mesa.llm.formats.decision import Decision
 from prism_mesa.llm.formats.multiple_choice import MultipleChoice
 from prism_mesa.llm.text import MAX_INTERESTS, NAME_CAP, PERSONALITY_CAP, plain
 from prism_mesa.runs.archive import AgentSnapshot
@@ -49,16 +50,26 @@ def survey_prompt(agent: AgentSnapshot, question: SurveyQuestion, intro: str, fo
 
     An agent that did and noted nothing remembers nothing, so it is asked the same before and after.
     """
-    memory = agent.memory() if agent.activities or agent.notes else ""
     parts = (
         _TASK,
-        agent.who,
-        f"What you remember:\n{memory}" if memory else "",
+        _told(agent),
         intro,
         f"Question: {question.ask}" if form is None else f"Question: {question.ask}\n{form.lines}",
         _OPEN if form is None else form.request,
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def decision(agent: AgentSnapshot, question: SurveyQuestion, intro: str, orders: int) -> tuple[str, Decision]:
+    """Return what a decision model is told of an agent, and in which form it is asked a closed question."""
+    form = Decision(question.options, f"{_TASK}\n\n{question.ask}", (), orders, question.scale)
+    return "\n\n".join(filter(None, (_told(agent), intro))), form
+
+
+def _told(agent: AgentSnapshot) -> str:
+    """Return who an agent is, and what it remembers."""
+    memory = agent.memory() if agent.activities or agent.notes else ""
+    return agent.who + (f"\n\nWhat you remember:\n{memory}" if memory else "")
 
 
 def associates(client: ChatClient) -> bool:
@@ -115,17 +126,16 @@ def speakers(
     played = played_config(config, overrides)
     closed = [bool(question.options) for question in asked.questions]
     if llm is not None:
-        own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
-        client = LLMClient(llm, LLMParams(**own | {"kind": "python"}))
+        client = LLMClient(llm, played.reasoner.model_copy(update={"kind": "python"}))
         return client, client
     if not any(closed):
         words = llm_for(config, overrides)
         return words, words
     if all(closed):
-        letters = llm_for(config, [*overrides, *_LETTERS])
+        letters = llm_for(config, [*overrides, *_LETTERS], decides=True)
         return letters, letters
     try:
-        letters = llm_for(config, [*overrides, *_LETTERS])
+        letters = llm_for(config, [*overrides, *_LETTERS], decides=True)
     except ConfigError:  # in a replay: no closed question was answered, so the ledger does not know who was asked
         if played.reasoner.ledger != "replay":
             raise
@@ -137,7 +147,8 @@ def speakers(
 
 def _beside(llm: LLMClient, decoding: Mapping[str, Any]) -> LLMClient:
     """Return the same LLM with other decoding options; ledgers and limits are the same."""
-    own = llm.params.model_copy(update={**decoding, "kind": llm.kind})
+    same = {name: getattr(llm.params, name) for name in LLMParams.model_fields}
+    own = LLMParams(**same | {**decoding, "kind": llm.kind})
     client: ChatClient | None
     if llm.store.mode == "replay" and llm.store.shared is not None:
         client = RecordedClient(own.model or "")

@@ -4,11 +4,13 @@ A plain function can play the LLM (`FunctionClient`).
 """
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from json import dumps
 from typing import Any, Protocol, runtime_checkable
 
 from prism_mesa.errors import OracleError
+from prism_mesa.llm.text import json_of
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
 
@@ -20,6 +22,7 @@ class Completion:
     Attributes:
         top_logprobs: For each token that was said, where they were asked for, the likeliest tokens at its
             place with their log-probabilities, best first.
+        calls: How many requests it took.
     """
 
     text: str
@@ -27,6 +30,7 @@ class Completion:
     completion_tokens: int = 0
     latency_ms: float = 0.0
     top_logprobs: tuple[tuple[tuple[str, float], ...], ...] = ()
+    calls: int = 1
 
 
 @runtime_checkable
@@ -52,6 +56,21 @@ class ChatClient(Protocol):
         `schema` is the JSON schema that the answer should follow; a client may ignore it. `seed_offset` is
         added to the sampling seed, so that a second attempt can differ from the first. `top_logprobs` is
         how many tokens should be told for each place of the answer, 0..20.
+
+        Raises:
+            OracleError: If there is no answer; its `reason` says why in one word.
+        """
+        ...
+
+
+@runtime_checkable
+class Decides(Protocol):
+    """A client that asks decision models: options go in, their probabilities come out."""
+
+    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
+        """Return ``{"model": ..., "answer": ...}`` as JSON: what the server calls its model, and what it answers.
+
+        The question and its answer are of the form of ``/v1/systemone`` (see `formats.decision`).
 
         Raises:
             OracleError: If there is no answer; its `reason` says why in one word.
@@ -99,3 +118,8 @@ class FunctionClient:
         if not isinstance(text, str) or not text.strip():
             raise OracleError("empty", f"{self.label} returned {text!r} instead of a text")
         return Completion(text)
+
+    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
+        """Return what the function says, which is the probabilities of the options as a JSON object."""
+        answer = {"probabilities": json_of((await self.chat(state)).text)}
+        return Completion(dumps({"model": self.name, "answer": answer}))

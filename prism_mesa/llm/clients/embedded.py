@@ -7,14 +7,17 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.decisions import check_capability, decision_in
+from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
 from prism_mesa.llm.clients.thoughts import completed
+from prism_mesa.llm.params import decision_decoding
 
 __all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
 
@@ -52,6 +55,7 @@ class EmbeddedChatClient:
         seed: int = 0,
         max_tokens: int = 64,
         continues: bool = False,
+        decides: int = 0,
     ) -> None:
         if not 0 <= temperature < math.inf:
             raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
@@ -66,6 +70,9 @@ class EmbeddedChatClient:
             "max_tokens": max_tokens,
             "build": self.build,
         }
+        self._decides = bool(decides)
+        if decides:
+            self.decoding = decision_decoding(self.decoding, decides)
         self.continues = continues
         if continues:
             self.decoding["continues"] = True
@@ -111,6 +118,17 @@ class EmbeddedChatClient:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
+    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
+        """Return a decision (see `base.Decides`).
+
+        Raises:
+            OracleError: `too-long`, `refused-request` or `no-answer`.
+        """
+        started = time.perf_counter()
+        request = {"state": inert(state), "questions": {"answer": question}}
+        reply = await self.run(lambda: self.call("handle_systemone", request))
+        return decision_in(reply, self.label, (time.perf_counter() - started) * 1000)
+
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.
 
@@ -138,9 +156,14 @@ class EmbeddedChatClient:
         """Load the LLM now, not with the first question.
 
         Raises:
-            ConfigError: If llama.cpp cannot load the file.
+            ConfigError: If llama.cpp cannot load the file, or it is to decide and cannot.
         """
-        engine_of(self.path).thread.submit(engine_of(self.path).load).result()
+        engine_of(self.path).thread.submit(engine_of(self.path).load, whole=self._decides).result()
+        if self._decides:
+            try:
+                run_now(self.decide("?", {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}))
+            except OracleError:
+                check_capability(self.name, ["completion"], decides=True)
 
     async def run[T](self, work: Callable[[], T]) -> T:
         """Return what `work` returns in the thread of this LLM, where `call` may be called."""

@@ -6,17 +6,19 @@ The `ollama` package costs more than a second of CPU to import, so that happens 
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import ConfigError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
 from prism_mesa.llm.clients.responses import guarded
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, thinking_options
+from prism_mesa.llm.params import Think, decision_decoding, thinking_options
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -27,7 +29,7 @@ _CHECK_TIMEOUT_S = 10.0
 _WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
 
 
-class OllamaChatClient:
+class OllamaChatClient(DecidesOverHTTP):
     """Asks one LLM on one Ollama server.
 
     Each event loop has connections of its own (`event_loop.Connections`). A call takes at most `timeout_s`, however
@@ -52,7 +54,9 @@ class OllamaChatClient:
         think: Think = False,
         num_ctx: int | None = None,
         keep_alive: int | str | None = None,
+        decides: int = 0,
     ) -> None:
+        super().__init__()
         check_settings(model, timeout_s, temperature)
         self.name = model
         self.host = server_address(host)
@@ -60,6 +64,9 @@ class OllamaChatClient:
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.decoding |= thinking_options(think, num_ctx)
+        self._decides = bool(decides)
+        if decides:
+            self.decoding = decision_decoding({}, decides)
         self._asked: dict[str, Any] = {"think": think, "keep_alive": keep_alive}
         self.digest = ""
         self.server_version = ""
@@ -73,6 +80,9 @@ class OllamaChatClient:
     def label(self) -> str:
         """What a summary calls it."""
         return f"Ollama {self.name} at {self.host}"
+
+    def _more(self) -> dict[str, Any]:
+        return {name: value for name, value in self._asked.items() if name == "keep_alive" and value is not None}
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -134,6 +144,7 @@ class OllamaChatClient:
             raise ConfigError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
+        check_capability(self.name, run_now(self._capabilities(self.name))[0], decides=self._decides)
         self.digest = models.get(full_name) or models.get(self.name, "")
         self.server_version = run_now(self._version())
 
@@ -150,16 +161,19 @@ class OllamaChatClient:
             what = connection_fault(error, timeout_s)
             raise OracleError("refused", f"{self.host} does not answer ({what})") from error
 
+    def deciding(self, models: Sequence[str]) -> list[str]:
+        """Return which of these LLMs on the server decide (`reasoner.answer=decision`), as far as it says."""
+        can = run_now(self._capabilities(*models))
+        return [name for name, own in zip(models, can, strict=True) if "decision" in own]
+
     async def _models(self, timeout_s: float) -> dict[str, str]:
         async with asyncio.timeout(timeout_s), self._connect() as client:
             return {entry.model or "": entry.digest or "" for entry in (await client.list()).models}
 
     async def _version(self) -> str:
         """Return the server's version, or an empty string if it does not say."""
-        import httpx
-
         try:
-            async with asyncio.timeout(_CHECK_TIMEOUT_S), httpx.AsyncClient(**self._http()) as client:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S), self._plain_http() as client:
                 reply = await client.get(f"{self.host}/api/version")
                 return str(reply.json().get("version", ""))
         except client_faults():
@@ -173,11 +187,14 @@ class OllamaChatClient:
         return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http())
 
     def _http(self) -> dict[str, Any]:
-        return guarded(self._given, os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
+        http = guarded(self._given, key := os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
+        http["headers"] |= {"Authorization": f"Bearer {key}"} if key else {}
+        return http
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+        await self._plain.aclose()
 
 
 @cache

@@ -29,7 +29,7 @@ class PendingQuestion[Q, A]:
         is_left: Whether whoever waited for it does so no more.
         key: The ledger's; empty if no LLM is concerned.
         others: Equal questions that wait for the answer to this one.
-        most_tokens: Tokens that one attempt cannot exceed.
+        calls: Calls that one attempt takes; `most_tokens`: tokens that it cannot exceed.
         attempts: How often the LLM was asked.
         tokens: What all attempts cost: tokens of prompts, and of what was said.
         waited_s: Seconds that it waited because busy servers asked for it; these refusals are no attempts.
@@ -51,6 +51,7 @@ class PendingQuestion[Q, A]:
     is_left: bool = False
     key: str = ""
     others: list["PendingQuestion[Q, A]"] = field(default_factory=list)
+    calls: int = 1
     most_tokens: int = 0
     taken: bool = False
     attempts: int = 0

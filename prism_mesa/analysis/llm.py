@@ -89,8 +89,8 @@ def llm_for(
 ) -> LLMClient:
     """Return the LLM that plays agents of a run; see `played_config` for what counts.
 
-    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`). With `decides` its
-    decisions are wanted if those of the run were (`reasoner.answer`).
+    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`). With `decides`
+    it decides if it did in the run (`reasoner.answer`).
 
     Raises:
         ConfigError: If there is none; its line says what to do.

@@ -247,11 +247,11 @@ def test_the_tokens_of_a_useless_decision_count():
     ("fault", "reason"), [("cut", "dropped"), ("slow", "timeout"), ("server error", "server-error")]
 )
 def test_a_server_that_breaks_is_a_fallback_by_that_name(fault, reason):
-    with serves(fault=fault) as server:
-        with Reasoner(
-            OllamaChatClient(MODEL, server.url, timeout_s=0.2), params=params(server, attempts=2)
-        ) as reasoner:
-            [answer] = reasoner.answer(asks(1))
+    with (
+        serves(fault=fault) as server,
+        Reasoner(OllamaChatClient(MODEL, server.url, timeout_s=0.2), params=params(server, attempts=2)) as reasoner,
+    ):
+        [answer] = reasoner.answer(asks(1))
     assert (answer.source, answer.reason, answer.attempts) == ("fallback", reason, 2)
 
 
@@ -290,9 +290,9 @@ def test_a_model_that_chats_and_decides_does_both():
 def test_a_decision_model_that_nobody_knew_of_is_told_by_what_it_refuses():
     with serves() as server:
         own = params(server, answer="choice")
-        with Reasoner(OllamaChatClient(MODEL, server.url), params=own) as reasoner:
-            with pytest.raises(LLMFailureException, match=r"does not support chat.*reasoner.answer=decision"):
-                reasoner.answer(asks(30))
+        told = pytest.raises(LLMFailureException, match=r"does not support chat.*reasoner.answer=decision")
+        with Reasoner(OllamaChatClient(MODEL, server.url), params=own) as reasoner, told:
+            reasoner.answer(asks(30))
 
 
 def test_without_a_model_ollamas_decision_model_is_asked_and_auto_falls_back_to_the_rule(tmp_path):
@@ -368,13 +368,13 @@ def test_redirects_are_not_followed_and_bodies_are_capped():
 def test_a_busy_server_is_asked_again_when_it_says():
     def busy(handler):
         handler.send_response(429)
-        handler.send_header("Retry-After", "0.0")
         handler.send_header("Retry-After", "1")
         handler.send_header("Content-Length", "0")
         handler.end_headers()
 
     with serving(busy, always=decided(composing=0.3, scrolling=0.7)) as server:
-        with Reasoner(OllamaChatClient(MODEL, server.url), params=params(server, attempts=2)) as reasoner:
+        own = params(server, attempts=2)
+        with Reasoner(OllamaChatClient(MODEL, server.url), params=own) as reasoner:
             [answer] = reasoner.answer(asks(1))
     assert (answer.source, len(server.sent)) == ("llm", 2)
 

@@ -211,7 +211,7 @@ class Decisions:
 
     def _models(self) -> bytes:
         if self.dialect == "sparrow":
-            return json_response({"status": "ok"}, 404)
+            return json_response({"status": "ok", "model": "sparrow-nano-general-v1.1"})
         owner = {"llama.cpp": "llamacpp", "ollama": "library"}.get(self.dialect, "system")
         model: Body = {"id": "d1-omni:600m", "object": "model", "created": 1, "owned_by": owner}
         if self.dialect == "llama.cpp":

@@ -127,7 +127,7 @@ class EmbeddedChatClient:
         started = time.perf_counter()
         request = {"state": inert(state), "questions": {"answer": question}}
         reply = await self.run(lambda: self.call("handle_systemone", request))
-        return decision_in(reply, self.label, (time.perf_counter() - started) * 1000)
+        return decision_in(reply | {"model": self.name}, self.label, (time.perf_counter() - started) * 1000)
 
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.
@@ -162,8 +162,8 @@ class EmbeddedChatClient:
         if self._decides:
             try:
                 run_now(self.decide("?", {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}))
-            except OracleError:
-                check_capability(self.name, ["completion"], decides=True)
+            except OracleError as error:
+                check_capability(self.name, [str(error)], decides=True)
 
     async def run[T](self, work: Callable[[], T]) -> T:
         """Return what `work` returns in the thread of this LLM, where `call` may be called."""

@@ -247,7 +247,7 @@ class OpenAIChatClient(DecidesOverHTTP):
 
     async def _listed(self) -> dict[str, "Model"]:
         async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)), self._connect() as client:
-            return {str(model.id): model for model in (await client.models.list()).data}
+            return {str(model.id): model for model in (await client.models.list()).data or ()}
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""

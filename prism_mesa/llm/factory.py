@@ -1,7 +1,7 @@
 """Makes the client of the language model that a configuration names, and looks whether its server answers."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.client import LLMClient
@@ -71,18 +71,17 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
         return _embedded(params, continues=continues), "embedded", ""
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
-        client.check()
+        client.check(decides=params.decides)
         return client, params.kind, str(getattr(client.clients[0], "note", ""))
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
-        hosts.check()
+        hosts.check(decides=params.decides)
     except ConfigError as error:
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
     else:
         return hosts, "ollama", ""
     fault = embedded_fault(_gguf(params))
-    if params.decides and _gguf(params) == SMOLLM2:
-        fault = "is no decision model"
+    fault = "is no decision model" if params.decides and _gguf(params) == SMOLLM2 else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
     return _embedded(params, continues=continues), "embedded", note
@@ -95,15 +94,11 @@ def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str
     return HostPool(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
-def _asked(params: LLMParams) -> dict[str, Any]:
-    """Return how an LLM is asked, as its client takes it."""
-    return {"decides": params.decides} if params.decides else params.decoding
-
-
 def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
-        return OllamaChatClient(model, host, params.timeout_s, keep_alive=params.keep_alive, **_asked(params))
+        return OllamaChatClient(model, host, params.timeout_s, **own)
 
+    own = params.decoding | {"keep_alive": params.keep_alive}
     model = params.model or (DECISION_MODEL if params.decides else OLLAMA_MODEL)
     return _served(params, client, OLLAMA_HOST)
 
@@ -114,7 +109,7 @@ def _openai(params: LLMParams) -> HostPool:
     model = params.model
 
     def client(host: str) -> ChatClient:
-        return OpenAIChatClient(model, host, params.timeout_s, **_asked(params))
+        return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
 
     return _served(params, client, OPENAI_HOST)
 
@@ -126,11 +121,10 @@ def _gguf(params: LLMParams) -> str:
 
 
 def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
-    own = {name: value for name, value in _asked(params).items() if name not in ("think", "num_ctx")}
-    gguf = _gguf(params)
+    gguf, own = _gguf(params), {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
     client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
     if gguf != SMOLLM2 or params.decides:
-        client.load()  # whether llama.cpp can read somebody's file is said before a run begins
+        client.load(decides=params.decides)  # whether llama.cpp can read somebody's file is said before a run begins
     return client
 
 

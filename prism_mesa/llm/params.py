@@ -43,7 +43,7 @@ _OF_WORDS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num
 
 
 def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str, Any]:
-    """Return the decoding options of a decision: those that only change words are left out."""
+    """Return the decoding options of a decision, without those that only change words."""
     own = {name: value for name, value in decoding.items() if name not in _OF_WORDS} | {"answer": "decision"}
     return own | ({"decision_orders": orders} if orders > 1 else {})
 
@@ -126,9 +126,9 @@ class LLMParams(Params):
     )
 
     @property
-    def decides(self) -> int:
-        """In how many orders a decision model is shown its options; 0: an LLM is asked in words."""
-        return 0
+    def decides(self) -> bool:
+        """Whether a decision model is asked."""
+        return False
 
     @property
     def decoding(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class ChatOracle:
 
     def write(self, question: Question) -> str:
         """Return the question in words."""
-        return question_prompt(question, lettered=self.form == "probabilities", decided=self.form == "decision")
+        return question_prompt(question, lettered=None if self.form == "decision" else self.form == "probabilities")
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return what the client says; with `probabilities` as JSON of the text and the letters' numbers."""

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.llm.params import LLMParams, decision_decoding
+from prism_mesa.llm.params import LLMParams
 from prism_mesa.params import Params, UserPath, validated
 
 type Fallback = Literal["first", "rule", "stay"]
@@ -108,15 +108,13 @@ class ReasonerParams(LLMParams):
         return self
 
     @property
-    def decides(self) -> int:
-        """In how many orders a decision model is shown its options; 0: an LLM is asked in words."""
-        return self.decision_orders if self.answer == "decision" else 0
+    def decides(self) -> bool:
+        """Whether a decision model is asked."""
+        return self.answer == "decision"
 
     @property
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
-        if self.decides:
-            return decision_decoding({}, self.decides)
         is_letter = self.answer == "probabilities" and self.think is False and self.max_answer_tokens == _MOST_TOKENS
         return super().decoding | ({"max_tokens": LETTER_TOKENS} if is_letter else {})
 

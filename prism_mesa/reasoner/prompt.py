@@ -130,17 +130,16 @@ def build_reasoner_prompt(
     context: Any = None,
     *,
     history: Sequence[str] = (),
-    lettered: bool = False,
-    decided: bool = False,
+    lettered: bool | None = False,
 ) -> str:
     """Return the prompt: the task and the options, then the agent, then its situation, then the post.
 
     Of the interests the first 12 are named, of `history` (oldest first) the last 5 lines are told. For
-    `context` see `format_context`. With `lettered` the answer is to be one letter, else a JSON object; where a decision
-    model is asked the task and the options stand beside it.
+    `context` see `format_context`. With `lettered` the answer is to be one letter, else a JSON object; None: task and
+    options stand beside the prompt (`decision_form`).
     """
     parts = (
-        "" if decided else _task(tuple(options), lettered=lettered),
+        "" if lettered is None else _task(tuple(options), lettered=lettered),
         profile_in_words(agent_name, tuple(agent_interests), agent_personality),
         f'You are currently in the "{current_state.value}" state and received the "{plain(trigger, NAME_CAP)}" event.',
         _history(history),
@@ -149,7 +148,7 @@ def build_reasoner_prompt(
     return "\n\n".join(part for part in parts if part)
 
 
-def question_prompt(question: Question, *, lettered: bool = False, decided: bool = False) -> str:
+def question_prompt(question: Question, *, lettered: bool | None = False) -> str:
     """Return the prompt of a question; equal questions have equal prompts.
 
     An archetype (`Persona.archetype`) is told no name, no history, and of the post only what it says, so that all
@@ -170,7 +169,6 @@ def question_prompt(question: Question, *, lettered: bool = False, decided: bool
         post,
         history=history,
         lettered=lettered,
-        decided=decided,
     )
 
 

@@ -59,9 +59,13 @@ def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bo
     if "answer" not in decoding:  # it gives scores
         return params.kind in ("auto", "embedded") and params.answer in (None, "probabilities")
     expected = {**params.decoding, "answer": params.answer or "choice"}
+    if params.decides:
+        expected = {"answer": "decision", "decision_orders": params.decision_orders}
+        decoding = {"decision_orders": 1} | decoding
     if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
         expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # all that older ledgers had
     if not asked_alike(decoding, expected):
         return False
-    default = (DECISION_MODEL if params.decides else OLLAMA_MODEL) if params.kind in ("auto", "ollama") else name
+    served = DECISION_MODEL if params.decides else OLLAMA_MODEL
+    default = served if params.kind in ("auto", "ollama") else name
     return "build" in decoding or name == (params.model or default)

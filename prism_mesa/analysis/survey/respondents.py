@@ -126,7 +126,8 @@ def speakers(
     played = played_config(config, overrides)
     closed = [bool(question.options) for question in asked.questions]
     if llm is not None:
-        client = LLMClient(llm, played.reasoner.model_copy(update={"kind": "python"}))
+        own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
+        client = LLMClient(llm, LLMParams(**own | {"kind": "python"}))
         return client, client
     if not any(closed):
         words = llm_for(config, overrides)

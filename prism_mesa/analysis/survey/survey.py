@@ -168,7 +168,7 @@ class _Survey:
         self.records, self.questionnaire, self.played, self.at = records, asked, played, at
         self.letters, self.words = letters, words
         self.watch, self.on_answers = watch, on_answers
-        self.orders = letters.params.decides
+        self.orders = played.reasoner.decision_orders if played.reasoner.decides else 0
         self.lettered = not self.orders and not associates(letters.client)
         self.streams = Streams(played.seed)
         self.rows = sampled(records.users, agents, self.streams)

@@ -37,8 +37,8 @@ class Completion:
 class ChatClient(Protocol):
     """What can be asked.
 
-    A client may also have `digest` (which build of the LLM; part of the ledger's key) and `label` (what
-    a summary calls it).
+    A client may also have `digest` (which build of the LLM; part of the ledger's key), `label` (what a summary calls
+    it), and `decide(state, question)`, which asks a decision model (see `formats.decision`).
 
     Attributes:
         name: The LLM's name.
@@ -56,21 +56,6 @@ class ChatClient(Protocol):
         `schema` is the JSON schema that the answer should follow; a client may ignore it. `seed_offset` is
         added to the sampling seed, so that a second attempt can differ from the first. `top_logprobs` is
         how many tokens should be told for each place of the answer, 0..20.
-
-        Raises:
-            OracleError: If there is no answer; its `reason` says why in one word.
-        """
-        ...
-
-
-@runtime_checkable
-class Decides(Protocol):
-    """A client that asks decision models: options go in, their probabilities come out."""
-
-    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return ``{"model": ..., "answer": ...}`` as JSON: what the server calls its model, and what it answers.
-
-        The question and its answer are of the form of ``/v1/systemone`` (see `formats.decision`).
 
         Raises:
             OracleError: If there is no answer; its `reason` says why in one word.

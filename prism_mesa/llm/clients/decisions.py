@@ -33,9 +33,9 @@ class DecidesOverHTTP:
     name: str
     host: str
     timeout_s: float
-    _paths: tuple[str, ...] = ("/v1/systemone", "/v1/decisions")
 
     def __init__(self) -> None:
+        self._paths: tuple[str, ...] = ("/v1/systemone", "/v1/decisions")
         self._plain = Connections(self._plain_http)
 
     @property
@@ -56,7 +56,7 @@ class DecidesOverHTTP:
         return httpx.AsyncClient(timeout=self.timeout_s, limits=httpx.Limits(max_connections=None), **self._http())
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return a decision (see `base.Decides`).
+        """Return ``{"model": ..., "answer": ...}`` (see `formats.decision`).
 
         Raises:
             OracleError: With one of the reasons that `ollama_errors` lists.
@@ -68,8 +68,8 @@ class DecidesOverHTTP:
         except client_faults() as error:
             raise ollama_fault(error, self.label, self.timeout_s) from error
         if (status := response.status_code) >= 300:
-            told = f"{self.label}: the server says {_error_text(response)} (status {status})"
             reason = "refused-request" if status == 501 else status_reason(status)
+            told = f"{self.label}: the server says {_error_text(response)} (status {status})"
             raise OracleError(reason, told, retry_after_s=retry_after_s(response, self.timeout_s))
         return decision_in(response.text, self.label, (time.perf_counter() - started) * 1000)
 
@@ -80,8 +80,9 @@ class DecidesOverHTTP:
             body: dict[str, Any] = {"input": state, "questions": [_as_listed(question)]}
             if path == "/v1/systemone":
                 body = {"state": state, "questions": {_NAME: question}, **self._more()}
-            response = await client.post(f"{server_root(self.host)}{path}", json={"model": self.name, **body})
-            if response.status_code not in (404, 405) or _names_a_model(response):
+            response = await client.post(f"{_root(self.host)}{path}", json={"model": self.name, **body})
+            told = _error_text(response) if response.text.lstrip().startswith("{") else ""
+            if response.status_code not in (404, 405) or "model" in told.lower():  # there is no such model
                 self._paths = (path,)
                 return response
         told = "it has neither /v1/systemone nor /v1/decisions (Ollama 0.35 and llama.cpp have): reasoner.answer=choice"
@@ -92,7 +93,7 @@ class DecidesOverHTTP:
 
         async def shown(model: str) -> frozenset[str]:
             try:
-                reply = await http.post(f"{server_root(self.host)}/api/show", json={"model": model})
+                reply = await http.post(f"{_root(self.host)}/api/show", json={"model": model})
                 return frozenset(map(str, reply.json().get("capabilities", ())))
             except client_faults():
                 return frozenset()
@@ -101,32 +102,19 @@ class DecidesOverHTTP:
             return await asyncio.gather(*map(shown, models))
 
 
-def server_root(host: str) -> str:
-    """Return an address without ``/v1`` or ``/api`` at its end.
-
-    >>> server_root("http://127.0.0.1:8000/v1"), server_root("https://ai.example:443/api/v1")
-    ('http://127.0.0.1:8000', 'https://ai.example:443/api')
-    """
-    return host.removesuffix("/v1") if host.endswith("/v1") else host.removesuffix("/api")
-
-
 def check_capability(model: str, can: Iterable[str], *, decides: bool) -> None:
-    """Make sure that an LLM can be asked for what is wanted, where its server says what it can.
+    """Make sure that an LLM decides if it is to, and else speaks, where its server says what it can.
 
     Raises:
-        ConfigError: If it cannot decide, or only decides and is to speak.
+        ConfigError: If not.
     """
     can = sorted(can)
     if decides and can and "decision" not in can:
-        raise ConfigError(
-            f"reasoner.model: {model!r} is no decision model ({', '.join(can)}): 'ollama pull {DECISION_MODEL}' and "
-            f"reasoner.model={DECISION_MODEL}, or reasoner.answer=choice"
-        )
+        way_out = f"'ollama pull {DECISION_MODEL}' and reasoner.model={DECISION_MODEL}, or reasoner.answer=choice"
+        raise ConfigError(f"reasoner.model: {model!r} is no decision model ({', '.join(can)}): {way_out}")
     if not decides and "decision" in can and "completion" not in can:
-        raise ConfigError(
-            f"reasoner.model: {model!r} only decides: set reasoner.answer=decision (texts, interviews and open "
-            "questions need an LLM that chats)"
-        )
+        way_out = "texts, interviews and open questions need an LLM that chats"
+        raise ConfigError(f"reasoner.model: {model!r} only decides: set reasoner.answer=decision ({way_out})")
 
 
 def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
@@ -145,6 +133,10 @@ def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
     return Completion(dumps({"model": plain(told.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
 
 
+def _root(host: str) -> str:
+    return host.removesuffix("/v1") if host.endswith("/v1") else host.removesuffix("/api")
+
+
 def _as_listed(question: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question in OpenAI's form."""
     own = {"type": question["type"], "name": _NAME, "instructions": question["instructions"]}
@@ -160,18 +152,12 @@ def _answer_in(answers: Any) -> dict[str, Any]:
         [answers] = [{_NAME: entry} for entry in answers if entry["name"] == _NAME]
     answer = {name: value for name, value in answers[_NAME].items() if name in _KEPT and value is not None}
     if isinstance(entries := answer.get("probabilities"), list):
-        named = {str(entry["value"]): entry["probability"] for entry in entries}
-        if len(named) < len(entries):
+        answer["probabilities"] = {str(entry["value"]): entry["probability"] for entry in entries}
+        if len(answer["probabilities"]) < len(entries):
             raise LookupError("an option stands twice")
-        answer["probabilities"] = named
         if answer.get("type") == "score":
             answer["legend"] = {str(entry["value"]): entry["label"] for entry in entries}
     return answer
-
-
-def _names_a_model(response: "httpx.Response") -> bool:
-    """Whether a 404 says that there is no such model; else there is no such path."""
-    return response.text.lstrip().startswith("{") and "model" in _error_text(response).lower()
 
 
 def _error_text(response: "httpx.Response") -> str:

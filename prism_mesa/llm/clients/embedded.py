@@ -17,7 +17,6 @@ from prism_mesa.llm.clients.decisions import check_capability, decision_in
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
 from prism_mesa.llm.clients.thoughts import completed
-from prism_mesa.llm.params import decision_decoding
 
 __all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
 
@@ -55,7 +54,6 @@ class EmbeddedChatClient:
         seed: int = 0,
         max_tokens: int = 64,
         continues: bool = False,
-        decides: int = 0,
     ) -> None:
         if not 0 <= temperature < math.inf:
             raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
@@ -70,9 +68,6 @@ class EmbeddedChatClient:
             "max_tokens": max_tokens,
             "build": self.build,
         }
-        self._decides = bool(decides)
-        if decides:
-            self.decoding = decision_decoding(self.decoding, decides)
         self.continues = continues
         if continues:
             self.decoding["continues"] = True
@@ -152,14 +147,14 @@ class EmbeddedChatClient:
             n_tokens += len(said)
         return tuple(found), n_tokens
 
-    def load(self) -> None:
-        """Load the LLM now, not with the first question.
+    def load(self, *, decides: bool = False) -> None:
+        """Load the LLM now, not with the first question, and make sure that it decides if it is to.
 
         Raises:
             ConfigError: If llama.cpp cannot load the file, or it is to decide and cannot.
         """
-        engine_of(self.path).thread.submit(engine_of(self.path).load, whole=self._decides).result()
-        if self._decides:
+        engine_of(self.path).thread.submit(engine_of(self.path).load, whole=decides).result()
+        if decides:
             try:
                 run_now(self.decide("?", {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}))
             except OracleError as error:

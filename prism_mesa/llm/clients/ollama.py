@@ -18,7 +18,7 @@ from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault
 from prism_mesa.llm.clients.responses import guarded
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, decision_decoding, thinking_options
+from prism_mesa.llm.params import Think, thinking_options
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -54,7 +54,6 @@ class OllamaChatClient(DecidesOverHTTP):
         think: Think = False,
         num_ctx: int | None = None,
         keep_alive: int | str | None = None,
-        decides: int = 0,
     ) -> None:
         super().__init__()
         check_settings(model, timeout_s, temperature)
@@ -64,9 +63,6 @@ class OllamaChatClient(DecidesOverHTTP):
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.decoding |= thinking_options(think, num_ctx)
-        self._decides = bool(decides)
-        if decides:
-            self.decoding = decision_decoding({}, decides)
         self._asked: dict[str, Any] = {"think": think, "keep_alive": keep_alive}
         self.digest = ""
         self.server_version = ""
@@ -128,7 +124,7 @@ class OllamaChatClient(DecidesOverHTTP):
             decoding=self.decoding,
         )
 
-    def check(self) -> None:
+    def check(self, *, decides: bool = False) -> None:
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
 
         Raises:
@@ -144,7 +140,7 @@ class OllamaChatClient(DecidesOverHTTP):
             raise ConfigError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
-        check_capability(self.name, run_now(self._capabilities(self.name))[0], decides=self._decides)
+        check_capability(self.name, run_now(self._capabilities(self.name))[0], decides=decides)
         self.digest = models.get(full_name) or models.get(self.name, "")
         self.server_version = run_now(self._version())
 

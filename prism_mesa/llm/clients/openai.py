@@ -20,7 +20,7 @@ from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.responses import guarded, retry_after_s
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, decision_decoding, thinking_options
+from prism_mesa.llm.params import Think, thinking_options
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -63,7 +63,6 @@ class OpenAIChatClient(DecidesOverHTTP):
         seed: int = 0,
         max_tokens: int = 256,
         think: Think = False,
-        decides: int = 0,
     ) -> None:
         super().__init__()
         check_settings(model, timeout_s, temperature)
@@ -77,9 +76,6 @@ class OpenAIChatClient(DecidesOverHTTP):
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.decoding |= thinking_options(think)
-        self._decides = bool(decides)
-        if decides:
-            self.decoding = decision_decoding({}, decides)
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com/") else ""
         self._think = think
         self._refused: set[str] = set()
@@ -211,7 +207,7 @@ class OpenAIChatClient(DecidesOverHTTP):
                 return "not-json", "the answer is no JSON"
         return "wrong-shape", "the answer is JSON, but no chat answer"
 
-    def check(self) -> None:
+    def check(self, *, decides: bool = False) -> None:
         """Make sure that the server answers and, where it lists its LLMs, has this one.
 
         Raises:
@@ -236,7 +232,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         can = _modalities(model)
         if self.server == "ollama":
             [can] = run_now(self._capabilities(self.name))
-        check_capability(self.name, can, decides=self._decides)
+        check_capability(self.name, can, decides=decides)
 
     @property
     def note(self) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, Decides, digest_of, label_of
+from prism_mesa.llm.clients.base import ChatClient, Completion, digest_of, label_of
 
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
@@ -111,7 +111,7 @@ class HostPool:
         first = label_of(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
-    def check(self) -> None:
+    def check(self, *, decides: bool = False) -> None:
         """Make sure that every server answers, and that all have the same build of the LLM.
 
         Raises:
@@ -120,7 +120,7 @@ class HostPool:
         for client in self.clients:
             check = getattr(client, "check", None)
             if check is not None:
-                check()
+                check(decides=decides)
         digests = {digest_of(client): client for client in self.clients}
         if len(digests) > 1:
             told = "; ".join(f"{label_of(client)}: {digest[:12]}" for digest, client in digests.items())
@@ -134,7 +134,7 @@ class HostPool:
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
         """Return the decision of the least busy server; errors are those of `_answer`."""
-        return await self._answer(lambda client: cast("Decides", client).decide(state, question))
+        return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
         """Return what the least busy server says; ties go to the first.

@@ -37,8 +37,7 @@ def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    is_wanted = _decided if params.decides else _spoke
-    held = [llm for llm in llms_in(ledger) if is_wanted(llm[2])]
+    held = [llm for llm in llms_in(ledger) if not READ_AS_OPTIONS & llm[2].keys()]
     if not held:
         return RecordedClient(params.model or "")
     found = [llm for llm in held if asked_alike(llm[2], params.decoding, lenient=True)]
@@ -49,23 +48,15 @@ def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
     return RecordedClient(*found[0])
 
 
-def _decided(decoding: Mapping[str, Any]) -> bool:
-    return decoding.get("answer") == "decision"
-
-
-def _spoke(decoding: Mapping[str, Any]) -> bool:
-    return not READ_AS_OPTIONS & decoding.keys()
-
-
 def asked_alike(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
     """Return whether an LLM of a ledger was asked with the options that are expected.
 
     How it thinks is not in `decoding` where it is the default, nor with an embedded LLM. If `lenient`, options that
     are not in it are as expected.
     """
-    unset: dict[str, Any] = {"think": False, "num_ctx": None, "decision_orders": 1}
+    unset: dict[str, Any] = {"think": False, "num_ctx": None}
     held, wanted = unset | dict(decoding), unset | dict(expected)
-    ignored = ("think", "num_ctx") if "build" in decoding else ()
+    ignored = unset.keys() if "build" in decoding else ()
     return all(
         held.get(name, value if lenient else None) == value for name, value in wanted.items() if name not in ignored
     )

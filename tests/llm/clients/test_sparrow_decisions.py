@@ -50,7 +50,7 @@ def test_its_decisions_are_recorded_as_it_gives_them(host, tmp_path):
         one = stored[answer.key]
         told = json.loads(one.raw)
         form = decision_form(options, 2)
-        said = [decider.ask(one.prompt, {"answer": form._question(order)})["answer"] for order in told["asked"]]
+        said = [decider.ask(one.prompt, {"answer": form.question(order)})["answer"] for order in told["asked"]]
         shares = [[given["probabilities"][name] for given in said] for name in ("composing", "scrolling")]
         assert answer.probabilities == pytest.approx([sum(pair) / 2 for pair in shares], abs=1e-3)
         assert told["said"][0]["model"] == decider.name

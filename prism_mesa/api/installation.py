@@ -145,14 +145,12 @@ def _ollama(host: str | None) -> Finding:
     try:
         client = OllamaChatClient(host=host or "http://127.0.0.1:11434")
         models = [printable(name) for name in client.models(_WAIT_S)]
-        decide = client.deciding(models)
     except (ConfigError, OracleError, ImportError) as error:
         return Finding("Ollama", "missing", printable(said_openly(str(error))), todo)
     shown = ", ".join(models[:_SHOWN]) + (f", and {len(models) - _SHOWN} more" if len(models) > _SHOWN else "")
     told = f"answers at {client.host}; models: {shown or 'none'}"
-    told += f"; of these decide (reasoner.answer=decision): {', '.join(decide) or 'none'}"
-    if not decide:
-        told += f" (ollama pull {DECISION_MODEL} for one that does)"
+    decide = ", ".join(client.deciding(models)) or f"none (ollama pull {DECISION_MODEL})"
+    told += f"; of these decide (reasoner.answer=decision): {decide}"
     if not any(name.partition(":")[0] == OLLAMA_MODEL for name in models):
         return Finding("Ollama", "missing", told, f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=...")
     return Finding("Ollama", "ok", told)

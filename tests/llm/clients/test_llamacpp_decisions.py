@@ -2,15 +2,13 @@
 
 import asyncio
 import json
-import shutil
-import struct
 
 import pytest
+from decision_gguf import make_decision_model
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OpenAIChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient, close_engines, embedded_fault
-from prism_mesa.llm.clients.llamacpp import gguf_of
 from prism_mesa.llm.formats.decision import Decision
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
@@ -21,32 +19,12 @@ pytestmark = [
 ]
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
-OPTIONS = "{% for o in options %}{{ o.label or loop.index }}. {{ o.key }}\n{% endfor %}"
-TEMPLATE = f"{{{{ state }}}}\n{{{{ instructions }}}}\n{OPTIONS}Answer:"
-
-
-def text(value):
-    return struct.pack("<Q", len(value)) + value.encode()
-
-
-def with_keys(source, target, **keys):
-    """Copy a GGUF file with further keys before its own, of a length that leaves its tensors aligned."""
-    with source.open("rb") as old, target.open("wb") as new:
-        magic, version, n_tensors, n_keys = struct.unpack("<4sIQQ", old.read(24))
-        new.write(struct.pack("<4sIQQ", magic, version, n_tensors, n_keys + len(keys)))
-        pairs = [text(key) + struct.pack("<I", 8) for key in keys]
-        free = -sum(len(pair) + 8 + len(value) for pair, value in zip(pairs, keys.values(), strict=True)) % 32
-        *first, last = keys.values()
-        for pair, value in zip(pairs, [*first, last + " " * free], strict=True):
-            new.write(pair + text(value))
-        shutil.copyfileobj(old, new, 2**22)
 
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("decision") / "tiny-decision.gguf"
-    keys = {"llama.decision.type": "openjev", "tokenizer.chat_template.systemone": TEMPLATE}
-    with_keys(gguf_of("smollm2"), path, **keys)
+    make_decision_model(path)
     yield path
     close_engines()
     path.unlink()

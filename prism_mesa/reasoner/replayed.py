@@ -39,11 +39,8 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
     if not held:
         client = RecordedClient(params.model or "")
         scores = params.kind == "embedded" and params.answer in (None, "probabilities")
-        return (
-            _RecordedPmi(client, params.rule)
-            if scores
-            else ChatOracle(client, params.answer or "choice", params.decision_orders)
-        )
+        asked = ChatOracle(client, params.answer or "choice", params.decision_orders)
+        return _RecordedPmi(client, params.rule) if scores else asked
     found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
     if not found:
         raise other_llms(ledger, held)

@@ -120,9 +120,7 @@ def questionnaire_of(values: Mapping[str, Any], where: str = "questions") -> Que
         raise ConfigError(f"{where}: questions: {len(asked):,} are too many (at most {MOST_QUESTIONS:,})")
     for place, one in enumerate(asked, start=1):
         if not isinstance(one, Mapping):
-            raise ConfigError(
-                f"{where}: question {place}: must have keys (id, ask, options, scale), not {str(one)[:60]!r}"
-            )
+            raise ConfigError(f"{where}: question {place}: must have keys (id, ask, options), not {str(one)[:60]!r}")
         name = f" {str(one['id'])[:60]!r}" if one.get("id") else ""
         validated(SurveyQuestion, one, f"{where}: question {place}{name}")
     fault = _fault([one["id"] for one in asked])

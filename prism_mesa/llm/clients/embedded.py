@@ -114,7 +114,7 @@ class EmbeddedChatClient:
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return a decision (see `base.Decides`).
+        """Return a decision (see `formats.decision`).
 
         Raises:
             OracleError: `too-long`, `refused-request` or `no-answer`.

@@ -120,7 +120,7 @@ class HostPool:
         for client in self.clients:
             check = getattr(client, "check", None)
             if check is not None:
-                check(decides=decides)
+                check(decides=True) if decides else check()
         digests = {digest_of(client): client for client in self.clients}
         if len(digests) > 1:
             told = "; ".join(f"{label_of(client)}: {digest[:12]}" for digest, client in digests.items())

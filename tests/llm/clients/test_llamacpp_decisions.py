@@ -73,7 +73,7 @@ def test_decisions_are_recorded_and_the_same_whatever_is_asked_in_between(model,
 
 
 def test_both_orders_are_averaged(model):
-    client = EmbeddedChatClient(str(model), decides=2)
+    client = EmbeddedChatClient(str(model))
     question = {"options": ("wait", "run", "hide"), "instructions": "What next?"}
     both = asyncio.run(Decision(**question, orders=2).ask(client, "Ann sees a bear."))
     one = asyncio.run(Decision(**question).ask(client, "Ann sees a bear."))

@@ -18,6 +18,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/api/show":
+            self.server.gets.get(self.path, as_json(404, {"error": "not found"}))(self)
+            return
         self.body = body
         self.server.sent.append(body)
         self.server.connections.add(self.client_address)

@@ -84,10 +84,18 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
     return played
 
 
-def llm_for(config: Config, overrides: Sequence[str] = (), *, llm: str = "", continues: bool = False) -> LLMClient:
+def llm_for(
+    config: Config,
+    overrides: Sequence[str] = (),
+    *,
+    llm: str = "",
+    continues: bool = False,
+    decides: bool = False,
+) -> LLMClient:
     """Return the LLM that plays agents of a run, of several the one named `llm`; see `played_config` for what counts.
 
-    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`).
+    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`). With `decides`
+    it decides if it did in the run (`reasoner.answer`).
 
     Raises:
         ConfigError: If there is none; its line says what to do.
@@ -101,10 +109,12 @@ def llm_for(config: Config, overrides: Sequence[str] = (), *, llm: str = "", con
     each = played.reasoner.each()
     if not each.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: one LLM speaks, not {', '.join(each)}: name it, reasoner.model=NAME")
-    own = {name: getattr(each.get(llm) or each[""], name) for name in LLMParams.model_fields}
+    reasoner = each.get(llm) or each[""]
+    own = {name: getattr(reasoner, name) for name in LLMParams.model_fields}
     own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
-        client, note = make_llm_client(LLMParams(**own), continues=continues)
+        params = reasoner if decides and reasoner.decides else LLMParams(**own)
+        client, note = make_llm_client(params, continues=continues)
     except ConfigError as error:
         raise ConfigError(str(error).replace(", or set reasoner.kind=rule", "")) from error
     if client is None:

@@ -125,7 +125,8 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     def _prepare(self, question: LLMRequest[Any]) -> _Pending:
         place = question.place
         priority = (question.priority, place.tick, place.agent)
-        return PendingQuestion(question, question.prompt, question.options, place, priority)
+        calls = getattr(question.form, "orders", 1)
+        return PendingQuestion(question, question.prompt, question.options, place, priority, calls=calls)
 
     async def _ask(self, pending: _Pending) -> Completion:
         """Return what the client says; a try that takes too long is given up."""

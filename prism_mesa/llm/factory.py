@@ -73,17 +73,18 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
         return _embedded(params, continues=continues), "embedded", ""
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
-        client.check()
+        client.check(decides=params.decides)
         notes = (str(getattr(host, "note", "")) for host in client.clients)
         return client, params.kind, "; ".join(dict.fromkeys(filter(None, notes)))
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
-        hosts.check()
+        hosts.check(decides=params.decides)
     except ConfigError as error:
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
     else:
         return hosts, "ollama", ""
     fault = embedded_fault(_gguf(params))
+    fault = "is no decision model" if params.decides and _gguf(params) == SMOLLM2 else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
     return _embedded(params, continues=continues), "embedded", note
@@ -123,8 +124,8 @@ def _gguf(params: LLMParams) -> str:
 def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
     gguf, own = _gguf(params), {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
     client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
-    if gguf != SMOLLM2:
-        client.load()  # whether llama.cpp can read somebody's file is said before a run begins
+    if gguf != SMOLLM2 or params.decides:
+        client.load(decides=params.decides)  # whether llama.cpp can read somebody's file is said before a run begins
     return client
 
 

@@ -1,5 +1,6 @@
 """The parameters of whoever asks a language model, with their defaults, units and ranges."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
@@ -46,6 +47,17 @@ def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutProm
     return own if cut_prompts == "useless" else own | {"cut_prompts": cut_prompts}
 
 
+DECISION_MODEL: Final = "d1-omni:600m"
+"""A decision model that Ollama has."""
+_OF_WORDS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
+
+
+def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str, Any]:
+    """Return the decoding options of a decision, without those that only change words."""
+    own = {name: value for name, value in decoding.items() if name not in _OF_WORDS} | {"answer": "decision"}
+    return own | ({"decision_orders": orders} if orders > 1 else {})
+
+
 class LLMParams(Params):
     """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
 
@@ -55,7 +67,8 @@ class LLMParams(Params):
     ) = Field(
         default=None,
         description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
-        "Ollama, SmolLM2 embedded; several: {NAME: SHARE, ...}, or with model_by {VALUE: NAME, ...}",
+        "Ollama (d1-omni:600m where it decides), SmolLM2 embedded; several: {NAME: SHARE, ...}, or with model_by "
+        "{VALUE: NAME, ...}",
     )
     host: Hosts | dict[str, Hosts] | None = Field(
         default=None,
@@ -129,9 +142,14 @@ class LLMParams(Params):
     )
 
     @property
+    def decides(self) -> bool:
+        """Whether a decision model is asked."""
+        return False
+
+    @property
     def one_llm(self) -> str:
         """Name of the LLM, if there is one on an Ollama server."""
-        return str(self.model or OLLAMA_MODEL)
+        return str(self.model or (DECISION_MODEL if self.decides else OLLAMA_MODEL))
 
     @property
     def hosts(self) -> list[str]:

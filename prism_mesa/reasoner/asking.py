@@ -97,9 +97,9 @@ def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
 
 
 def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
-    if isinstance(client, EmbeddedChatClient) and params.answer != "choice":
+    if isinstance(client, EmbeddedChatClient) and params.answer in (None, "probabilities"):
         return PmiOracle(client, params.rule)
-    return ChatOracle(client, params.answer or "choice", reason=params.reason)
+    return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
 
 
 def _reasoner(

@@ -64,10 +64,15 @@ class ReasonerParams(LLMParams):
     distilled: UserPath | None = Field(
         default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
     )
-    answer: Literal["choice", "probabilities"] | None = Field(
+    answer: Literal["choice", "probabilities", "decision"] | None = Field(
         default=None,
         description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
-        "null: choice, with the embedded LLM probabilities",
+        "decision: the same from a decision model, which says no words; null: choice, with the embedded LLM "
+        "probabilities",
+    )
+    decision_orders: Literal[1, 2] = Field(
+        default=1,
+        description="Orders in which a decision model is shown the options; 2: also reversed, and averaged (two calls)",
     )
     reason: bool = Field(
         default=False, description="Ask for a sentence after each choice that says why; only with answer: choice"
@@ -142,6 +147,11 @@ class ReasonerParams(LLMParams):
         if self.reason and self.answer not in (None, "choice"):
             raise ValueError(f"reason: answer={self.answer} comes without words; set reasoner.answer=choice")
         return self
+
+    @property
+    def decides(self) -> bool:
+        """Whether a decision model is asked."""
+        return self.answer == "decision"
 
     @property
     def decoding(self) -> dict[str, Any]:

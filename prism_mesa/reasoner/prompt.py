@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from prism_mesa.domain import POST_KINDS, Post
+from prism_mesa.llm.formats.decision import Decision
 from prism_mesa.llm.text import (
     LETTERS,
     MAX_INTERESTS,
@@ -133,17 +134,17 @@ def build_reasoner_prompt(
     context: Any = None,
     *,
     history: Sequence[str] = (),
-    lettered: bool = False,
+    lettered: bool | None = False,
     reason: bool = False,
 ) -> str:
     """Return the prompt: the task and the options, then the agent, then its situation, then the post.
 
     Of the interests the first 12 are named, of `history` (oldest first) the last 5 lines are told. For
     `context` see `format_context`. With `lettered` the answer is to be one letter, else a JSON object, with `reason`
-    also with a sentence that says why.
+    also with a sentence that says why; None: task and options stand beside the prompt (`decision_form`).
     """
     parts = (
-        _task(tuple(options), lettered=lettered, reason=reason),
+        "" if lettered is None else _task(tuple(options), lettered=lettered, reason=reason),
         profile_in_words(agent_name, tuple(agent_interests), agent_personality),
         f'You are currently in the "{current_state.value}" state and received the "{plain(trigger, NAME_CAP)}" event.',
         _history(history),
@@ -152,7 +153,7 @@ def build_reasoner_prompt(
     return "\n\n".join(part for part in parts if part)
 
 
-def question_prompt(question: Question, *, lettered: bool = False, reason: bool = False) -> str:
+def question_prompt(question: Question, *, lettered: bool | None = False, reason: bool = False) -> str:
     """Return the prompt of a question; equal questions have equal prompts.
 
     An archetype (`Persona.archetype`) is told no name, no history, and of the post only what it says, so that all
@@ -175,6 +176,13 @@ def question_prompt(question: Question, *, lettered: bool = False, reason: bool 
         lettered=lettered,
         reason=reason,
     )
+
+
+@lru_cache(maxsize=256)
+def decision_form(options: tuple[AgentState, ...], orders: int) -> Decision:
+    """Return in which form a decision model is asked which option an agent takes."""
+    names = tuple(option.value for option in options)
+    return Decision(names, _ROLE, tuple(STATE_DESCRIPTIONS[option] for option in options), orders)
 
 
 def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dict[str, Any]:

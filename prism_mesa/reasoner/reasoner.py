@@ -87,8 +87,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if set(own.llms or ("",)) != set(clients):
             raise ConfigError(f"Reasoner: model: names {', '.join(own.llms) or 'one LLM'}, given: {', '.join(clients)}")
         super().__init__(own, store, kind=kind, note=note)
-        form, reason = own.answer or "choice", own.reason
-        self.oracles = {llm: as_oracle(one, form, llm, reason=reason) for llm, one in sorted(clients.items())}
+        form, orders, reason = own.answer or "choice", own.decision_orders, own.reason
+        self.oracles = {llm: as_oracle(one, form, llm, orders, reason=reason) for llm, one in sorted(clients.items())}
         self.oracle, self.llms = next(iter(self.oracles.values())), own.llms
         self.store.own = ledger
         self.batch_reasoner = distilled
@@ -148,7 +148,9 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if place.round != self._failed_in:
             self._failed.clear()
             self._failed_in = place.round
-        return PendingQuestion(question, self._oracle(question.llm).write(asked), asked.options, place, priority)
+        oracle = self._oracle(question.llm)
+        calls = getattr(oracle, "calls", 1)
+        return PendingQuestion(question, oracle.write(asked), asked.options, place, priority, calls=calls)
 
     async def _ask(self, pending: _Pending) -> Completion:
         return await self._oracle(pending.place.llm).ask(pending.prompt, pending.question.question, pending.attempts)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.errors import MOST_USELESS
+from prism_mesa.llm.params import DECISION_MODEL
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
@@ -18,7 +19,8 @@ _MOST_TOLD: Final = 400
 _WAYS_OUT: Final = (
     (r"status 40[13]\b", "set the key of the server (OPENAI_API_KEY, OLLAMA_API_KEY)"),
     ("think|reasoning", "reasoner.think=false, or an LLM that thinks (reasoner.model)"),
-    ("support chat|decision", "an LLM that chats (reasoner.model)"),
+    ("decision|systemone", f"an LLM that decides (reasoner.model={DECISION_MODEL}), or reasoner.answer=choice"),
+    ("support chat", "an LLM that chats (reasoner.model), or reasoner.answer=decision for one that decides"),
     ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
 )
 """What to change, by what the server says."""
@@ -50,7 +52,8 @@ class Usefulness(Restorable):
 
 
 def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:
-    if isinstance(call.error, OracleError) and call.error.reason != "empty":
+    decides = getattr(oracle, "form", "") == "decision"
+    if decides or (isinstance(call.error, OracleError) and call.error.reason != "empty"):
         told = plain(str(call.error).removeprefix(f"{oracle.label}: "), _MOST_TOLD)
         if "reasoner." not in told:
             told += f": {_way_out(told)}"

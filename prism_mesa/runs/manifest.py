@@ -42,7 +42,7 @@ class RecordedLLM(_Facts):
     name: StrictStr = ""
     digest: StrictStr = ""
     decoding: dict[str, Any] = Field(default_factory=dict)
-    answer: Literal["choice", "probabilities"] | None = None
+    answer: Literal["choice", "probabilities", "decision"] | None = None
     persona: Literal["individual", "archetype"] | None = None
     prompt_style: StrictStr | None = None
 

@@ -18,6 +18,7 @@ def _llm(keys: str, when: Callable[[Known], bool], why: str) -> Row:
 
 
 _ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
+_NO_WORDS: Final = "a decision model says no words (reasoner.answer=decision)"
 _IN_THE_RUN: Final = "in this run (interviews and surveys of it go by it)"
 
 OF_DECIDERS: Final[tuple[Row, ...]] = (
@@ -82,6 +83,9 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         lambda k: k.scores and not k.writes,
         "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
     ),
+    _llm("temperature max_answer_tokens", lambda k: k.answer == "decision", _NO_WORDS),
+    _llm("seed think num_ctx", lambda k: k.answer == "decision" and not k.writes, _NO_WORDS),
+    _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
     _llm("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
     _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),

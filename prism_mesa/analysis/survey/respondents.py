@@ -16,6 +16,7 @@ from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.llm.clients.recorded import RecordedClient, recorded_client
 from prism_mesa.llm.factory import find_client
+from prism_mesa.llm.formats.decision import Decision
 from prism_mesa.llm.formats.multiple_choice import MultipleChoice
 from prism_mesa.llm.text import MAX_INTERESTS, NAME_CAP, PERSONALITY_CAP, plain
 from prism_mesa.reasoner.params import LETTER_TOKENS
@@ -50,16 +51,26 @@ def survey_prompt(agent: AgentSnapshot, question: SurveyQuestion, intro: str, fo
 
     An agent that did and noted nothing remembers nothing, so it is asked the same before and after.
     """
-    memory = agent.memory() if agent.activities or agent.notes else ""
     parts = (
         _TASK,
-        agent.who,
-        f"What you remember:\n{memory}" if memory else "",
+        _told(agent),
         intro,
         f"Question: {question.ask}" if form is None else f"Question: {question.ask}\n{form.lines}",
         _OPEN if form is None else form.request,
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def decision(agent: AgentSnapshot, question: SurveyQuestion, intro: str, orders: int) -> tuple[str, Decision]:
+    """Return what a decision model is told of an agent, and in which form it is asked a closed question."""
+    form = Decision(question.options, f"{_TASK}\n\n{question.ask}", (), orders, question.scale)
+    return "\n\n".join(filter(None, (_told(agent), intro))), form
+
+
+def _told(agent: AgentSnapshot) -> str:
+    """Return who an agent is, and what it remembers."""
+    memory = agent.memory() if agent.activities or agent.notes else ""
+    return agent.who + (f"\n\nWhat you remember:\n{memory}" if memory else "")
 
 
 def associates(client: ChatClient) -> bool:
@@ -142,17 +153,18 @@ def _letters(config: Config, overrides: Sequence[str], played: Config) -> LLMCli
     is_set = played.reasoner.think is not False or most != DeliberationParams().max_answer_tokens
     decoding = ["deliberation.temperature=0.0", f"deliberation.max_answer_tokens={most if is_set else letter}"]
     try:
-        return llm_for(config, [*overrides, *decoding])
+        return llm_for(config, [*overrides, *decoding], decides=True)
     except ConfigError:
         if not is_set or played.reasoner.ledger != "replay":
             raise
         decoding[1] = f"deliberation.max_answer_tokens={letter}"  # of ledgers from before
-        return llm_for(config, [*overrides, *decoding])
+        return llm_for(config, [*overrides, *decoding], decides=True)
 
 
 def _beside(llm: LLMClient, decoding: Mapping[str, Any]) -> LLMClient:
     """Return the same LLM with other decoding options; ledgers and limits are the same."""
-    own = llm.params.model_copy(update={**decoding, "kind": llm.kind})
+    same = {name: getattr(llm.params, name) for name in LLMParams.model_fields}
+    own = LLMParams(**same | {**decoding, "kind": llm.kind})
     client: ChatClient | None
     if llm.store.mode == "replay" and llm.store.shared is not None:
         client = RecordedClient(str(own.model or ""))

@@ -6,12 +6,14 @@ The `ollama` package costs more than a second of CPU to import, so that happens 
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import ConfigError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
+from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
 from prism_mesa.llm.clients.responses import guarded
@@ -28,7 +30,7 @@ _CHECK_TIMEOUT_S = 10.0
 _WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
 
 
-class OllamaChatClient:
+class OllamaChatClient(DecidesOverHTTP):
     """Asks one LLM on one Ollama server.
 
     Each event loop has connections of its own (`event_loop.Connections`). A call takes at most `timeout_s`, however
@@ -55,6 +57,7 @@ class OllamaChatClient:
         keep_alive: int | str | None = None,
         cut_prompts: CutPrompts = "useless",
     ) -> None:
+        super().__init__()
         check_settings(model, timeout_s, temperature)
         self.name = model
         self.host = server_address(host)
@@ -81,6 +84,9 @@ class OllamaChatClient:
     @property
     def _full_name(self) -> str:
         return self.name if ":" in self.name.rsplit("/", 1)[-1] else f"{self.name}:latest"
+
+    def _more(self) -> dict[str, Any]:
+        return {name: value for name, value in self._asked.items() if name == "keep_alive" and value is not None}
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -135,7 +141,7 @@ class OllamaChatClient:
             decoding=self.decoding,
         )
 
-    def check(self) -> None:
+    def check(self, *, decides: bool = False) -> None:
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
 
         Raises:
@@ -150,6 +156,7 @@ class OllamaChatClient:
             raise ConfigError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
+        check_capability(self.name, run_now(self._capabilities(self.name))[0], decides=decides)
         self.digest = models.get(self._full_name) or models.get(self.name, "")
         self.server_version = run_now(self._version())
 
@@ -166,16 +173,19 @@ class OllamaChatClient:
             what = connection_fault(error, timeout_s)
             raise OracleError("refused", f"{self.host} does not answer ({what})") from error
 
+    def deciding(self, models: Sequence[str]) -> list[str]:
+        """Return which of these LLMs on the server decide (`reasoner.answer=decision`), as far as it says."""
+        can = run_now(self._capabilities(*models))
+        return [name for name, own in zip(models, can, strict=True) if "decision" in own]
+
     async def _models(self, timeout_s: float) -> dict[str, str]:
         async with asyncio.timeout(timeout_s), self._connect() as client:
             return {entry.model or "": entry.digest or "" for entry in (await client.list()).models}
 
     async def _version(self) -> str:
         """Return the server's version, or an empty string if it does not say."""
-        import httpx
-
         try:
-            async with asyncio.timeout(_CHECK_TIMEOUT_S), httpx.AsyncClient(**self._http()) as client:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S), self._plain_http() as client:
                 reply = await client.get(f"{self.host}/api/version")
                 return str(reply.json().get("version", ""))
         except client_faults():
@@ -189,11 +199,14 @@ class OllamaChatClient:
         return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http())
 
     def _http(self) -> dict[str, Any]:
-        return guarded(self._given, os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
+        http = guarded(self._given, key := os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
+        http["headers"] |= {"Authorization": f"Bearer {key}"} if key else {}
+        return http
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+        await self._plain.aclose()
 
 
 @cache

@@ -21,11 +21,12 @@ from prism_mesa.streams import digest64
 NO_BUDGET = "budget"
 _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
-_FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", "cut-prompt", NO_BUDGET})
+_NO_DECISION = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
+"""Reasons by which the answer of a decision model is useless: it would be the same again."""
+_REFUSED = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
+_FINAL = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
-_USELESS = frozenset(
-    "empty thought unmatched cut-prompt too-long too-large refused-request not-json wrong-shape".split()
-)
+_USELESS = _NO_DECISION | _REFUSED | {"empty", "thought", "unmatched", "not-json", "wrong-shape"}
 """Reasons by which a client calls an answer useless, or a question refused; `http-3...` and `http-4...` are others."""
 _TOO_MANY = "http-429"
 
@@ -150,7 +151,7 @@ class Dispatcher[Q, A]:
         """Ask in the order of priority for as long as the budget lasts; what it leaves over has the reason `budget`."""
         waiting = sorted(calls, key=_order)
         while waiting:
-            granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens), waiting))
+            granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens, call.calls), waiting))
             if not granted:
                 break
             await asyncio.gather(*map(self._attempt_in_slot, granted))
@@ -166,7 +167,7 @@ class Dispatcher[Q, A]:
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
             else:  # the time ran out while the call waited for a slot
-                self._budget.settle(call.most_tokens, 0, called=False)
+                self._budget.settle(call.most_tokens, 0, unused=call.calls)
                 self._left_over(call)
 
     async def _attempt(self, call: PendingQuestion[Q, A]) -> None:
@@ -182,7 +183,7 @@ class Dispatcher[Q, A]:
                 said = replace(said, text=kept)
                 self._read(call.question, kept)
         except OracleError as error:
-            reason, call.error, said = error.reason, error, Completion("", *error.tokens)
+            reason, call.error, said = error.reason, error, Completion("", *error.tokens, calls=error.calls)
         except UselessAnswerError as error:
             reason, call.error = error.reason, error
         except ConfigError:  # what was configured cannot be asked at all
@@ -205,18 +206,18 @@ class Dispatcher[Q, A]:
             self._finish(call)
 
     def _count(self, call: PendingQuestion[Q, A], reason: str, said: Completion) -> None:
-        called = getattr(call.error, "sent", True) or not reason
         wait_s = _wait_s(call)
         is_asked_to_wait = 0 < wait_s <= self._patience_s - call.waited_s
         call.waited_s += wait_s if is_asked_to_wait else 0.0
-        call.attempts += called and reason != "resting" and not is_asked_to_wait
+        call.attempts += said.calls > 0 and reason != "resting" and not is_asked_to_wait
         tokens = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
-        self._spend_on(call, {"calls": int(called), **tokens})
+        self._spend_on(call, {"calls": said.calls, **tokens})
         call.tokens = (call.tokens[0] + said.prompt_tokens, call.tokens[1] + said.completion_tokens)
         if self._budget.limited:
-            told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else call.most_tokens
-            cost_nothing = not called or reason in ("refused", "busy") or reason.startswith("http-")
-            self._budget.settle(call.most_tokens, 0 if cost_nothing else told, called=called)
+            cost_nothing = not said.calls or reason in ("refused", "busy") or reason.startswith("http-")
+            unknown = 0 if cost_nothing else call.most_tokens
+            told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else unknown
+            self._budget.settle(call.most_tokens, told, unused=call.calls - said.calls)
 
     def _finish(self, call: PendingQuestion[Q, A]) -> None:
         call.done = True

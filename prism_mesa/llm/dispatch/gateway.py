@@ -194,7 +194,7 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         if pending.key in self._waiting:
             pending.wait_for(self._waiting[pending.key])
             return
-        pending.most_tokens = most_tokens(pending.prompt, pending.identity[2])
+        pending.most_tokens = most_tokens(pending.prompt, pending.identity[2], pending.calls)
         self._waiting[pending.key] = pending
         self._dispatcher_of_this_loop().put(pending)
 
@@ -204,9 +204,10 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         if before is None:
             return await self._ask(pending)
         stored, attempts = before
-        self._spend(pending, {"calls": attempts - 1})
+        self._spend(pending, {"calls": (attempts - 1) * pending.calls})
         pending.attempts = attempts - 1
-        return Completion(stored.raw, stored.prompt_tokens, stored.completion_tokens, stored.latency_ms)
+        counts = stored.prompt_tokens, stored.completion_tokens
+        return Completion(stored.raw, *counts, stored.latency_ms, calls=pending.calls)
 
     # The way back
 

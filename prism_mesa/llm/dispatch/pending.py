@@ -30,7 +30,7 @@ class PendingQuestion[Q, A]:
         key: The ledger's; empty if no LLM is concerned.
         identity: Of the LLM that is asked.
         others: Equal questions that wait for the answer to this one.
-        most_tokens: Tokens that one attempt cannot exceed.
+        calls: Calls that one attempt takes; `most_tokens`: tokens that it cannot exceed.
         attempts: How often the LLM was asked.
         tokens: What all attempts cost: tokens of prompts, and of what was said.
         waited_s: Seconds that it waited because busy servers asked for it; these refusals are no attempts.
@@ -53,6 +53,7 @@ class PendingQuestion[Q, A]:
     key: str = ""
     identity: Identity = ("", "", {})
     others: list["PendingQuestion[Q, A]"] = field(default_factory=list)
+    calls: int = 1
     most_tokens: int = 0
     taken: bool = False
     attempts: int = 0

@@ -97,7 +97,7 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
     except ValidationError as error:
         # a key that is not known first: a missing one beside it is often the same one, written rightly
         fault = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        path = ".".join(str(part) for part in fault["loc"])
+        path = ".".join(part for part in map(str, fault["loc"]) if part != "constrained-str")
         said = _key(path)
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         said = f"{where}: {said}" if said else where  # what the whole contradicts has no key

@@ -63,7 +63,7 @@ class LLMParams(Params):
 
     kind: str
     model: (
-        Host | Annotated[dict[Annotated[str, BeforeValidator(value_text)], float | str], Field(min_length=1)] | None
+        Host | Annotated[dict[Annotated[Host, BeforeValidator(value_text)], float | str], Field(min_length=1)] | None
     ) = Field(
         default=None,
         description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "

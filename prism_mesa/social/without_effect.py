@@ -90,6 +90,11 @@ TABLE: Final[tuple[Row, ...]] = (
         "in network.edges they are told from other follows by utility.closeness alone, which does not count",
     ),
     WithoutEffect(
+        "network.seed",
+        lambda k: k.p.network.edges is not None and not (k.close and k.p.utility.sensitivity and k.p.utility.closeness),
+        "network.edges brings the network, and no close ties that count are drawn from it",
+    ),
+    WithoutEffect(
         "network.rates.*",
         lambda k: k.p.network.dynamics == "fixed",
         "network.dynamics=fixed: only scripts and tools change who follows whom (network.dynamics=live)",

@@ -63,7 +63,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect(
         "network.mean_degree network.follower_sigma network.followee_sigma network.reciprocity network.rewire "
-        "network.blocks network.within",
+        "network.blocks network.within network.seed",
         lambda k: k.p.network.edges is not None,
         "network.edges brings the network (network.edges=null: make one)",
     ),
@@ -88,11 +88,6 @@ TABLE: Final[tuple[Row, ...]] = (
         "network.close_ties",
         lambda k: k.p.network.edges is not None and not (k.p.utility.sensitivity and k.p.utility.closeness),
         "in network.edges they are told from other follows by utility.closeness alone, which does not count",
-    ),
-    WithoutEffect(
-        "network.seed",
-        lambda k: k.p.network.edges is not None and not (k.close and k.p.utility.sensitivity and k.p.utility.closeness),
-        "network.edges brings the network, and no close ties that count are drawn from it",
     ),
     WithoutEffect(
         "network.rates.*",

@@ -96,7 +96,7 @@ def test_a_share_of_agents_lies_between_none_and_all(table):
     ("key", "way_out"),
     [
         ("sead", r"allowed here: seed, rounds, .*Did you mean 'seed'\?"),
-        ("agents.nn", r"allowed here: n, seed, band, "),
+        ("agents.nn", r"allowed here: n, band, "),
         ("network.edgs", r"Did you mean 'edges'\?"),
         ("posts.fle", r"Did you mean 'file'\?"),
         ("feed.sise", r"Did you mean 'size'\?"),

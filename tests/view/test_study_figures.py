@@ -19,7 +19,7 @@ from prism_mesa.view.study.relations import (
     interaction_terms,
     morris_figure,
     precision_figure,
-    sobol_figure,
+    share_figure,
 )
 from prism_mesa.view.study.report import write_report
 
@@ -121,7 +121,7 @@ def test_the_half_width_is_drawn_against_the_number_of_seeds(tmp_path):
 
 def test_sobol_indices_are_bars_with_intervals_in_the_order_of_the_factors(tmp_path):
     result = sobol(tmp_path)
-    [axes] = sobol_figure(result, ["reshares"]).axes
+    [axes] = share_figure(result, ["reshares"]).axes
     widths = [[bar.get_width() for bar in bars] for bars in axes.containers if hasattr(bars, "patches")]
     assert widths == [[0.31, 0.36, 0.11], [0.44, 0.49, 0.12]]
     assert [text.get_text() for text in axes.get_yticklabels()] == list(result.table.factors)

@@ -9,7 +9,7 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import ConfigError, OracleError, one_line
+from prism_mesa.errors import MissingLLMError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
@@ -122,16 +122,16 @@ class OllamaChatClient:
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
 
         Raises:
-            ConfigError: If not; its one line says what to do.
+            MissingLLMError: If not; its one line says what to do.
         """
         try:
             models = self.models(_CHECK_TIMEOUT_S)
         except OracleError as error:
-            raise ConfigError(f"reasoner.host: {error}: {_WAY_OUT}") from error
+            raise MissingLLMError(f"reasoner.host: {error}: {_WAY_OUT}") from error
         full_name = self.name if ":" in self.name.rsplit("/", 1)[-1] else f"{self.name}:latest"
         if self.name not in models and full_name not in models:
             has = ", ".join(sorted(models)[:10]) or "none"
-            raise ConfigError(
+            raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
         self.digest = models.get(full_name) or models.get(self.name, "")

@@ -46,12 +46,6 @@ class AgentsParams(Params):
     """Who the agents are."""
 
     n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
-    seed: int | None = Field(
-        None,
-        ge=0,
-        lt=2**63,
-        description="seed of who the agents are: profiles, interests, attributes, activity; null: seed",
-    )
     band: float = Field(0.008, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
     threshold_mean: float = Field(0.184, ge=0, le=1, description="mean engagement threshold, in units of relevance")
     threshold_sd: float = Field(0.102, ge=0, le=0.5, description="its standard deviation between agents")
@@ -113,6 +107,7 @@ class AgentsParams(Params):
     propensity_sigma: float = Field(
         1.9, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
+    seed: int | None = Field(None, ge=0, lt=2**63, description="seed of who the agents are; null: that of the run")
     profiles: UserPath | None = Field(None, description="file with agents' own profiles (CSV, .tsv, .gz, Parquet)")
     homophily: HomophilyParams = Field(default_factory=HomophilyParams)
     churn: ChurnParams = Field(default_factory=ChurnParams)

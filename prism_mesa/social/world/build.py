@@ -151,11 +151,10 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
         ConfigError: If parameters contradict each other.
         DataError: If a file cannot be used.
     """
-    streams = streams.of(params.network.seed)
     if params.network.edges is not None:
         network, ids = load_network(params.network.edges, params.network.direction, params.files)
         return with_mutual_ties(network, params.network.close_ties, streams), ids
-    network = generate_network(_possible(params), params.agents.n, streams)
+    network = generate_network(_possible(params), params.agents.n, streams.of(params.network.seed))
     return network, Ids(range(network.n_agents))
 
 

@@ -35,7 +35,8 @@ class Analysis:
         effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect` (terms
             with `` x `` between them), `n`, `missing`, `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
         sensitivity: A row for each measure and factor of a sobol or morris design: `measure`, `factor`, `index` (`s1`,
-            `st`, `mu_star`, `mu`, `sigma`), `value`, `low`, `high`.
+            `st`, `mu_star`, `mu`, `sigma`), `value`, `low`, `high`. Of a factorial design the `share` of the variance
+            that comes from `arm`, each factor, `interactions` and `seed`.
         precision: A row for each measure, pair as in `differences`, and number of seeds from 2 on: `measure`, `term`,
             `left`, `right`, `seeds`, `half_width` (of the 95 % interval of the difference, as the standard deviation
             over all seeds lets expect it).

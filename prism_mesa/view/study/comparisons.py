@@ -194,12 +194,16 @@ def _effects(result: StudyResult) -> Section | None:
     return _section("effects", "Effects", result, frame, columns, cells, caption)
 
 
+SHARES: Final = (
+    "Seed is the variance between runs of one condition, interactions what conditions differ by beyond their terms."
+)
 _INDICES: Final = {
     "s1": "S1, alone",
     "st": "ST, with its interactions",
     "mu_star": "\u03bc*, mean absolute effect",
     "mu": "\u03bc, mean effect",
     "sigma": "\u03c3, spread of effects",
+    "share": "share of the variance",
 }
 
 
@@ -217,6 +221,9 @@ def _indices(result: StudyResult) -> Section | None:
         if is_morris
         else "How much of a measure's variation each factor accounts for."
     )
+    if result.table.design == "factorial":
+        caption += f" {SHARES}"
+        return _section("indices", "Where the variance comes from", result, frame, columns, cells, caption)
     caption += " Intervals are SALib's: the normal interval of a bootstrap."
     return _section("indices", "Sensitivity", result, frame, columns, cells, caption)
 

@@ -1,4 +1,4 @@
-"""Agents and network can have seeds of their own, so that a study can hold the one still while the other is drawn anew."""
+"""Agents and network can have seeds of their own, so that a study can vary one of them at a time."""
 
 import numpy as np
 import pytest

@@ -271,11 +271,7 @@ def _initialization(config: Config) -> Section:
         ("Activity", activity_of(config)),
         ("Network", network_of(config)),
         ("Posts", "none before the first round"),
-        (
-            "Seed",
-            "the same seed makes the same agents, network and texts in every arm that does not change them (agents and "
-            "network have the seeds agents.seed and network.seed where these are set)",
-        ),
+        ("Seed", "the same seed makes the same agents, network and texts in every arm that does not change them"),
     )
     return Section("odd-initialization", "5. Initialization", (Facts(facts),))
 

@@ -241,10 +241,10 @@ def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
 
 def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
     """Print what a study came to; a call that ran it ends as failed if a run did."""
+    from prism_mesa.view.study.contents import run_counts
     from prism_mesa.view.study.summary import study_lines
 
-    counts = result.table.runs["status"].value_counts()
-    runs = {name: int(counts.get(name, 0)) for name in ("done", "failed", "skipped", "missing")}
+    runs = run_counts(result.table.runs)
     if as_json:
         expected = result.analysis.expectations
         verdicts = [vars(one) | {"interval": list(one.interval), "means": list(one.means)} for one in expected]

@@ -11,7 +11,16 @@ from prism_mesa import Study
 from prism_mesa.errors import ConfigError
 from prism_mesa.studies.listing import listed
 
-SMALL = plain({"agents.n": 12, "rounds": 1, "network.mean_degree": 4, "agents.band": 0.3, "posts.media_share": 0.0})
+SMALL = plain(
+    {
+        "agents.n": 12,
+        "rounds": 2,
+        "network.mean_degree": 4,
+        "agents.activity": 0.9,
+        "agents.post_rate": 0.5,
+        "agents.band": 0.3,
+    }
+)
 NOBODY = "http://127.0.0.1:9"
 
 

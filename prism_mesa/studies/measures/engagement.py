@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.statechart import STATES
+from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
@@ -18,6 +18,11 @@ def _engagements(run: FinishedRun) -> float:
 def _rate(action: str) -> Callable[[FinishedRun], float]:
     count = said("engagement", _COUNTERS[action])
     return lambda run: ratio(count(run), run.summary["impressions"])
+
+
+def _open_engagements(run: FinishedRun) -> float:
+    moves = run.table("transitions")
+    return float(moves["open"][moves["to_state"] == AgentState.COMPOSING].mean())
 
 
 ENGAGEMENT: Final = (
@@ -66,6 +71,15 @@ DECISIONS: Final = (
         said("decisions", "rates", "open"),
         "choices that the guards left open, per agent and round",
         "choices per agent-round",
+    ),
+    Measure(
+        "open_engagement_share",
+        _open_engagements,
+        "decisions to engage that were open choices; NaN where nobody engages",
+        "share",
+        0,
+        1,
+        tables=("transitions",),
     ),
     Measure(
         "fallback_rate",

@@ -50,7 +50,7 @@ def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
     draws, (conditions, seeds), grand = generator("variance shares"), values.shape, values.mean()
 
     def mean_square(squares: float, df: int) -> Floats:
-        return squares / np.append(df, draws.chisquare(df, DRAWS))
+        return np.asarray(squares / np.append(df, draws.chisquare(df, DRAWS)))
 
     def fixed(squares: float, df: int) -> Floats:
         drawn = error[1:] * (draws.noncentral_chisquare(df, squares / error[1:]) - 2 * df)

@@ -107,8 +107,8 @@ class StudyParams(Params):
         for name in arms:
             if not _ARM.fullmatch(name):
                 raise ValueError(f"the name {name!r} holds more than letters, digits, '_', '-', '.' and spaces")
-            if not isinstance(arms[name].get(_OPTIONAL, False), bool):
-                raise ValueError(f"{name}: {_OPTIONAL}: give true or false")
+            if not isinstance(arms[name].get("optional", False), bool):
+                raise ValueError(f"{name}: optional: give true or false")
         return arms
 
     @field_validator("seeds", mode="before")
@@ -176,7 +176,7 @@ class StudyParams(Params):
     @property
     def optional(self) -> frozenset[str]:
         """The arms that are skipped where their LLM is not there."""
-        return frozenset(arm for arm, own in self.arms.items() if own.get(_OPTIONAL))
+        return frozenset(arm for arm, own in self.arms.items() if own.get("optional"))
 
 
 def _as_text(line: object) -> object:
@@ -195,12 +195,9 @@ _MOST_SEEDS: Final = 1_000_000
 _ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
 
 
-_OPTIONAL: Final = "optional"
-
-
 def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the values that an arm of a study file changes: all of it but `optional`."""
-    return {key: value for key, value in (arm or {}).items() if key != _OPTIONAL}
+    return {key: value for key, value in (arm or {}).items() if key != "optional"}
 
 
 def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

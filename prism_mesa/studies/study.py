@@ -17,7 +17,7 @@ from prism_mesa.studies.driver import Engine, Progress, default_workers, is_comp
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder, replacing
 from prism_mesa.studies.journal import Entry
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.studies.statistics.analysis import RunTable, analyse
+from prism_mesa.studies.statistics.analysis import analyse
 from prism_mesa.studies.statistics.precision import expected_width
 
 PILOT_SEEDS: Final = 2
@@ -205,21 +205,9 @@ def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...
         table=table,
         facts=pd.read_parquet(folder.table(FACTS)),
         analysis=analysis,
-        notes=(*design.notes, *status.notes, *notes, *_undefined(table)),
+        notes=(*design.notes, *status.notes, *notes),
         **({"file": design.where} if Path(design.where).suffix else {}),
     )
-
-
-def _undefined(table: RunTable) -> list[str]:
-    """Return which measures are not a number in runs that are done, and in how many of which arms."""
-    done = table.runs[table.runs["status"] == "done"]
-    said = []
-    for measure in table.measures:
-        where = done.loc[done[measure].isna(), "arm"].value_counts()
-        if where.sum():
-            arms = ", ".join(f"{arm}: {n}" for arm, n in where.items())
-            said.append(f"{measure}: not a number in {where.sum()} of {len(done)} runs ({arms}); counted as missing")
-    return said
 
 
 def plan_study(
@@ -247,6 +235,7 @@ def plan_study(
     facts = pd.read_parquet(folder.table(FACTS))
     facts = facts[facts["ending"] == "done"]
     status, workers = status_of(design, folder), engine.workers or default_workers(design.base)
+    n_runs = design.n_runs - status.skipped
     cpu = float(facts["cpu_s"].mean()) / 3600 if len(facts) else None
     left = None if cpu is None else cpu * (status.missing + status.failed)
     return StudyPlan(
@@ -256,12 +245,10 @@ def plan_study(
         seeds=len(design.seeds),
         pilot=len(pilot),
         workers=workers,
-        cpu_hours=None if cpu is None else cpu * (design.n_runs - status.skipped),
+        cpu_hours=None if cpu is None else cpu * n_runs,
         cpu_hours_left=left,
         wall_hours=None if left is None else left / workers,
-        calls=float(np.nanmean(facts["calls"].astype(float))) * (design.n_runs - status.skipped)
-        if len(facts)
-        else None,
+        calls=float(np.nanmean(facts["calls"].astype(float))) * n_runs if len(facts) else None,
         widths=expected_width(run_table(design, folder), len(design.seeds)),
         notes=(*design.notes, *status.notes, *aside, *(f"{told}: {why}" for _, told, why in status.failures)),
     )

@@ -50,21 +50,16 @@ def find_skipped(design: StudyDesign) -> StudyDesign:
         config = design.config_of(design.run_of(condition, design.seeds[0]))
         asked = config.reasoner.model_dump_json()
         if asked not in faults:
-            faults[asked] = _missing_llm(config)
+            try:
+                faults[asked] = who_decides(config) and ""
+            except MissingLLMError as error:
+                faults[asked] = str(error)
         if faults[asked]:
             skipped[condition.number] = faults[asked]
         if config.reasoner.kind not in ("rule", "distilled"):
             idle.discard(condition.arm)
     notes = [f"arms.{arm}.optional: no effect: this arm asks no LLM" for arm in sorted(idle)]
     return replace(design, skipped=skipped, notes=(*design.notes, *notes))
-
-
-def _missing_llm(config: Config) -> str:
-    try:
-        who_decides(config)
-    except MissingLLMError as error:
-        return str(error)
-    return ""
 
 
 def conditions_to_check(design: StudyDesign) -> list[Condition]:

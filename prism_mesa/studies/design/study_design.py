@@ -166,11 +166,7 @@ def _with_whole_paths(config: Config, where: str) -> Config:
 
 
 def who_decides(config: Config) -> str:
-    """Return the kind of reasoner that decides in runs of a configuration.
-
-    Raises:
-        MissingLLMError: If it is an LLM that is not there.
-    """
+    """Return the kind of reasoner that decides; a MissingLLMError says that it is an LLM that is not there."""
     reasoner = make_reasoner(config.reasoner)
     try:
         return str(reasoner.kind)

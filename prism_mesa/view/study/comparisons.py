@@ -221,11 +221,10 @@ def _indices(result: StudyResult) -> Section | None:
         if is_morris
         else "How much of a measure's variation each factor accounts for."
     )
+    title, more = "Sensitivity", "Intervals are SALib's: the normal interval of a bootstrap."
     if result.table.design == "factorial":
-        caption += f" {SHARES}"
-        return _section("indices", "Where the variance comes from", result, frame, columns, cells, caption)
-    caption += " Intervals are SALib's: the normal interval of a bootstrap."
-    return _section("indices", "Sensitivity", result, frame, columns, cells, caption)
+        title, more = "Where the variance comes from", SHARES
+    return _section("indices", title, result, frame, columns, cells, f"{caption} {more}")
 
 
 def interval_of(row: Row) -> str:

@@ -67,17 +67,11 @@ def _facts(result: StudyResult) -> list[tuple[str, Words]]:
 
 
 def arms_table(result: StudyResult) -> Table:
-    """Return the arms with the keys that each changes, and how many of its runs are there."""
+    """Return the arms with the keys that each changes."""
     given = result.values.get("arms")
     given = given if isinstance(given, Mapping) else {}
-    runs = result.table.runs
-    rows: list[tuple[Words, ...]] = []
-    statuses = run_counts(runs)
-    for arm in result.table.arms:
-        counts = run_counts(runs[runs["arm"] == arm])
-        rows.append((arm, _changes(given.get(arm)), *(count(counts.get(status, 0)) for status in statuses)))
-    numbers = (Column(status, number=True) for status in statuses)
-    return table((Column("arm"), Column("changes"), *numbers), rows)
+    rows = [(arm, _changes(given.get(arm))) for arm in result.table.arms]
+    return table((Column("arm"), Column("changes")), rows)
 
 
 def _changes(keys: Any) -> Words:

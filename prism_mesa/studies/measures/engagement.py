@@ -8,6 +8,7 @@ from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
+_MOVES: Final = ("transitions",)
 _CHANGES: Final = ("network_changes", "events")
 
 
@@ -20,8 +21,8 @@ def _rate(action: str) -> Callable[[FinishedRun], float]:
     return lambda run: ratio(count(run), run.summary["impressions"])
 
 
-def _open_engagements(run: FinishedRun) -> float:
-    moves = run.table("transitions")
+def _open(run: FinishedRun) -> float:
+    moves = run.table(*_MOVES)
     return float(moves["open"][moves["to_state"] == AgentState.COMPOSING].mean())
 
 
@@ -72,15 +73,7 @@ DECISIONS: Final = (
         "choices that the guards left open, per agent and round",
         "choices per agent-round",
     ),
-    Measure(
-        "open_engagement_share",
-        _open_engagements,
-        "decisions to engage that were open choices; NaN where nobody engages",
-        "share",
-        0,
-        1,
-        tables=("transitions",),
-    ),
+    Measure("open_engagement_share", _open, "decisions to engage that were left open", "share", 0, 1, "", _MOVES),
     Measure(
         "fallback_rate",
         said("decisions", "rates", "fallback"),

@@ -42,7 +42,7 @@ def test_what_one_term_does_only_with_another_is_an_interaction():
     found = split(study({"m": additive(1, interaction=1.0)}, ARMS, FACTORS))
     alone = split(study({"m": additive(1)}, ARMS, FACTORS))
     assert row(found, factor="interactions")["low"] > 0.1
-    assert row(alone, factor="interactions")["high"] < 0.02
+    assert row(alone, factor="interactions")["high"] < 0.05
 
 
 def test_seeds_have_it_all_where_conditions_do_not_differ_and_nothing_where_runs_repeat():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import ConfigError, OracleError, one_line
+from prism_mesa.errors import MissingLLMError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
@@ -145,15 +145,15 @@ class OllamaChatClient(DecidesOverHTTP):
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
 
         Raises:
-            ConfigError: If not; its one line says what to do.
+            MissingLLMError: If not; its one line says what to do.
         """
         try:
             models = self.models(_CHECK_TIMEOUT_S)
         except OracleError as error:
-            raise ConfigError(f"reasoner.host: {error}: {_WAY_OUT}") from error
+            raise MissingLLMError(f"reasoner.host: {error}: {_WAY_OUT}") from error
         if self.name not in models and self._full_name not in models:
             has = ", ".join(sorted(models)[:10]) or "none"
-            raise ConfigError(
+            raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
         check_capability(self.name, run_now(self._capabilities(self.name))[0], decides=decides)

@@ -12,7 +12,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
@@ -217,7 +217,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         """Make sure that the server answers and, where it lists its LLMs, has this one.
 
         Raises:
-            ConfigError: If not; its one line says what to do.
+            MissingLLMError: If not; its one line says what to do.
         """
         import openai
 
@@ -228,9 +228,9 @@ class OpenAIChatClient(DecidesOverHTTP):
         except _faults() as error:
             fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
             hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
-            raise ConfigError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
+            raise MissingLLMError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
         if listed and self.name not in listed:
-            raise ConfigError(
+            raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(listed)[:10])})"
             )
         model = listed.get(self.name)
@@ -308,4 +308,4 @@ def _installed() -> None:
     from importlib.util import find_spec
 
     if find_spec("openai") is None:
-        raise ConfigError(f"reasoner.kind: openai is not installed: {how_to_install('openai', 'openai')}")
+        raise MissingLLMError(f"reasoner.kind: openai is not installed: {how_to_install('openai', 'openai')}")

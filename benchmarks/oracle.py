@@ -30,6 +30,7 @@ from typing import Any, Final
 
 from measuring import ROOT, machine, verdict
 from stand_in import Body, Said, StandIn, choose_by_hash
+from stand_in.decisions import Decisions
 from worlds import PLAIN
 
 from prism_mesa import load_config
@@ -56,9 +57,12 @@ FORMS: Final[dict[str, dict[str, Any]]] = {
     "probabilities, individual": INDIVIDUAL | {"answer": "probabilities"},
     "choice, archetype": ARCHETYPE,
     "probabilities, archetype": ARCHETYPE | {"answer": "probabilities"},
+    "decision, individual": INDIVIDUAL | {"answer": "decision"},
+    "decision, archetype": ARCHETYPE | {"answer": "decision"},
+    "decision in two orders, archetype": ARCHETYPE | {"answer": "decision", "decision_orders": 2},
     "embedded scores, archetype": {"kind": "embedded", "persona": "archetype"},
 }
-"""Forms of answer by their parameters of `reasoner`; those of Ollama are asked of the stand-in."""
+"""Forms of answer by their parameters of `reasoner`. Those of Ollama are asked of the stand-in; it decides at once."""
 REASON: Final = "The post is about something that I care about, and I would like to say what I think of it."
 
 
@@ -192,7 +196,9 @@ def by_form(n: int, rounds: int, slots: int, latency_ms: float) -> None:
     print("\n| form of answer | open choices | calls | tokens | seconds |\n|---|--:|--:|--:|--:|")
     thousands, calls_of, rule_s = n * rounds / 1000, {}, 0.0
     for name, params in FORMS.items():
-        with StandIn(with_reason, slots=slots, latency=latency_ms / 1000) as server:
+        decides = params.get("answer") == "decision"
+        decisions = Decisions() if decides else None
+        with StandIn(with_reason, slots=slots, latency=latency_ms / 1000, decisions=decisions) as server:
             own = {"host": server.url, "max_concurrency": 2 * slots} if params["kind"] == "ollama" else {}
             model = SocialModel(world | {"reasoner": params | own})
             wall = perf_counter()
@@ -203,12 +209,12 @@ def by_form(n: int, rounds: int, slots: int, latency_ms: float) -> None:
         assert sum(model.sources.values()) == model.totals["open"] > 0
         assert model.sources.keys() <= ({"rule"} if params["kind"] == "rule" else {"llm", "cache"})
         calls_of[name] = usage.get("calls", 0)
-        assert calls_of[name] <= model.totals["open"]
+        assert calls_of[name] <= model.totals["open"] * params.get("decision_orders", 1)
         rule_s = rule_s or wall  # the first: what the world takes without an LLM
         tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
         figures = (model.totals["open"], calls_of[name], tokens, wall - rule_s)
         opened, calls, told, seconds = (figure / thousands for figure in figures)
-        print(f"| {name} | {opened:.1f} | {calls:.2f} | {told:,.0f} | {seconds:.2f} |")
+        print(f"| {name} | {opened:.1f} | {calls:.2f} | {told:,.0f} | {'' if decides else f'{seconds:.2f}'} |")
     assert calls_of["rule"] == 0
     assert calls_of["probabilities, archetype"] <= calls_of["probabilities, individual"]
 

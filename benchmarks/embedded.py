@@ -33,7 +33,7 @@ from worlds import PLAIN
 
 from prism_mesa.domain import Post
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
-from prism_mesa.reasoner.parse import parse_reasoner_response
+from prism_mesa.reasoner.oracle import parse_reasoner_response
 from prism_mesa.reasoner.pmi import PMI_MIDDLE, PMI_SCALE, PmiOracle
 from prism_mesa.reasoner.prompt import answer_schema, question_prompt
 from prism_mesa.reasoner.question import Persona, Question

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm import LLMClient, LLMParams, make_llm_client
+from prism_mesa.llm import LLMClient, make_llm_client
 from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, overridden
 from prism_mesa.runs.manifest import RecordedRun
@@ -110,10 +110,9 @@ def llm_for(
     if not each.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: one LLM speaks, not {', '.join(each)}: name it, reasoner.model=NAME")
     reasoner = each.get(llm) or each[""]
-    own = {name: getattr(reasoner, name) for name in LLMParams.model_fields}
-    own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
+    own = {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
-        params = reasoner if decides and reasoner.decides else LLMParams(**own)
+        params = reasoner if decides and reasoner.decides else reasoner.as_llm(**own)
         client, note = make_llm_client(params, continues=continues)
     except ConfigError as error:
         raise ConfigError(str(error).replace(", or set reasoner.kind=rule", "")) from error

@@ -16,7 +16,7 @@ from prism_mesa.deliberation.turn import Steps, TurnContext, reasoning_schema, s
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException, did_you_mean
 from prism_mesa.llm import ChatClient, FunctionClient, LLMClient, LLMRequest
 from prism_mesa.llm.clients.base import PromptFunction
-from prism_mesa.llm.closing import Closing
+from prism_mesa.llm.errors import Closing
 from prism_mesa.llm.text import plain
 
 type LLM = LLMClient | ChatClient | PromptFunction

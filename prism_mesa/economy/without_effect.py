@@ -6,7 +6,7 @@ from typing import Final
 
 from prism_mesa.economy.params import AdvisorParams, EconomyParams
 from prism_mesa.llm import LLMClient
-from prism_mesa.llm.without_effect import is_for_a_server, llm_keys
+from prism_mesa.llm.params import IDLE, llm_keys
 from prism_mesa.params import said_of
 from prism_mesa.without_effect import WithoutEffect, without_effect
 
@@ -130,17 +130,6 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.given,
         "the LLM that was given in Python is asked as it is",
     ),
-    _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
-    _llm("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
-    _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
-    _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
-    _llm(
-        "model",
-        lambda k: k.kind == "embedded" and is_for_a_server(k.p.reasoner),
-        "no server has it, and the embedded LLM is a file (.gguf)",
-    ),
-    WithoutEffect(
-        "reasoner.backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"
-    ),
+    *(_llm(names, lambda k, when=when: when(k.kind, k.p.reasoner), why) for names, when, why in IDLE),
 )
 """Which keys change nothing, when, and why; the first entry that says so is told."""

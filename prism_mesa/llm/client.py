@@ -32,8 +32,6 @@ ATTEMPTS_EMBEDDED: Final = 8
 _GRACE_S: Final = 1.0
 """How much longer than `LLMParams.timeout_s` an attempt of a client may last that keeps to it: it says itself what
 happened, so that `HostPool` knows which server does not answer. Its first attempt also makes its connection."""
-
-
 type _Pending = PendingQuestion[LLMRequest[Any], Any]
 
 

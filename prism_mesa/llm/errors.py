@@ -1,6 +1,7 @@
-"""What can be wrong with an answer of a language model."""
+"""What can be wrong with an answer of a language model, and what is closed whatever goes wrong."""
 
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 MOST_USELESS: Final = 20
 """Useless answers, and no other, after which an LLM is not asked any more."""
@@ -17,3 +18,19 @@ class UselessAnswerError(ValueError):
 def storable(text: str) -> str:
     """Return `text` as a ledger gives it back: half a surrogate pair, which SQLite cannot store, becomes a "?"."""
     return text.encode("utf-8", "replace").decode()
+
+
+class Closing:
+    """Calls `close` at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Let go of what is held; doing it twice does no harm."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,6 +1,5 @@
 """Makes the client of the language model that a configuration names, and looks whether its server answers."""
 
-from collections.abc import Callable
 from typing import Final
 
 from prism_mesa.errors import ConfigError
@@ -17,11 +16,7 @@ from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import LLMParams
 
 OLLAMA_HOST: Final = "http://127.0.0.1:11434"
-
-
 OPENAI_HOST: Final = "http://127.0.0.1:8000/v1"
-
-
 _LEAST_FAILURES: Final = 5
 
 
@@ -72,11 +67,11 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     if params.kind == "embedded":
         return _embedded(params, continues=continues), "embedded", ""
     if params.kind != "auto":
-        client = _MAKERS[params.kind](params)
+        client = _served(params)
         client.check(decides=params.decides)
         notes = (str(getattr(host, "note", "")) for host in client.clients)
         return client, params.kind, "; ".join(dict.fromkeys(filter(None, notes)))
-    hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
+    hosts = _served(params)  # a wrong address is an error, a server that is not there is none
     try:
         hosts.check(decides=params.decides)
     except ConfigError as error:
@@ -90,29 +85,19 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     return _embedded(params, continues=continues), "embedded", note
 
 
-def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> HostPool:
+def _served(params: LLMParams) -> HostPool:
     """Return an LLM on the servers of `params.host`."""
-    clients = [client(host) for host in params.hosts or [default]]
-    return HostPool(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
-
-def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
+        if params.kind == "openai":
+            return OpenAIChatClient(params.one_llm, host, params.timeout_s, **params.decoding)
+        own = params.decoding | {"keep_alive": params.keep_alive}
         return OllamaChatClient(params.one_llm, host, params.timeout_s, **own)
 
-    own = params.decoding | {"keep_alive": params.keep_alive}
-    return _served(params, client, OLLAMA_HOST)
-
-
-def _openai(params: LLMParams) -> HostPool:
-    if params.model is None:
+    if params.kind == "openai" and params.model is None:
         raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-    model = str(params.model)
-
-    def client(host: str) -> ChatClient:
-        return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
-
-    return _served(params, client, OPENAI_HOST)
+    hosts = params.hosts or [OPENAI_HOST if params.kind == "openai" else OLLAMA_HOST]
+    return HostPool([client(host) for host in hosts], failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
 def _gguf(params: LLMParams) -> str:
@@ -127,9 +112,3 @@ def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
     if gguf != SMOLLM2 or params.decides:
         client.load(decides=params.decides)  # whether llama.cpp can read somebody's file is said before a run begins
     return client
-
-
-_MAKERS: Final[dict[str, Callable[[LLMParams], HostPool]]] = {
-    "ollama": _ollama,
-    "openai": _openai,
-}

@@ -1,6 +1,6 @@
 """The parameters of whoever asks a language model, with their defaults, units and ranges."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
@@ -9,23 +9,13 @@ from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
 """Who gave an answer; `failed`: nobody did, and nothing stood in for it, so that the step was given up."""
-
-
 STAND_INS: Final[tuple[Source, ...]] = ("fallback", "budget")
 """Sources of answers that no LLM gave although one was to be asked."""
-
-
 SHORTFALLS: Final[tuple[Source, ...]] = (*STAND_INS, "failed")
 """The same, and where nothing stood in for the answer."""
-
-
 type LedgerMode = Literal["live", "cache", "replay"]
-
-
 Host = Annotated[str, Field(min_length=1)]
 Hosts = Host | Annotated[list[Host], Field(min_length=1)]
-
-
 OLLAMA_MODEL: Final = "llama3.2"
 
 
@@ -35,8 +25,6 @@ def value_text(value: object) -> str:
 
 
 type Think = Literal[False, True, "low", "medium", "high", "max"] | None
-
-
 type CutPrompts = Literal["useless", "accept"]
 
 
@@ -141,6 +129,10 @@ class LLMParams(Params):
         description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
     )
 
+    def as_llm(self, **changes: Any) -> "LLMParams":
+        """Return what of the parameters says how an LLM is asked, with some changed."""
+        return LLMParams(**{name: getattr(self, name) for name in LLMParams.model_fields} | changes)
+
     @property
     def decides(self) -> bool:
         """Whether a decision model is asked."""
@@ -164,3 +156,39 @@ class LLMParams(Params):
         own = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
         num_ctx = None if self.kind == "openai" else self.num_ctx
         return own | later_options(self.think, num_ctx, self.cut_prompts)
+
+
+_PLACE: Final = ("host", "model", "model_by")
+_OTHERS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_PLACE)
+
+
+def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
+    """Return the keys, with white space between them, that only say how an LLM is asked.
+
+    Args:
+        kind: Of which parameters.
+        without: Names that are left out.
+        place: Whether those are among them that say where and what it is.
+    """
+    names = [name for name in kind.model_fields if name not in _OTHERS or (place and name in _PLACE)]
+    return " ".join(f"reasoner.{name}" for name in names if name not in without)
+
+
+def _is_for_a_server(params: LLMParams) -> bool:
+    """Return whether the name of the LLM is no file: an embedded one that `auto` found in its place is not that."""
+    return params.kind == "auto" and params.model is not None and not str(params.model).endswith(".gguf")
+
+
+IDLE: Final[tuple[tuple[str, Callable[[str, LLMParams], bool], str], ...]] = (
+    ("host", lambda _, own: own.kind == "embedded", "the embedded LLM is on no server"),
+    (
+        "model",
+        lambda kind, own: kind == "embedded" and _is_for_a_server(own),
+        "no server has it, and the embedded LLM is a file (.gguf)",
+    ),
+    ("max_concurrency", lambda kind, _: kind == "embedded", "the embedded LLM answers one question at a time"),
+    ("think cut_prompts", lambda kind, _: kind == "embedded", "the embedded LLM is asked as it is"),
+    ("num_ctx keep_alive", lambda kind, _: kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
+    ("backoff_s", lambda _, own: own.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
+)
+"""Names that change nothing, where an LLM of a kind is asked, and why."""

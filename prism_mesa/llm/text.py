@@ -9,28 +9,14 @@ from typing import Any, Final
 from prism_mesa.llm.errors import UselessAnswerError
 
 TEXT_CAP = 1000
-
-
 NAME_CAP = 80
-
-
 PERSONALITY_CAP = 400
-
-
 MEDIA_CAP = 300
-
-
 MAX_INTERESTS = 12
-
-
 LETTERS: Final = string.ascii_uppercase
 """What names an option where the answer is to be one letter."""
-
-
 _TOKENS = re.compile(r"<(?=[|\uff5c]|/?\w+>)|\[(?=/?[A-Z_]+\])")
 """Where a control token of an LLM's chat template begins: ``<|im_end|>``, ``</s>``, ``<end_of_turn>``, ``[INST]``."""
-
-
 _FRAMES = re.compile("<<+|>>+")
 
 

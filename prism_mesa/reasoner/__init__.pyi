@@ -11,9 +11,9 @@ from .kinds import asks_llm as asks_llm
 from .kinds import is_distilled as is_distilled
 from .oracle import ChatOracle as ChatOracle
 from .oracle import Oracle as Oracle
+from .oracle import parse_reasoner_response as parse_reasoner_response
 from .params import ReasonerParams as ReasonerParams
 from .params import RuleParams as RuleParams
-from .parse import parse_reasoner_response as parse_reasoner_response
 from .pmi import PmiOracle as PmiOracle
 from .prompt import STATE_DESCRIPTIONS as STATE_DESCRIPTIONS
 from .prompt import answer_schema as answer_schema

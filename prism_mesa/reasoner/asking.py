@@ -7,10 +7,9 @@ from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.factory import answer_store, find_client
 from prism_mesa.llm.ledger.answers import AnswerStore
-from prism_mesa.llm.params import LLMParams
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.kinds import AnyReasoner
-from prism_mesa.reasoner.oracle import ChatOracle, Oracle
+from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.pmi import PmiOracle
 from prism_mesa.reasoner.reasoner import Reasoner
@@ -47,8 +46,7 @@ def make_writer(
         return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
     for llm, params_of_llm in reasoner.params.each().items():
-        values = {name: getattr(params_of_llm, name) for name in LLMParams.model_fields}
-        own = LLMParams(**values | {"temperature": temperature, "max_answer_tokens": max_answer_tokens})
+        own = params_of_llm.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
         client: ChatClient | None
         if reasoner.kind == "python":
             client = getattr(reasoner.oracles[llm], "client", None)
@@ -99,7 +97,7 @@ def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
 def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     if isinstance(client, EmbeddedChatClient) and params.answer in (None, "probabilities"):
         return PmiOracle(client, params.rule)
-    return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
+    return as_oracle(client, params)
 
 
 def _reasoner(

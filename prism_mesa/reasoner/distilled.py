@@ -39,8 +39,6 @@ STEPS: Final = 256
 _EXP: Final = rounded_table(math.exp(s / STEPS) for s in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1))
 _BLOCK: Final = 1 << 14
 """Rows that are worked on at a time; they fit into a processor's cache. The result does not depend on it."""
-
-
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
 """A number that is added up to log-odds."""
 

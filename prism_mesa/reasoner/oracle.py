@@ -3,18 +3,22 @@
 `Oracle.write` and `Oracle.read` are pure, so a recorded answer can be read again without any LLM; only `ask` goes out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
+from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable
 from prism_mesa.llm.params import decision_decoding
-from prism_mesa.llm.text import bare_option
-from prism_mesa.reasoner.parse import parse_reasoner_response
+from prism_mesa.llm.text import bare_option, json_of, plain
+from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.prompt import answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
+from prism_mesa.statechart import AgentState
 
 type AnswerForm = Literal["choice", "probabilities", "decision"]
+
+_REASON_CAP = 300
 
 
 @runtime_checkable
@@ -68,7 +72,7 @@ class ChatOracle:
     For `probabilities` the options are lettered and the LLM is asked for one letter; `options` says how its
     log-probabilities are read. A client without them (a function) may say a letter or ``{"composing": 0.7, ...}``. In
     either form the name of an option alone, ``composing``, is that choice. With `reason` a choice comes with a sentence
-    that says why (`parse.reason_in`); an answer without one is an answer. For a `decision` see `formats.decision`;
+    that says why (`reason_in`); an answer without one is an answer. For a `decision` see `formats.decision`;
     a function says the probabilities of the options there.
     """
 
@@ -126,14 +130,7 @@ class ChatOracle:
         return probabilities_of(raw, names, "invalid-state")
 
 
-def as_oracle(
-    client: Oracle | ChatClient | PromptFunction,
-    form: AnswerForm = "choice",
-    name: str = "",
-    orders: int = 1,
-    *,
-    reason: bool = False,
-) -> Oracle:
+def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:
     """Return what a reasoner can ask: an oracle as it is, a chat client or a function (called `name`) in one.
 
     Raises:
@@ -141,10 +138,38 @@ def as_oracle(
     """
     if isinstance(client, Oracle):
         return client
-    if isinstance(client, ChatClient):
-        return ChatOracle(client, form, orders, reason=reason)
-    if callable(client):
-        return ChatOracle(FunctionClient(client, name), form, orders, reason=reason)
-    raise TypeError(
-        f"{client!r} cannot be asked: give a client with name, decoding and chat(), or a function of the prompt"
-    )
+    asked = FunctionClient(client, name) if callable(client) and not isinstance(client, ChatClient) else client
+    if not isinstance(asked, ChatClient):
+        wanted = "a client with name, decoding and chat(), or a function of the prompt"
+        raise TypeError(f"{client!r} cannot be asked: give {wanted}")
+    return ChatOracle(asked, params.answer or "choice", params.decision_orders, reason=params.reason)
+
+
+def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -> AgentState:
+    """Return the option that ``{"next_state": "<value>"}`` names; case and what `unwrapped` takes off do not matter.
+
+    Raises:
+        UselessAnswerError: (a ValueError) with reason `unparsable` if the text is not a JSON object with
+            a string under ``next_state``, `invalid-state` if that string is not among the options, or `thought` if
+            the text is only a thought.
+    """
+    data = json_of(response_text)
+    said = data.get("next_state") if isinstance(data, dict) else None
+    if not isinstance(said, str):
+        told = f'the answer {response_text[:80]!r} is not an object {{"next_state": "<state>"}}'
+        raise UselessAnswerError("unparsable", told)
+    for option in options:
+        if option.value == said.strip().lower():
+            return option
+    allowed = ", ".join(option.value for option in options)
+    raise UselessAnswerError("invalid-state", f"invalid state {said[:80]!r} (allowed: {allowed})")
+
+
+def reason_in(response_text: str) -> str:
+    """Return the reason that an answer gives for its choice, as `plain` text; empty if it gives none."""
+    try:
+        data = json_of(response_text)
+    except UselessAnswerError:
+        return ""
+    reason = data.get("reason") if isinstance(data, dict) else None
+    return plain(reason, _REASON_CAP) if isinstance(reason, str) else ""

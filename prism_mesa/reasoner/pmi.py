@@ -23,22 +23,12 @@ from prism_mesa.reasoner.question import PlacedQuestion, Question
 from prism_mesa.reasoner.rule import RuleReasoner, columns_of
 
 PMI_MIDDLE: Final = 1.06
-
-
 PMI_SCALE: Final = 1.53
 """Where the rule's band lies on the scale of scores: matching posts have PMI_MIDDLE + PMI_SCALE on average, others
 PMI_MIDDLE - PMI_SCALE. Measured over the posts and personas of a default run by benchmarks/embedded.py."""
-
-
 _POSTS_KEPT: Final = 1024
-
-
 _INTERESTS_KEPT: Final = 8192
-
-
 _LIKED: Final = '"{}" was liked by people interested in'
-
-
 _NO_POST: Final = _LIKED.format("...")
 
 

@@ -28,8 +28,6 @@ from prism_mesa.reasoner.rule import RuleReasoner
 from prism_mesa.reasoner.useless import Usefulness
 
 logger = logging.getLogger("prism_mesa.reasoner")
-
-
 type _Pending = PendingQuestion[PlacedQuestion, Answer]
 
 
@@ -87,8 +85,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if set(own.llms or ("",)) != set(clients):
             raise ConfigError(f"Reasoner: model: names {', '.join(own.llms) or 'one LLM'}, given: {', '.join(clients)}")
         super().__init__(own, store, kind=kind, note=note)
-        form, orders, reason = own.answer or "choice", own.decision_orders, own.reason
-        self.oracles = {llm: as_oracle(one, form, llm, orders, reason=reason) for llm, one in sorted(clients.items())}
+        self.oracles = {llm: as_oracle(one, own, llm) for llm, one in sorted(clients.items())}
         self.oracle, self.llms = next(iter(self.oracles.values())), own.llms
         self.store.own = ledger
         self.batch_reasoner = distilled

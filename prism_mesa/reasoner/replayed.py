@@ -6,7 +6,7 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, asked_alike, llms_in, other_llms
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL
-from prism_mesa.reasoner.oracle import ChatOracle, Oracle
+from prism_mesa.reasoner.oracle import ChatOracle, Oracle, as_oracle
 from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams
 from prism_mesa.reasoner.pmi import PmiOracle
 from prism_mesa.reasoner.question import Question
@@ -41,7 +41,7 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Or
         client = RecordedClient(str(params.model or ""))
         if params.kind == "embedded" and params.answer in (None, "probabilities"):
             return _RecordedPmi(client, params.rule)
-        return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
+        return as_oracle(client, params)
     found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
     if not found:
         raise other_llms(ledger, held)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
+from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.llm.params import IDLE, llm_keys
 from prism_mesa.reasoner import ReasonerParams
 from prism_mesa.social.known import Known
 from prism_mesa.without_effect import WithoutEffect
@@ -69,13 +70,7 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
     ),
     _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
-    _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
-    _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
-    _llm(
-        "model",
-        lambda k: k.kind == "embedded" and is_for_a_server(k.p.reasoner),
-        "no server has it, and the embedded LLM is a file (.gguf)",
-    ),
+    *(_llm(names, lambda k, when=when: when(k.kind, k.p.reasoner), why) for names, when, why in IDLE),
     _llm("timeout_s", lambda k: k.kind == "embedded" and not k.writes, "the embedded LLM is waited for"),
     _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
     _llm(
@@ -86,11 +81,12 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
     _llm("temperature max_answer_tokens", lambda k: k.answer == "decision", _NO_WORDS),
     _llm("seed think num_ctx", lambda k: k.answer == "decision" and not k.writes, _NO_WORDS),
     _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
-    _llm("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
-    _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
-    _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
     _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
-    _llm("spend_on", lambda k: not limited(k.p.reasoner), "there is no limit to be spent (reasoner.max_calls, ...)"),
+    _llm(
+        "spend_on",
+        lambda k: not Budget(k.p.reasoner).limited,
+        "there is no limit to spend (reasoner.max_calls, ...)",
+    ),
     _llm(
         "rule.*",
         lambda k: not k.scores and not k.unlearned and k.p.reasoner.fallback != "rule",

@@ -12,7 +12,7 @@ from oracle_questions import REST, C, Logged, S, question
 from prism_mesa.domain import Post
 from prism_mesa.llm import Completion, Ledger
 from prism_mesa.llm.dispatch.budget import most_tokens
-from prism_mesa.reasoner import ChatOracle, Persona, PlacedQuestion, Question, Reasoner
+from prism_mesa.reasoner import ChatOracle, Persona, PlacedQuestion, Question, Reasoner, ReasonerParams
 from prism_mesa.reasoner.batch import drawn, drawn_one
 from prism_mesa.reasoner.oracle import as_oracle
 from prism_mesa.statechart import STATES, AgentState
@@ -132,11 +132,11 @@ def test_probabilities_are_recorded_and_read_again_for_every_agents_own_draw(tmp
 
 def test_an_oracle_stays_as_it_is_and_a_client_or_a_function_is_put_in_one():
     oracle = ChatOracle(Logged(), "probabilities")
-    assert as_oracle(oracle) is oracle
-    assert as_oracle(Logged(), "probabilities").form == "probabilities"
-    assert as_oracle(str).name == "str"
+    assert as_oracle(oracle, ReasonerParams()) is oracle
+    assert as_oracle(Logged(), ReasonerParams(answer="probabilities")).form == "probabilities"
+    assert as_oracle(str, ReasonerParams()).name == "str"
     with pytest.raises(TypeError, match="cannot be asked: give a client"):
-        as_oracle(7)
+        as_oracle(7, ReasonerParams())
 
 
 def test_an_oracle_of_ones_own_decides_without_any_words():

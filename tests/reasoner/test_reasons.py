@@ -12,8 +12,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import FunctionClient
 from prism_mesa.params import validated
 from prism_mesa.reasoner import ReasonerParams, answer_schema, question_prompt
-from prism_mesa.reasoner.oracle import ChatOracle
-from prism_mesa.reasoner.parse import reason_in
+from prism_mesa.reasoner.oracle import ChatOracle, reason_in
 from prism_mesa.runs.social import run
 
 LIVELY = {"agents.n": 60, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 2}

@@ -23,7 +23,7 @@ from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
-from prism_mesa.reasoner.parse import reason_in
+from prism_mesa.reasoner.oracle import reason_in
 from prism_mesa.reasoner.pmi import position_of
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.cleaning import cleaned

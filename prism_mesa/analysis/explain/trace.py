@@ -24,7 +24,7 @@ from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, Question, Reasoner
-from prism_mesa.reasoner.parse import reason_in
+from prism_mesa.reasoner.oracle import reason_in
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.content.activity import ActivityKind

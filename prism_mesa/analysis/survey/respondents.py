@@ -11,7 +11,7 @@ from prism_mesa.analysis.llm import llm_for, played_config
 from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm import ChatClient, LLMClient, LLMParams
+from prism_mesa.llm import ChatClient, LLMClient
 from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.llm.clients.recorded import RecordedClient, recorded_client
@@ -127,8 +127,7 @@ def speakers(
     played = played_config(config, overrides)
     closed = [bool(question.options) for question in asked.questions]
     if llm is not None:
-        own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
-        client = LLMClient(llm, LLMParams(**own | {"kind": "python", "model": None, "host": None}))
+        client = LLMClient(llm, played.reasoner.as_llm(kind="python", model=None, host=None))
         return client, client
     if not any(closed):
         words = llm_for(config, overrides)
@@ -163,8 +162,7 @@ def _letters(config: Config, overrides: Sequence[str], played: Config) -> LLMCli
 
 def _beside(llm: LLMClient, decoding: Mapping[str, Any]) -> LLMClient:
     """Return the same LLM with other decoding options; ledgers and limits are the same."""
-    same = {name: getattr(llm.params, name) for name in LLMParams.model_fields}
-    own = LLMParams(**same | {**decoding, "kind": llm.kind})
+    own = llm.params.as_llm(**decoding, kind=llm.kind)
     client: ChatClient | None
     if llm.store.mode == "replay" and llm.store.shared is not None:
         client = RecordedClient(str(own.model or ""))

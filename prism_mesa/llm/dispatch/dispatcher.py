@@ -5,16 +5,17 @@ What becomes of an answer that does not come is for those who put the question.
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from itertools import takewhile
+from heapq import heappop, heappush
+from itertools import count, takewhile
 from typing import Any
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.dispatch.budget import Budget
 from prism_mesa.llm.dispatch.pending import PendingQuestion
-from prism_mesa.llm.dispatch.semaphore import PrioritySemaphore
 from prism_mesa.llm.errors import UselessAnswerError, storable
 from prism_mesa.streams import digest64
 
@@ -29,6 +30,46 @@ _FINAL = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
 _USELESS = _NO_DECISION | _REFUSED | {"empty", "thought", "unmatched", "not-json", "wrong-shape"}
 """Reasons by which a client calls an answer useless, or a question refused; `http-3...` and `http-4...` are others."""
 _TOO_MANY = "http-429"
+
+
+class PrioritySemaphore:
+    """Slots, of which `n` can be held at a time: of those that wait the lowest rank goes first, then who came first."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._free = n
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._came = count()
+
+    @asynccontextmanager
+    async def slot(self, rank: int = 0) -> AsyncIterator[None]:
+        """Wait for a slot and hold it for the block."""
+        await self._take(rank)
+        try:
+            yield
+        finally:
+            self._give_back()
+
+    async def _take(self, rank: int) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (rank, next(self._came), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was its turn at the moment when it was given up
+                self._give_back()
+            raise
+
+    def _give_back(self) -> None:
+        while self._waiting:
+            _, _, turn = heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 class Dispatcher[Q, A]:

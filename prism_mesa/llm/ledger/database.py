@@ -19,8 +19,7 @@ from types import UnionType
 from typing import Any
 
 from prism_mesa.errors import DataError, one_line
-from prism_mesa.llm.closing import Closing
-from prism_mesa.llm.errors import storable
+from prism_mesa.llm.errors import Closing, storable
 from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile, fault_of
 from prism_mesa.llm.params import Source
 

@@ -130,6 +130,6 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.given,
         "the LLM that was given in Python is asked as it is",
     ),
-    *(_llm(names, lambda k, when=when: when(k.kind, k.p.reasoner), why) for names, when, why in IDLE),
+    *(_llm(*row) for row in IDLE),
 )
 """Which keys change nothing, when, and why; the first entry that says so is told."""

@@ -6,7 +6,6 @@ There is no fallback: whoever asks goes without and leaves everything as it was.
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -50,7 +49,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         kind: See `store`.
         note: See `store`.
         budget: See `store`.
-        gives_up: Whether it raises LLMFailureException once its first `MOST_USELESS` answers are all of no use.
+        gives_up: Whether it raises LLMFailureException once the first `MOST_USELESS` answers of an LLM are of no use.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
         self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
         self.client = next(iter(self.clients.values()))
-        self._useless_left: float = MOST_USELESS if gives_up else math.inf
+        self._gives_up = gives_up
 
     def identity(self, llm: str = "") -> Identity:
         """Return name, digest and decoding of one of the clients."""
@@ -129,7 +128,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     async def _ask(self, pending: _Pending) -> Completion:
         """Return what the client says; a try that takes too long is given up."""
         timeout_s = self.params.timeout_s
-        client = self.clients.get(pending.place.llm, self.client)
+        client = self._client(pending)
         grace_s = 0.0 if isinstance(client, FunctionClient) else _GRACE_S
         try:
             async with asyncio.timeout(timeout_s + grace_s):
@@ -162,14 +161,14 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         return failure, "failed"
 
     def _answer_is_useless(self, pending: _Pending) -> None:
-        self._useless_left -= 1
-        if self._useless_left <= 0:
-            told = str(pending.error).removeprefix(f"{self.label}: ")
-            told = f"{self.label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"
+        if self._gives_up and self._is_hopeless(pending):
+            label = label_of(self._client(pending))
+            told = str(pending.error).removeprefix(f"{label}: ")
+            told = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"
             raise LLMFailureException("useless", MOST_USELESS, pending.question.component, told)
 
-    def _answer_has_come(self, pending: _Pending) -> None:
-        self._useless_left = self._useless_left if pending.completion is None else math.inf
+    def _client(self, pending: _Pending) -> ChatClient:
+        return self.clients.get(pending.place.llm, self.client)
 
     def _missing(self, pending: _Pending) -> str:
         other = "" if pending.past is None else "; another prompt stands there: has the configuration changed?"

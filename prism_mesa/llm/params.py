@@ -174,21 +174,18 @@ def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
     return " ".join(f"reasoner.{name}" for name in names if name not in without)
 
 
-def _is_for_a_server(params: LLMParams) -> bool:
-    """Return whether the name of the LLM is no file: an embedded one that `auto` found in its place is not that."""
-    return params.kind == "auto" and params.model is not None and not str(params.model).endswith(".gguf")
-
-
-IDLE: Final[tuple[tuple[str, Callable[[str, LLMParams], bool], str], ...]] = (
-    ("host", lambda _, own: own.kind == "embedded", "the embedded LLM is on no server"),
+IDLE: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
+    ("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
     (
-        "model",
-        lambda kind, own: kind == "embedded" and _is_for_a_server(own),
+        "model",  # a name that is no file, where `auto` found the embedded LLM in its place
+        lambda k: (
+            k.kind == "embedded" != k.p.reasoner.kind and not str(k.p.reasoner.model or ".gguf").endswith(".gguf")
+        ),
         "no server has it, and the embedded LLM is a file (.gguf)",
     ),
-    ("max_concurrency", lambda kind, _: kind == "embedded", "the embedded LLM answers one question at a time"),
-    ("think cut_prompts", lambda kind, _: kind == "embedded", "the embedded LLM is asked as it is"),
-    ("num_ctx keep_alive", lambda kind, _: kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
-    ("backoff_s", lambda _, own: own.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
+    ("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
+    ("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
+    ("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
+    ("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
 )
-"""Names that change nothing, where an LLM of a kind is asked, and why."""
+"""Names that change nothing where an LLM is asked whose kind is `k.kind`, and whose parameters `k.p.reasoner`."""

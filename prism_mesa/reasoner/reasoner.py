@@ -8,12 +8,12 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from prism_mesa.errors import ConfigError, OracleError, one_line, said_openly
+from prism_mesa.errors import ConfigError, LLMFailureException, OracleError, one_line, said_openly
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
 from prism_mesa.llm.dispatch.pending import Identity, PendingQuestion
-from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.errors import MOST_USELESS, UselessAnswerError
 from prism_mesa.llm.formats.request import RunPosition
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, Ledger
@@ -25,7 +25,7 @@ from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams, SpendOn, with_options
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner
-from prism_mesa.reasoner.useless import Usefulness
+from prism_mesa.reasoner.useless import hopeless_text
 
 logger = logging.getLogger("prism_mesa.reasoner")
 type _Pending = PendingQuestion[PlacedQuestion, Answer]
@@ -63,7 +63,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         ConfigError: If a parameter is unknown or out of range.
     """
 
-    changes = (*LLMGateway.changes, "_failed", "_failed_in", "_usefulness")
+    changes = (*LLMGateway.changes, "_failed", "_failed_in")
 
     def __init__(
         self,
@@ -93,7 +93,6 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         self.rule = rule or RuleReasoner(own.rule)
         self._failed: dict[str, str] = {}
         self._failed_in = -1
-        self._usefulness = Usefulness()
 
     @one_line
     def __repr__(self) -> str:
@@ -131,7 +130,6 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         super().begin()
         self._failed.clear()
         self._failed_in = -1
-        self._usefulness = Usefulness()
 
     def _prepare(self, question: PlacedQuestion) -> _Pending:
         asked = question.question
@@ -199,13 +197,12 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     def _answer_is_useless(self, pending: _Pending) -> None:
         """Count it, if a model's agent asks; a single decision falls back however often it is asked for."""
-        if any(one.place.agent >= 0 for one in (pending, *pending.others)):
-            self._usefulness.answer_was_useless(pending, self._oracle(pending.place.llm))
+        if any(one.place.agent >= 0 for one in (pending, *pending.others)) and self._is_hopeless(pending):
+            told = hopeless_text(pending, self._oracle(pending.place.llm))
+            raise LLMFailureException("useless", MOST_USELESS, "agents", told)
 
     def _answer_has_come(self, pending: _Pending) -> None:
-        if pending.completion is not None:
-            self._usefulness.answer_was_used(pending.place.llm)
-        else:
+        if pending.completion is None:
             self._failed[pending.key] = pending.reason
             _warn_of_fallback(pending, self.params.fallback)
 

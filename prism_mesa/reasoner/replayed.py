@@ -6,7 +6,7 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, asked_alike, llms_in, other_llms
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL
-from prism_mesa.reasoner.oracle import ChatOracle, Oracle, as_oracle
+from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams
 from prism_mesa.reasoner.pmi import PmiOracle
 from prism_mesa.reasoner.question import Question
@@ -37,19 +37,13 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Or
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
     held = [own for own in llms_in(ledger) if READ_AS_OPTIONS & own[2].keys() and llm in ("", own[0])]
-    if not held:
-        client = RecordedClient(str(params.model or ""))
-        if params.kind == "embedded" and params.answer in (None, "probabilities"):
-            return _RecordedPmi(client, params.rule)
-        return as_oracle(client, params)
-    found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
-    if not found:
+    found = [own for own in held if _is_meant(params, own[0], own[2])]
+    if held and not found:
         raise other_llms(ledger, held)
-    name, digest, decoding = found[0]
-    form = decoding.pop("answer", None)
-    orders = decoding.pop("decision_orders", 1)
-    client = RecordedClient(name, digest, decoding)
-    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form, orders, reason=params.reason)
+    client = RecordedClient(*found[0]) if found else RecordedClient(str(params.model or ""))
+    scores = params.kind == "embedded" and params.answer in (None, "probabilities")
+    scores = "answer" not in client.decoding if found else scores
+    return _RecordedPmi(client, params.rule) if scores else as_oracle(client, params)
 
 
 def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:

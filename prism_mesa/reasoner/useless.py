@@ -1,18 +1,16 @@
-"""Whether an LLM has ever given an answer that could be used: if the first ones are all useless, asking has no use."""
+"""What to say of an LLM whose first answers are all useless, and what to change."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from prism_mesa.errors import LLMFailureException, OracleError
+from prism_mesa.errors import OracleError
 from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.errors import MOST_USELESS
 from prism_mesa.llm.params import DECISION_MODEL
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
-from prism_mesa.snapshot import Restorable
 
 _SHOWN: Final = 120
 _MOST_TOLD: Final = 400
@@ -26,44 +24,20 @@ _WAYS_OUT: Final = (
 """What to change, by what the server says."""
 
 
-class Usefulness(Restorable):
-    """Counts each LLM's useless answers and refusals until one of its answers is used; a dead server does not count."""
-
-    changes = ("_useless", "_used")
-
-    def __init__(self) -> None:
-        self._useless: Counter[str] = Counter()
-        self._used: set[str] = set()
-
-    def answer_was_used(self, llm: str) -> None:
-        """Take note of an answer that could be used: from now on nothing is counted of that LLM."""
-        self._used.add(llm)
-
-    def answer_was_useless(self, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> None:
-        """Take note of one that could not.
-
-        Raises:
-            LLMFailureException: If it is the last of `MOST_USELESS`, and none before could be used.
-        """
-        llm = call.place.llm
-        self._useless[llm] += 1
-        if llm not in self._used and (n := self._useless[llm]) >= MOST_USELESS:
-            raise LLMFailureException("useless", n, "agents", _error_text(n, call, oracle))
-
-
-def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:
+def hopeless_text(call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:
+    """Return that none of an LLM's first answers could be used, the last of which is that to `call`, and a way out."""
+    none = f"{oracle.label}: none of its first {MOST_USELESS} answers is of any use"
     decides = getattr(oracle, "form", "") == "decision"
     if decides or (isinstance(call.error, OracleError) and call.error.reason != "empty"):
         told = plain(str(call.error).removeprefix(f"{oracle.label}: "), _MOST_TOLD)
         if "reasoner." not in told:
             told += f": {_way_out(told)}"
-        return f"{oracle.label}: none of its first {n} answers is of any use: {told}"
+        return f"{none}: {told}"
     options = [option.value for option in call.question.question.options]
     said = plain(call.said or call.error, _SHOWN)
-    return (
-        f"{oracle.label}: none of its first {n} answers is of any use; the last one was {said!r}, and wanted is "
-        f"{_wanted(options, oracle)}: change what it answers, or the LLM (reasoner.model)"
-    )
+    wanted = _wanted(options, oracle)
+    way_out = "change what it answers, or the LLM (reasoner.model)"
+    return f"{none}; the last one was {said!r}, and wanted is {wanted}: {way_out}"
 
 
 def _way_out(told: str) -> str:

@@ -70,7 +70,7 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
     ),
     _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
-    *(_llm(names, lambda k, when=when: when(k.kind, k.p.reasoner), why) for names, when, why in IDLE),
+    *(_llm(*row) for row in IDLE),
     _llm("timeout_s", lambda k: k.kind == "embedded" and not k.writes, "the embedded LLM is waited for"),
     _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
     _llm(

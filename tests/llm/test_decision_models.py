@@ -276,7 +276,7 @@ def test_a_model_that_does_not_decide_is_refused_before_the_run(kind, dialect):
 @pytest.mark.parametrize(("kind", "dialect"), [("ollama", "ollama"), ("openai", "ollama"), ("openai", "llama.cpp")])
 def test_a_model_that_only_decides_is_not_asked_in_words(kind, dialect):
     needs(kind)
-    with serves(dialect) as server, pytest.raises(ConfigError, match=r"only decides: set reasoner.answer=decision"):
+    with serves(dialect) as server, pytest.raises(ConfigError, match=r"only decides: .*reasoner.answer=decision"):
         make_reasoner(params(server, kind, answer="choice"))
 
 

@@ -222,6 +222,15 @@ def test_agents_write_with_their_own_llm(tmp_path):
     assert replay(found).equal
 
 
+def test_one_of_several_llms_that_writes_nothing_of_use_ends_the_run_and_is_named(tmp_path):
+    def writes(body):
+        is_choice = "next_state" in json.dumps(body.get("format") or "")
+        return by_llm(body) if is_choice else "" if body["model"] == "gemma3" else "Some words."
+
+    with serving(writes) as server, pytest.raises(PrismError, match=r"gemma3 at \S+ none of its first 20 answers"):
+        run(asking(server, content="llm", rounds=6), out=tmp_path, **QUIET)
+
+
 def test_where_nobody_is_asked_the_keys_have_no_effect(tmp_path):
     reasoner = {"kind": "rule", "model": TWO, "host": {"gemma3": "http://127.0.0.1:9"}}
     with pytest.warns(NotedWarning, match="reasoner.model"):

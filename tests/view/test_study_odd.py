@@ -61,6 +61,24 @@ def test_opinions_are_told_of_where_they_move():
     assert "each post that an agent" not in odd_of(**world).text
 
 
+@pytest.mark.parametrize(
+    ("reasoner", "told"),
+    [
+        (
+            {"model": "d1-omni:600m", "answer": "decision"},
+            "(d1-omni:600m), which gives probabilities",
+        ),
+        ({"model": {"llama3.2": 3, "gemma3": 1}}, "(llama3.2 for 75%, gemma3 for 25%)"),
+        ({"model": {"left": "a", "right": "b"}, "model_by": "side"}, "(a where side is left, b where side is right)"),
+    ],
+)
+def test_llms_are_named_with_what_they_give_and_to_whom(reasoner, told):
+    sides = {"side": {"of": "agent", "values": ["left", "right"]}}
+    text = odd_of(attributes=sides, reasoner={"kind": "ollama", **reasoner}).text
+    assert f"an LLM served by Ollama {told}" in text
+    assert ("has no draw of its own" in text) == ("answer" not in reasoner)
+
+
 def test_all_eleven_design_concepts_are_answered():
     text = odd_of().text
     places = [text.index(f"{concept}") for concept in CONCEPTS]

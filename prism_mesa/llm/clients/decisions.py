@@ -14,7 +14,7 @@ from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.clients.ollama_errors import client_faults, ollama_fault
 from prism_mesa.llm.clients.responses import retry_after_s
-from prism_mesa.llm.clients.urls import reported_count
+from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.params import DECISION_MODEL
 from prism_mesa.llm.text import json_of, plain
@@ -28,20 +28,22 @@ _SHOWN: Final = 200
 
 
 class DecidesOverHTTP:
-    """The part of a server's client that asks decision models."""
+    """The part that clients of servers share: where the server is, and how decision models are asked."""
 
-    name: str
-    host: str
-    timeout_s: float
-
-    def __init__(self) -> None:
+    def __init__(self, model: str, host: str, timeout_s: float, decoding: dict[str, Any]) -> None:
+        check_settings(model, timeout_s, decoding["temperature"])
+        self.name, self.host, self.timeout_s, self.decoding = model, server_address(host), timeout_s, decoding
+        self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
         self._paths: tuple[str, ...] = ("/v1/systemone", "/v1/decisions")
-        self._plain = Connections(self._plain_http)
+        self._connections, self._plain = Connections(self._connect), Connections(self._plain_http)
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
         return f"{self.name} at {self.host}"
+
+    def _connect(self) -> Any:
+        raise NotImplementedError
 
     def _http(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -88,6 +90,11 @@ class DecidesOverHTTP:
         told = "it has neither /v1/systemone nor /v1/decisions (Ollama 0.35 and llama.cpp have): reasoner.answer=choice"
         raise OracleError("http-404", told)
 
+    async def aclose(self) -> None:
+        """Close the running loop's connections."""
+        await self._connections.aclose()
+        await self._plain.aclose()
+
     async def _capabilities(self, *models: str) -> list[frozenset[str]]:
         """Return what LLMs on an Ollama server can do (`completion`, `decision`); nothing if it does not say."""
 
@@ -113,8 +120,8 @@ def check_capability(model: str, can: Iterable[str], *, decides: bool) -> None:
         way_out = f"'ollama pull {DECISION_MODEL}' and reasoner.model={DECISION_MODEL}, or reasoner.answer=choice"
         raise ConfigError(f"reasoner.model: {model!r} is no decision model ({', '.join(can)}): {way_out}")
     if not decides and "decision" in can and "completion" not in can:
-        way_out = "texts, interviews and open questions need an LLM that chats"
-        raise ConfigError(f"reasoner.model: {model!r} only decides: set reasoner.answer=decision ({way_out})")
+        way_out = "name one that chats for texts, interviews and open questions, or set reasoner.answer=decision"
+        raise ConfigError(f"reasoner.model: {model!r} only decides: {way_out}")
 
 
 def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:

@@ -14,11 +14,11 @@ from prism_mesa.errors import MissingLLMError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
-from prism_mesa.llm.clients.event_loop import Connections, run_now
+from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
 from prism_mesa.llm.clients.responses import guarded
 from prism_mesa.llm.clients.thoughts import completed
-from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
+from prism_mesa.llm.clients.urls import reported_count
 from prism_mesa.llm.params import CutPrompts, Think, later_options
 
 if TYPE_CHECKING:
@@ -57,18 +57,11 @@ class OllamaChatClient(DecidesOverHTTP):
         keep_alive: int | str | None = None,
         cut_prompts: CutPrompts = "useless",
     ) -> None:
-        super().__init__()
-        check_settings(model, timeout_s, temperature)
-        self.name = model
-        self.host = server_address(host)
-        self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
-        self.timeout_s = timeout_s
-        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        self.decoding |= later_options(think, num_ctx, cut_prompts)
+        decoding = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        super().__init__(model, host, timeout_s, decoding | later_options(think, num_ctx, cut_prompts))
         self._asked: dict[str, Any] = {"think": think, "keep_alive": keep_alive}
         self.digest = ""
         self.server_version = ""
-        self._connections = Connections(self._connect)
         self._whole = WholePrompts(self.decoding, "reasoner.num_ctx={}")
         self._context: int | None = None
 
@@ -202,11 +195,6 @@ class OllamaChatClient(DecidesOverHTTP):
         http = guarded(self._given, key := os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
         http["headers"] |= {"Authorization": f"Bearer {key}"} if key else {}
         return http
-
-    async def aclose(self) -> None:
-        """Close the running loop's connections."""
-        await self._connections.aclose()
-        await self._plain.aclose()
 
 
 @cache

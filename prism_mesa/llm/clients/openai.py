@@ -17,10 +17,10 @@ from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
-from prism_mesa.llm.clients.event_loop import Connections, run_now
+from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.responses import guarded, retry_after_s
 from prism_mesa.llm.clients.thoughts import completed
-from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
+from prism_mesa.llm.clients.urls import reported_count
 from prism_mesa.llm.params import CutPrompts, Think, later_options
 
 if TYPE_CHECKING:
@@ -67,35 +67,27 @@ class OpenAIChatClient(DecidesOverHTTP):
         think: Think = False,
         cut_prompts: CutPrompts = "useless",
     ) -> None:
-        super().__init__()
-        check_settings(model, timeout_s, temperature)
+        decoding = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        super().__init__(model, host, timeout_s, decoding | later_options(think, cut_prompts=cut_prompts))
         _installed()
         _key()
-        self.name = model
-        self.host = server_address(host)
-        own = credentials(host)
-        self._query = own.pop("params", {})
-        self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
-        self.timeout_s = timeout_s
-        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        self.decoding |= later_options(think, cut_prompts=cut_prompts)
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com/") else ""
         self._think = think
         self._refused: set[str] = set()
-        self._connections = Connections(self._connect)
         self._whole = WholePrompts(self.decoding, _MORE_CONTEXT)
 
     def _connect(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        http = DefaultAsyncHttpxClient(**guarded(self._given, _key(), *self._query.values()))
+        http, query = dict(self._given), self._given.get("params", {})
+        http.pop("params", None)
         return AsyncOpenAI(
             base_url=self.host,
             api_key=_key(),
             timeout=self.timeout_s,
             max_retries=0,
-            default_query=self._query,
-            http_client=http,
+            default_query=query,
+            http_client=DefaultAsyncHttpxClient(**guarded(http, _key(), *query.values())),
         )
 
     async def chat(
@@ -125,7 +117,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         return self._completion(response, (read, wrote), latency_ms)
 
     def _http(self) -> dict[str, Any]:
-        http = guarded(self._given | ({"params": self._query} if self._query else {}), key := _key())
+        http = guarded(self._given, key := _key())
         http["headers"] |= {"Authorization": f"Bearer {key}"} if key != _NO_KEY else {}
         return http
 
@@ -250,11 +242,6 @@ class OpenAIChatClient(DecidesOverHTTP):
     async def _listed(self) -> dict[str, "Model"]:
         async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)), self._connect() as client:
             return {str(model.id): model for model in (await client.models.list()).data or ()}
-
-    async def aclose(self) -> None:
-        """Close the running loop's connections."""
-        await self._connections.aclose()
-        await self._plain.aclose()
 
 
 def _modalities(model: object) -> frozenset[str]:

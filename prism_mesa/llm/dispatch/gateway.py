@@ -19,7 +19,7 @@ from prism_mesa.llm.clients.event_loop import LoopThread
 from prism_mesa.llm.dispatch.budget import Budget, most_tokens
 from prism_mesa.llm.dispatch.dispatcher import Dispatcher
 from prism_mesa.llm.dispatch.pending import Identity, PendingQuestion
-from prism_mesa.llm.errors import Closing, UselessAnswerError
+from prism_mesa.llm.errors import MOST_USELESS, Closing, UselessAnswerError
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, answer_key
 from prism_mesa.llm.params import SHORTFALLS, LLMParams, Source
@@ -46,7 +46,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         by_llm: Answers by source, and what was spent, by LLM (`RunPosition.llm`).
     """
 
-    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store")
+    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store", "_useless", "_ok")
 
     def __init__(
         self, params: P, store: AnswerStore | None, *, kind: str, note: str, budget: Budget | None = None
@@ -60,6 +60,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self.reasons: Counter[str] = Counter()
         self.usage: Counter[str] = Counter()
         self.by_llm: dict[str, Counter[str]] = {}
+        self._useless: Counter[str] = Counter()
+        self._ok: set[str] = set()
         self._background: LoopThread | None = None
         self._making = threading.Lock()
         self._dispatcher: Dispatcher[Q, A] | None = None
@@ -126,6 +128,11 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
 
     def _answer_is_useless(self, pending: PendingQuestion[Q, A]) -> None:
         """Take note of an answer that is none to its question."""
+
+    def _is_hopeless(self, pending: PendingQuestion[Q, A]) -> bool:
+        """Count a useless answer; return whether of the first `MOST_USELESS` of that LLM none could be used."""
+        self._useless[pending.place.llm] += 1
+        return pending.place.llm not in self._ok and self._useless[pending.place.llm] >= MOST_USELESS
 
     def _answer_has_come(self, pending: PendingQuestion[Q, A]) -> None:
         """Take note of what came of a question that was asked."""
@@ -268,6 +275,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         del self._waiting[asked.key]
         self._answer_has_come(asked)
         if asked.completion is not None:
+            self._ok.add(asked.place.llm)
             told = self._choice_and_probabilities(asked.question, asked.completion.text)
             asked.raw = self.store.keep(asked.stored(asked.completion, *told))
         given = [one for one in asked.share() if one.is_submitted or one.is_left]
@@ -356,6 +364,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         if self._waiting:
             self._stop()
         self._forget()
+        self._useless.clear()
+        self._ok.clear()
         self.budget.refill()
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def find_skipped(design: StudyDesign) -> StudyDesign:
             try:
                 faults[asked] = who_decides(config) and ""
             except MissingLLMError as error:
-                faults[asked] = str(error)
+                faults[asked] = str(error).replace(", or set reasoner.kind=rule", "")
         if faults[asked]:
             skipped[condition.number] = faults[asked]
         if config.reasoner.kind not in ("rule", "distilled"):

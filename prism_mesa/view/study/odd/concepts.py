@@ -57,7 +57,7 @@ def _about_the_system(config: Config) -> Iterator[tuple[str, Words]]:
     )
     who = (
         "an LLM asked at temperature 0 that has no draw of its own"
-        if asks_llm(config) and config.reasoner.temperature == 0
+        if asks_llm(config) and config.reasoner.temperature == 0 and config.reasoner.answer in (None, "choice")
         else "the decisions of an LLM, which are recorded"
         if asks_llm(config)
         else "open choices"

@@ -79,6 +79,12 @@ POST_FIELDS: Final = {
 }
 
 
+_GIVES: Final = {
+    "probabilities": "probabilities, from which agents draw",
+    "decision": "probabilities (a decision model), from which agents draw",
+}
+
+
 def decided_by(config: Config) -> str:
     """Return who answers what the chart leaves open, and what stands in for an answer that does not come."""
     if not config.statechart.oracle_enabled:
@@ -88,7 +94,17 @@ def decided_by(config: Config) -> str:
     if r.kind in ("rule", "distilled"):
         return who
     share = f", asked for a share of {r.llm_share:g}" if r.llm_share < 1 else ""
-    return f"{who}{f' ({r.model})' if r.model else ''}{share}; an answer that does not come is replaced by {r.fallback}"
+    own = r.model.items() if isinstance(r.model, dict) else ()
+    total = sum(part for _, part in own if not isinstance(part, str))
+    each = [
+        f"{part} where {r.model_by} is {name}" if isinstance(part, str) else f"{name} for {part / total:.0%}"
+        for name, part in own
+    ]
+    name = ", ".join(each) or r.model
+    gives = f", which gives {_GIVES[r.answer]}" if r.answer in _GIVES else ""
+    return (
+        f"{who}{f' ({name})' if name else ''}{gives}{share}; an answer that does not come is replaced by {r.fallback}"
+    )
 
 
 def activity_of(config: Config) -> str:

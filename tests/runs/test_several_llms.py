@@ -5,6 +5,7 @@ from collections import Counter
 from hashlib import sha256
 from itertools import count
 
+import pandas as pd
 import pytest
 from small_runs import small, table_bytes
 from stand_in import StandIn
@@ -239,12 +240,24 @@ def test_where_nobody_is_asked_the_keys_have_no_effect(tmp_path):
     assert "llms" not in found.summary["decisions"]
 
 
-def test_an_agent_is_interviewed_with_its_own_llm_and_a_survey_wants_one_named(done, tmp_path):
+def test_an_agent_is_interviewed_and_surveyed_with_its_own_llm(done, tmp_path):
     llms = llm_of_agents(done)
     with serving() as server:
         for llm in TWO:
             with Interview(done, llms.index(llm), overrides={"reasoner.host": server.url}, out=tmp_path) as talk:
                 assert talk.llm.client.name == llm
-        questions = {"questions": [{"id": "q", "ask": "Is it?", "options": ["yes", "no"]}]}
-        with pytest.raises(ConfigError, match=r"reasoner.model=NAME"):
-            survey(done, questions, {"reasoner.host": server.url}, agents=1, out=tmp_path)
+    questions = {"questions": [{"id": "q", "ask": "Which?", "options": ["yes", "no"]}, {"id": "why", "ask": "Why?"}]}
+
+    def says(body):
+        asks_a_letter = "one letter only" in body["messages"][-1]["content"]
+        return {"gemma3": "A", "llama3.2": "B"}[body["model"]] if asks_a_letter else f"I am {body['model']}"
+
+    with serving(says) as server:
+        asked = survey(done, questions, {"reasoner.host": server.url}, out=tmp_path)
+    assert asked.status == "done"
+    why = pd.read_parquet(asked.folder / "answers.parquet").query("question == 'why'")
+    assert why["text"].tolist() == [f"I am {llms[agent]}" for agent in why["agent"]]
+    ledger = {"reasoner.ledger": "replay", "reasoner.ledger_path": str(asked.folder / LEDGER)}
+    again = survey(done, questions, ledger, out=tmp_path)
+    assert again.summary["calls"] == 0
+    assert again.table.equals(asked.table)

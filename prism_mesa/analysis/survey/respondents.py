@@ -1,5 +1,6 @@
 """Who answers a survey: the agents drawn, the words in which they are asked, and the LLM that speaks for them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -118,7 +119,8 @@ def speakers(
 ) -> tuple[LLMClient, LLMClient]:
     """Return who is asked closed questions, and who open ones: the same LLM, with other decoding options.
 
-    Both have the same ledgers and limits. Where one is not needed it is the other one.
+    Both have the same ledgers and limits. Where one is not needed it is the other one. Of several LLMs each agent's own
+    is asked.
 
     Raises:
         ConfigError: If there is no LLM, or an override is not allowed.
@@ -129,21 +131,33 @@ def speakers(
     if llm is not None:
         client = LLMClient(llm, played.reasoner.as_llm(kind="python", model=None, host=None))
         return client, client
-    if not any(closed):
-        words = llm_for(config, overrides)
-        return words, words
-    if all(closed):
-        letters = _letters(config, overrides, played)
-        return letters, letters
+    one_form = all(closed) or not any(closed)
+    if played.reasoner.llms:
+        each = {}
+        for name, own in played.reasoner.each().items():
+            place = {"kind": own.kind, "model": name, "host": own.hosts or None}
+            more = [f"reasoner.{key}={json.dumps(value)}" for key, value in place.items()]
+            each[name] = speakers(asked, config, [*overrides, *more], None)
+        letters = _together({name: own for name, (own, _) in each.items()})
+        return letters, letters if one_form else _together({name: own for name, (_, own) in each.items()})
     try:
-        letters = _letters(config, overrides, played)
+        letters = _letters(config, overrides, played) if any(closed) else llm_for(config, overrides)
     except ConfigError:  # in a replay: no closed question was answered, so the ledger does not know who was asked
-        if played.reasoner.ledger != "replay":
+        if played.reasoner.ledger != "replay" or all(closed):
             raise
         words = llm_for(config, overrides)
         return _beside(words, LETTER_DECODING), words
-    own = {name: getattr(played.deliberation, name) for name in LETTER_DECODING}
-    return letters, _beside(letters, own)
+    decoding = {name: getattr(played.deliberation, name) for name in LETTER_DECODING}
+    return letters, letters if one_form else _beside(letters, decoding)
+
+
+def _together(each: dict[str, LLMClient]) -> LLMClient:
+    """Return one that asks several LLMs (`RunPosition.llm`), with the ledger and the limits of the first."""
+    first, *others = each.values()
+    for other in others:
+        other.store.close()
+    clients, budget = {name: own.client for name, own in each.items()}, first.budget
+    return LLMClient(clients, first.params, store=first.store, kind=first.kind, note=first.note, budget=budget)
 
 
 def _letters(config: Config, overrides: Sequence[str], played: Config) -> LLMClient:

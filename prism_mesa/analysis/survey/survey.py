@@ -251,7 +251,7 @@ class _Survey:
             waves = [self.records.snapshot(row, at) for at in (-1, self.at)]
             for number, reply in enumerate(self.replies):
                 for wave, agent in enumerate(waves):
-                    at = RunPosition(0, row, 2 * number + wave)
+                    at = RunPosition(0, row, 2 * number + wave, agent.llm)
                     yield reply, wave, place, self._sheet(reply, place, agent, at)
 
     def _sheet(self, reply: Replies, place: int, agent: AgentSnapshot, at: RunPosition) -> LLMRequest[Any]:
@@ -287,9 +287,10 @@ class _Survey:
         }
 
     def _llm(self) -> dict[str, Any]:
-        client = self.asked.client
+        client, names = self.asked.client, [own.name for own in self.asked.clients.values()]
         decoding = {"closed": dict(client.decoding), "open": dict(self.words.client.decoding)}
-        return llm_facts(self.asked.kind, client, client, decoding=decoding, ledger=self.asked.params.ledger)
+        told = {"name": ", ".join(names), "decoding": decoding, "ledger": self.asked.params.ledger}
+        return llm_facts(self.asked.kind, client, client, **told)
 
     def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write the tables, and return the summary."""

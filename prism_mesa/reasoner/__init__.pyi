@@ -5,10 +5,10 @@ from .describe import question_of as question_of
 from .distilled import DistilledModel as DistilledModel
 from .distilled import DistilledReasoner as DistilledReasoner
 from .distilled import read_distilled as read_distilled
+from .factory import AnyReasoner as AnyReasoner
+from .factory import asks_llm as asks_llm
+from .factory import is_distilled as is_distilled
 from .factory import make_reasoner as make_reasoner
-from .kinds import AnyReasoner as AnyReasoner
-from .kinds import asks_llm as asks_llm
-from .kinds import is_distilled as is_distilled
 from .oracle import ChatOracle as ChatOracle
 from .oracle import Oracle as Oracle
 from .oracle import parse_reasoner_response as parse_reasoner_response

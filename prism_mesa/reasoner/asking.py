@@ -8,7 +8,7 @@ from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.factory import answer_store, find_client
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
-from prism_mesa.reasoner.kinds import AnyReasoner
+from prism_mesa.reasoner.factory import AnyReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.pmi import PmiOracle

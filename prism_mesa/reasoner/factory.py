@@ -1,9 +1,19 @@
 """Makes the reasoner that a configuration asks for; what asks an LLM is loaded only where one may be asked."""
 
+from typing import TYPE_CHECKING
+
 from prism_mesa.errors import ConfigError
-from prism_mesa.reasoner.kinds import AnyReasoner
+from prism_mesa.reasoner.batch import BatchReasoner
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.rule import RuleReasoner
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from prism_mesa.reasoner.distilled import DistilledReasoner
+    from prism_mesa.reasoner.reasoner import Reasoner
+
+type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
 def make_reasoner(params: ReasonerParams) -> AnyReasoner:
@@ -35,3 +45,13 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
     from prism_mesa.reasoner.asking import asking_reasoner
 
     return asking_reasoner(params)
+
+
+def asks_llm(reasoner: AnyReasoner) -> "TypeIs[Reasoner]":
+    """Return whether a reasoner asks an LLM, or whoever was given in its place."""
+    return not isinstance(reasoner, BatchReasoner)
+
+
+def is_distilled(reasoner: object) -> "TypeIs[DistilledReasoner]":
+    """Return whether a reasoner has learned its answers from those of an LLM."""
+    return isinstance(reasoner, BatchReasoner) and not isinstance(reasoner, RuleReasoner)

@@ -59,8 +59,6 @@ IS_VIRAL: Final = F.post.velocity > 100
 
 SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.utility >= F.agent.low_threshold))
 """Interest, or a viral post inside the band: what `viral_chart` settles without the oracle."""
-
-
 _BAND: Final = (F.agent.low_threshold <= F.agent.engagement_threshold) & (
     F.agent.engagement_threshold <= F.agent.high_threshold
 )

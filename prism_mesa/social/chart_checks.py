@@ -37,8 +37,6 @@ READABLE: Final = {name: FIELD_VALUES.get(name, UNKNOWN) for name in sorted(FIEL
     if not name.startswith("_")
 }
 """What guard expressions can read of every agent and post, over columns or by row, and the values of each."""
-
-
 _MET: Final = {(rule.trigger, rule.state) for rule in TRIGGER_RULES} | {(FEED_READY, IDLE)}
 """Triggers and the states in which a round fires them, besides those that it fires in all states but idle."""
 

@@ -71,7 +71,6 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
     ),
     _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
     *(_llm(*row) for row in IDLE),
-    _llm("timeout_s", lambda k: k.kind == "embedded" and not k.writes, "the embedded LLM is waited for"),
     _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
     _llm(
         "seed attempts backoff_s",
@@ -93,19 +92,9 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "the LLM decides, and reasoner.fallback={0.p.reasoner.fallback} stands in for it, not the rule",
     ),
     WithoutEffect("reasoner.rule.media", lambda k: not k.media, "the posts have no media (posts.media_share)"),
-    WithoutEffect(
-        "reasoner.rule.slope",
-        lambda k: k.kind == "rule" and k.p.agents.band == 0,
-        "a band without width (agents.band=0) has no slope",
-    ),
     # how agents think and write
     WithoutEffect(
         "deliberation.conversation_tokens deliberation.max_seconds", lambda k: True, f"agents do not talk {_IN_THE_RUN}"
     ),
     WithoutEffect("deliberation.*", lambda k: not k.writes, f"no LLM writes {_IN_THE_RUN}: content={{0.p.content}}"),
-    WithoutEffect(
-        "deliberation.result_chars deliberation.notes deliberation.notes_told",
-        lambda k: k.p.deliberation.max_tool_calls == 0,
-        "deliberation.max_tool_calls=0: no tool is called, not that for notes either",
-    ),
 )

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
 type Writer = LLMClient | None
 """Who writes texts, if anyone does."""
-
-
 _POSTS_EACH: Final = 4
 """Posts of each agent for which there is room from the beginning."""
 

@@ -41,8 +41,6 @@ EXAMPLES: Final = (
     ),
 )
 """How others have thought and answered, for the prompts of an LLM that imitates."""
-
-
 FREE_EXAMPLES: Final = tuple(
     replace(example, response=ConstrainedRecall.model_validate_json(example.response).what) for example in EXAMPLES
 )

@@ -15,8 +15,6 @@ type Keys = npt.NDArray[np.int64]
 
 LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")
-
-
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 _LONG: Final = 1 << 20
 _SHORT: Final = 1 << 13

@@ -49,8 +49,6 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "appeal": np.float32,
     "attributes": np.float64,
 }
-
-
 _SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "wording", "words")
 COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 _HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}

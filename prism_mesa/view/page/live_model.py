@@ -22,8 +22,6 @@ from prism_mesa.view.page.inputs import changed_keys, values_of, with_inputs
 
 MOST_REPEATED: Final = 20_000
 """Agents up to which the state before each round is kept, from which an agent's round is told in full."""
-
-
 _ROUNDS_A_TRIM: Final = 10
 _SLOW_S: Final = 1.0
 """Seconds of a round from which on the page says that the next one is being run."""

@@ -49,8 +49,6 @@ _FILES: Final = {
     "posts.file": "the texts that are posted",
     "agents.profiles": "agents' own profiles",
 }
-
-
 AGENT_FIELDS: Final = {
     "interests": "what the agent likes: a unit vector over topics",
     "traits": "personality: Big Five, each from 1 to 5",
@@ -77,8 +75,6 @@ POST_FIELDS: Final = {
     "`likes`, `replies`, `reshares`, `impressions`": "counts so far",
     "`velocity`": "engagements of the last rounds",
 }
-
-
 _GIVES: Final = {
     "probabilities": "probabilities, from which agents draw",
     "decision": "probabilities (a decision model), from which agents draw",

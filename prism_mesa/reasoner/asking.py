@@ -8,13 +8,14 @@ from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.factory import answer_store, find_client
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
-from prism_mesa.reasoner.factory import AnyReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.pmi import PmiOracle
 from prism_mesa.reasoner.reasoner import Reasoner
 from prism_mesa.reasoner.replayed import recorded_oracle
 from prism_mesa.reasoner.rule import RuleReasoner
+
+type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
 def asking_reasoner(params: ReasonerParams) -> AnyReasoner:

@@ -77,7 +77,8 @@ def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     for name, own in decisions.get("llms", {}).items():
         spent = f"{own['calls']:,} calls, {own['tokens']:,} tokens"
-        yield "by LLM", f"{name}: {spent}; {own['answered']:,} answered, {counted(own['fallbacks'], 'fallback')}"
+        left = f", {own['budget']:,} beyond a limit" if own["budget"] else ""
+        yield "by LLM", f"{name}: {spent}; {own['answered']:,} answered, {counted(own['fallbacks'], 'fallback')}{left}"
 
 
 def _writing_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -85,6 +85,7 @@ ANOTHER = {
     "reasoner.model_by": None,
     "reasoner.persona": "archetype",
     "reasoner.reason": None,  # not with reasoner.answer: probabilities
+    "reasoner.decision_orders": 2,
     "reasoner.spend_on": "followed",
     "scheduler": "mesa",
     "utility.gamma": 0.0,

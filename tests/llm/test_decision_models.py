@@ -301,6 +301,16 @@ def test_without_a_model_ollamas_decision_model_is_asked_and_auto_falls_back_to_
     assert "decision model" in make_reasoner(ReasonerParams(kind="auto", answer="decision", host="127.0.0.1:9")).note
 
 
+def test_a_server_that_does_not_say_what_its_models_can_is_let_through():
+    with serving(always=decided(composing=0.3, scrolling=0.7)) as server:
+        for shown in (as_json(200, {"capabilities": None}), as_json(200, [1]), raw(200, b"<html>"), as_json(500, {})):
+            server.gets["/api/show"] = shown
+            OllamaChatClient("llama3.2", server.url).check(decides=True)
+        server.gets["/api/show"] = as_json(200, {"capabilities": ["completion"]})
+        with pytest.raises(ConfigError, match="no decision model"):
+            OllamaChatClient("llama3.2", server.url).check(decides=True)
+
+
 def test_a_client_that_cannot_decide_is_a_clear_error():
     class Chats:
         name, decoding = "chats", {}

@@ -60,6 +60,10 @@ class ConfigError(BadInputError):
     """A configuration key or value is wrong."""
 
 
+class MissingLLMError(ConfigError):
+    """The LLM that a configuration names is not there: no server, no such model on it, no file, or no extra."""
+
+
 class OwnCodeError(ConfigError):
     """A function of a user's own that a configuration names raised, or gave what cannot be used."""
 

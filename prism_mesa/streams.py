@@ -53,6 +53,10 @@ class Streams:
 
     seed: int
 
+    def of(self, seed: int | None) -> "Streams":
+        """Return the draws of another seed; of None, these."""
+        return self if seed is None else Streams(seed)
+
     def bits(
         self, purpose: str, agent: Key | list[int], *, round_: Key = 0, tick: Key = 0, index: Key = 0
     ) -> npt.NDArray[np.uint64]:

@@ -153,9 +153,10 @@ class Study:
     def _check(self) -> None:
         """Make models of the conditions, once: what cannot run is an error, what has no effect is noted."""
         if not self._checked:
-            from prism_mesa.studies.design.models import check_models
+            from prism_mesa.studies.design.models import check_models, find_skipped
 
-            self.design = replace(self.design, notes=(*self.design.notes, *check_models(self.design)))
+            design = find_skipped(self.design)
+            self.design = replace(design, notes=(*design.notes, *check_models(design)))
             self._checked = True
 
     def status(self) -> StudyStatus:

@@ -107,7 +107,7 @@ def run(
 def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Tell how far a study is. Nothing is run.
 
-    It counts runs that are done, failed with their reasons, missing, and stale.
+    It counts runs that are done, failed with their reasons, skipped, missing, and stale.
     """
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import status_lines
@@ -232,7 +232,7 @@ def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
 
         def on_run(progress: Any) -> None:
             nonlocal before
-            now = progress.done + progress.failed
+            now = progress.done + progress.failed + progress.skipped
             advance(now - before, of=progress.planned)
             before = now
 
@@ -241,10 +241,10 @@ def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
 
 def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
     """Print what a study came to; a call that ran it ends as failed if a run did."""
+    from prism_mesa.view.study.contents import run_counts
     from prism_mesa.view.study.summary import study_lines
 
-    counts = result.table.runs["status"].value_counts()
-    runs = {name: int(counts.get(name, 0)) for name in ("done", "failed", "missing")}
+    runs = run_counts(result.table.runs)
     if as_json:
         expected = result.analysis.expectations
         verdicts = [vars(one) | {"interval": list(one.interval), "means": list(one.means)} for one in expected]
@@ -258,6 +258,7 @@ def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
         }
         told |= {
             "expectations": verdicts,
+            "sensitivity": result.analysis.sensitivity.to_dict("records"),
             "failures": _failures(result),
             "report": reports,
             "notes": list(result.notes),

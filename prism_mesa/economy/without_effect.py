@@ -131,7 +131,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "the LLM that was given in Python is asked as it is",
     ),
     _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
-    _llm("think", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
+    _llm("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
     _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
     _llm(

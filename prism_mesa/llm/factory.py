@@ -14,7 +14,7 @@ from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import Ledger
-from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, LLMParams
+from prism_mesa.llm.params import LLMParams
 
 OLLAMA_HOST: Final = "http://127.0.0.1:11434"
 
@@ -34,6 +34,8 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
         ConfigError: If what is asked for is not there.
         DataError: If the ledger cannot be opened.
     """
+    if isinstance(params.model, dict):
+        raise ConfigError("reasoner.model: one LLM is asked here: give its name")
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
     store = answer_store(params)
@@ -72,7 +74,8 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
         client.check(decides=params.decides)
-        return client, params.kind, str(getattr(client.clients[0], "note", ""))
+        notes = (str(getattr(host, "note", "")) for host in client.clients)
+        return client, params.kind, "; ".join(dict.fromkeys(filter(None, notes)))
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
         hosts.check(decides=params.decides)
@@ -89,24 +92,22 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
 
 def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> HostPool:
     """Return an LLM on the servers of `params.host`."""
-    given = params.host or default
-    clients = [client(host) for host in ([given] if isinstance(given, str) else given)]
+    clients = [client(host) for host in params.hosts or [default]]
     return HostPool(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
 def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
-        return OllamaChatClient(model, host, params.timeout_s, **own)
+        return OllamaChatClient(params.one_llm, host, params.timeout_s, **own)
 
     own = params.decoding | {"keep_alive": params.keep_alive}
-    model = params.model or (DECISION_MODEL if params.decides else OLLAMA_MODEL)
     return _served(params, client, OLLAMA_HOST)
 
 
 def _openai(params: LLMParams) -> HostPool:
     if params.model is None:
         raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-    model = params.model
+    model = str(params.model)
 
     def client(host: str) -> ChatClient:
         return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
@@ -116,8 +117,8 @@ def _openai(params: LLMParams) -> HostPool:
 
 def _gguf(params: LLMParams) -> str:
     """Return the embedded LLM's file; with `auto` a name that is none is meant for a server."""
-    is_file = params.model is not None and (params.kind == "embedded" or params.model.endswith(".gguf"))
-    return params.model if is_file and params.model is not None else SMOLLM2
+    is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
+    return str(params.model) if is_file else SMOLLM2
 
 
 def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:

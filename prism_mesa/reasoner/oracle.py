@@ -67,13 +67,17 @@ class ChatOracle:
 
     For `probabilities` the options are lettered and the LLM is asked for one letter; `options` says how its
     log-probabilities are read. A client without them (a function) may say a letter or ``{"composing": 0.7, ...}``. In
-    either form the name of an option alone, ``composing``, is that choice. For a `decision` see `formats.decision`;
+    either form the name of an option alone, ``composing``, is that choice. With `reason` a choice comes with a sentence
+    that says why (`parse.reason_in`); an answer without one is an answer. For a `decision` see `formats.decision`;
     a function says the probabilities of the options there.
     """
 
-    def __init__(self, client: ChatClient, form: AnswerForm = "choice", orders: int = 1) -> None:
+    def __init__(
+        self, client: ChatClient, form: AnswerForm = "choice", orders: int = 1, *, reason: bool = False
+    ) -> None:
         self.client = client
         self.form = form
+        self.reason = reason
         self.calls = orders if form == "decision" else 1
         self.name = client.name
 
@@ -96,14 +100,15 @@ class ChatOracle:
 
     def write(self, question: Question) -> str:
         """Return the question in words."""
-        return question_prompt(question, lettered=None if self.form == "decision" else self.form == "probabilities")
+        lettered = None if self.form == "decision" else self.form == "probabilities"
+        return question_prompt(question, lettered=lettered, reason=self.reason)
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return what the client says; with `probabilities` as JSON of the text and the letters' numbers."""
         if self.form == "decision":
             return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
-            return await self.client.chat(prompt, answer_schema(question.options), attempt)
+            return await self.client.chat(prompt, answer_schema(question.options, reason=self.reason), attempt)
         said = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
         return recordable(said, [option.value for option in question.options])
 
@@ -121,8 +126,15 @@ class ChatOracle:
         return probabilities_of(raw, names, "invalid-state")
 
 
-def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice", orders: int = 1) -> Oracle:
-    """Return what a reasoner can ask: an oracle as it is, a chat client or a function of the prompt in one.
+def as_oracle(
+    client: Oracle | ChatClient | PromptFunction,
+    form: AnswerForm = "choice",
+    name: str = "",
+    orders: int = 1,
+    *,
+    reason: bool = False,
+) -> Oracle:
+    """Return what a reasoner can ask: an oracle as it is, a chat client or a function (called `name`) in one.
 
     Raises:
         TypeError: If it is none of these.
@@ -130,9 +142,9 @@ def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "
     if isinstance(client, Oracle):
         return client
     if isinstance(client, ChatClient):
-        return ChatOracle(client, form, orders)
+        return ChatOracle(client, form, orders, reason=reason)
     if callable(client):
-        return ChatOracle(FunctionClient(client), form, orders)
+        return ChatOracle(FunctionClient(client, name), form, orders, reason=reason)
     raise TypeError(
         f"{client!r} cannot be asked: give a client with name, decoding and chat(), or a function of the prompt"
     )

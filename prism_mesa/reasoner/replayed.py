@@ -27,20 +27,21 @@ class _RecordedPmi(PmiOracle):
         return await self._recorded.chat(prompt)
 
 
-def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
+def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
     """Return the oracle whose answers a ledger holds: the latest that is what `params` ask for.
 
-    Where the ledger holds no answer to a question (all of a run were fallbacks) it is one of the configured kind.
+    Where the ledger holds no answer to a question (all of a run were fallbacks) it is one of the configured kind. Of
+    several LLMs `llm` is the name of the one.
 
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [llm for llm in llms_in(ledger) if READ_AS_OPTIONS & llm[2].keys()]
+    held = [own for own in llms_in(ledger) if READ_AS_OPTIONS & own[2].keys() and llm in ("", own[0])]
     if not held:
-        client = RecordedClient(params.model or "")
-        scores = params.kind == "embedded" and params.answer in (None, "probabilities")
-        asked = ChatOracle(client, params.answer or "choice", params.decision_orders)
-        return _RecordedPmi(client, params.rule) if scores else asked
+        client = RecordedClient(str(params.model or ""))
+        if params.kind == "embedded" and params.answer in (None, "probabilities"):
+            return _RecordedPmi(client, params.rule)
+        return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
     found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
     if not found:
         raise other_llms(ledger, held)
@@ -48,7 +49,7 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
     form = decoding.pop("answer", None)
     orders = decoding.pop("decision_orders", 1)
     client = RecordedClient(name, digest, decoding)
-    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form, orders)
+    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form, orders, reason=params.reason)
 
 
 def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:

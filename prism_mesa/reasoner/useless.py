@@ -1,19 +1,18 @@
 """Whether an LLM has ever given an answer that could be used: if the first ones are all useless, asking has no use."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.dispatch.pending import PendingQuestion
+from prism_mesa.llm.errors import MOST_USELESS
 from prism_mesa.llm.params import DECISION_MODEL
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
 from prism_mesa.snapshot import Restorable
-
-MOST: Final = 20
-"""Useless answers, and no other, after which nothing better is expected."""
 
 _SHOWN: Final = 120
 _MOST_TOLD: Final = 400
@@ -28,27 +27,28 @@ _WAYS_OUT: Final = (
 
 
 class Usefulness(Restorable):
-    """Counts useless answers and refusals until an answer could be used; a server that is down does not count."""
+    """Counts each LLM's useless answers and refusals until one of its answers is used; a dead server does not count."""
 
-    changes = ("_useless", "_was_used")
+    changes = ("_useless", "_used")
 
     def __init__(self) -> None:
-        self._useless = 0
-        self._was_used = False
+        self._useless: Counter[str] = Counter()
+        self._used: set[str] = set()
 
-    def answer_was_used(self) -> None:
-        """Take note of an answer that could be used: from now on nothing is counted."""
-        self._was_used = True
+    def answer_was_used(self, llm: str) -> None:
+        """Take note of an answer that could be used: from now on nothing is counted of that LLM."""
+        self._used.add(llm)
 
     def answer_was_useless(self, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> None:
         """Take note of one that could not.
 
         Raises:
-            LLMFailureException: If it is the last of `MOST`, and none before could be used.
+            LLMFailureException: If it is the last of `MOST_USELESS`, and none before could be used.
         """
-        self._useless += 1
-        if not self._was_used and self._useless >= MOST:
-            raise LLMFailureException("useless", self._useless, "agents", _error_text(self._useless, call, oracle))
+        llm = call.place.llm
+        self._useless[llm] += 1
+        if llm not in self._used and (n := self._useless[llm]) >= MOST_USELESS:
+            raise LLMFailureException("useless", n, "agents", _error_text(n, call, oracle))
 
 
 def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:

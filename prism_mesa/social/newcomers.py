@@ -39,10 +39,10 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     for other in (*follows, *followers):
         existing_row(platform, other, is_there=True)
     agents = np.array([row])
-    interests = draw_interests(agents, platform.topics, platform.streams)
+    params, streams = platform.params, platform.streams.of(platform.params.agents.seed)
+    interests = draw_interests(agents, platform.topics, streams)
     own_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
     platform.network = platform.network.with_agent(follows, followers)
-    params, streams = platform.params, platform.streams
     popularity = popularity_of_last(platform.network, params.agents, streams)
     newcomer = draw_profiles(agents, [own_id], interests, params, streams, popularity)
     newcomer.attributes = platform.attributes.of_agents(agents, newcomer, platform.network)

@@ -48,7 +48,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect(
         "network.mean_degree network.follower_sigma network.followee_sigma network.reciprocity network.rewire "
-        "network.blocks network.within",
+        "network.blocks network.within network.seed",
         lambda k: k.p.network.edges is not None,
         "network.edges brings the network (network.edges=null: make one)",
     ),

@@ -117,7 +117,7 @@ def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, vers
 
 
 def _status(entry: Entry | None) -> str:
-    return "missing" if entry is None else "done" if entry.done else "failed"
+    return "missing" if entry is None else entry.status
 
 
 def _value(entry: Entry | None, name: str, version: str) -> float:

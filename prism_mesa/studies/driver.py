@@ -4,18 +4,18 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, printable
 from prism_mesa.llm import Ledger
 from prism_mesa.runs import run_files
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.design.identity import measure_version
-from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, told_of
+from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, told_of_run
 from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
@@ -57,7 +57,7 @@ class Engine:
 
 @dataclass
 class Progress:
-    """How far a study is: runs planned, done and failed, and calls of an LLM.
+    """How far a study is: runs planned, done, failed and skipped, and calls of an LLM.
 
     Calls are those of all attempts at all runs that the folder's journals know of, also of runs that failed. Not
     counted is what other shards ask while this one runs, and what a run asked whose process was killed and that kept no
@@ -67,6 +67,7 @@ class Progress:
     planned: int
     done: int = 0
     failed: int = 0
+    skipped: int = 0
     calls: int = 0
     held_back: int = 0
     """Runs that were not begun, since the limit of calls was reached."""
@@ -109,7 +110,7 @@ def run_missing(
         KeyboardInterrupt: When the user ends it; what was done is written down.
     """
     versions, progress = versions_of(design), Progress(0)
-    todo = []
+    todo, skipped = [], []
     with folder.journals() as known:
         progress.calls = known.calls()
         for place, planned in enumerate(design.runs_by_seed() if runs is None else runs):
@@ -119,14 +120,27 @@ def run_missing(
             entry = known.entry(planned.run)
             if is_complete(entry, design, versions):
                 progress.done += 1
-            elif entry is not None and not entry.done and not retry:
+            elif planned.condition.number in design.skipped:
+                progress.skipped += 1
+                skipped += [] if entry is not None and entry.done else [planned]
+            elif entry is not None and entry.status == "failed" and not retry:
                 progress.failed += 1
             else:
                 todo.append((planned, entry))
+    _skip(skipped, design, folder, shard)
     on_run(progress)
     if todo:
         _run_all(_distinct(todo, progress), design, folder, engine, shard, progress, on_run)
     return progress
+
+
+def _skip(runs: list[PlannedRun], design: StudyDesign, folder: StudyFolder, shard: Shard) -> None:
+    """Write down that runs are skipped, and why."""
+    if runs:
+        with closing(Journal(folder.journal(shard))) as journal:
+            for one in runs:
+                outcome = Outcome(one.run, "skipped", printable(design.skipped[one.condition.number]))
+                journal.put(outcome, {}, one.condition.identity, told_of_run(one, design), kept=False)
 
 
 type _Todo = tuple[PlannedRun, Entry | None]
@@ -160,7 +174,7 @@ def _run_all(
                     outcome,
                     versions,
                     planned.condition.identity,
-                    f"{told_of(planned.condition, design)}, seed {planned.seed}",
+                    told_of_run(planned, design),
                     kept=job.keep == "tables" and (folder.runs / job.run).is_dir(),
                 )
                 if not goes_on:

@@ -58,6 +58,11 @@ class Entry:
         """Whether it came to a good end."""
         return self.ending == "done"
 
+    @property
+    def status(self) -> str:
+        """`done`, `skipped` if its LLM was not there, else `failed`."""
+        return self.ending if self.ending in ("done", "skipped") else "failed"
+
     def has(self, versions: Mapping[str, str]) -> bool:
         """Return whether all measures were taken, by the code that there is now."""
         return all(name in self.measures and self.measures[name][0] == version for name, version in versions.items())
@@ -105,7 +110,7 @@ class Journal:
             at,
             outcome.ending,
             outcome.reason,
-            (before.attempts if before else 0) + 1,
+            (before.attempts if before else 0) + (outcome.ending != "skipped"),
             json.dumps(measures),
             json.dumps(facts),
             identity.config,

@@ -4,6 +4,7 @@ Of each folder little is read, and little is loaded for it: there may be many.
 """
 
 import os
+from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -156,11 +157,11 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
     """Return what is known of a folder of many runs."""
     try:
         values = _read(os.path.join(path, manifest))
-        done, failed = _endings(path, sorted(names))
+        done, skipped, failed = _endings(path, sorted(names))
     except ValueError as error:
         return _listed(path, now, {}, kind, _damaged(str(error)), size)
     planned, many = _whole(values.get("runs")), Path(path)
-    is_whole = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + failed >= planned
+    is_whole = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + skipped + failed >= planned
     if any(held(many, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
         status = "running"
     elif not is_whole:
@@ -168,25 +169,27 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
     else:
         status = "failed" if failed else "done"
     of = "" if planned is None else f" of {planned}"
-    state = status if status == "done" else f"{status}, {done}{of} runs done" + (f", {failed} failed" if failed else "")
+    others = "".join(f", {n} {told}" for n, told in ((skipped, "skipped"), (failed, "failed")) if n)
+    state = status if status == "done" and not skipped else f"{status}, {done}{of} runs done{others}"
     told = {"status": status, "state": state, "config": _text(values.get("name")) or many.name}
     made = values.get("made")
     return _listed(path, now, made if isinstance(made, dict) else {}, kind, told, size)
 
 
-def _endings(path: str, names: list[str]) -> tuple[int, int]:
-    """Return how many runs came to a good end, and how many did not, by all journals of a study's folder.
+def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
+    """Return how many runs came to a good end, were skipped, and failed, by all journals of a study's folder.
 
     Raises:
         ValueError: If a journal cannot be read.
     """
-    endings: dict[str, bool] = {}
+    endings: dict[str, str] = {}
     for name in names:
         if name.startswith("journal") and name.endswith(".sqlite"):
             for run, ending in _rows(Path(path, name)):
-                endings[run] = endings.get(run, False) or ending == "done"
-    done = sum(endings.values())
-    return done, len(endings) - done
+                if endings.get(run) != "done":
+                    endings[run] = ending
+    n = Counter(endings.values())
+    return n["done"], n["skipped"], len(endings) - n["done"] - n["skipped"]
 
 
 def _rows(journal: Path) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ import yaml
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import Params, validated
+from prism_mesa.params import ONE_VALUE, Params, validated
 from prism_mesa.runs.yaml_text import parsed, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.curves import CURVES
@@ -46,7 +46,9 @@ class StudyParams(Params):
     )
     set: dict[str, Any] = Field(default_factory=dict, description="values on top of it, by dotted key, for all runs")
     arms: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="conditions to compare: for each its name, and the values that it changes"
+        default_factory=dict,
+        description="conditions to compare: for each its name, and the values that it changes; with optional: true its "
+        "runs are skipped where its LLM is not there",
     )
     vary: dict[str, list[Any]] = Field(
         default_factory=dict,
@@ -105,6 +107,8 @@ class StudyParams(Params):
         for name in arms:
             if not _ARM.fullmatch(name):
                 raise ValueError(f"the name {name!r} holds more than letters, digits, '_', '-', '.' and spaces")
+            if not isinstance(arms[name].get("optional", False), bool):
+                raise ValueError(f"{name}: optional: give true or false")
         return arms
 
     @field_validator("seeds", mode="before")
@@ -152,8 +156,7 @@ class StudyParams(Params):
 
     @model_validator(mode="after")
     def _each_key_has_one_owner(self) -> Self:
-        groups = {"set": self.set, "vary": self.vary, **{f"arms.{arm}": own for arm, own in self.arms.items()}}
-        for where, values in groups.items():
+        for where, values in ({"vary": self.vary} | self.groups).items():
             keys = [key for key, _ in flat(values)]
             twice = next((key for place, key in enumerate(keys) if key in keys[:place]), None)
             if twice is not None:
@@ -164,6 +167,16 @@ class StudyParams(Params):
                 if key in self.vary and where != "vary":
                     raise ValueError(f"{where}: {key}: stands in 'vary' too; leave it out of one of them")
         return self
+
+    @property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """The values that `set` and each arm change, by where they stand."""
+        return {"set": self.set, **{f"arms.{arm}": settings(own) for arm, own in self.arms.items()}}
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """The arms that are skipped where their LLM is not there."""
+        return frozenset(arm for arm, own in self.arms.items() if own.get("optional"))
 
 
 def _as_text(line: object) -> object:
@@ -182,6 +195,11 @@ _MOST_SEEDS: Final = 1_000_000
 _ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
 
 
+def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the values that an arm of a study file changes: all of it but `optional`."""
+    return {key: value for key, value in (arm or {}).items() if key != "optional"}
+
+
 def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the dotted keys of values that may be nested, each with its value; what stands there twice comes twice.
 
@@ -189,7 +207,7 @@ def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
     {'feed.mode': 'random', 'agents.n': 10}
     """
     for key, value in values.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping) and value and f"{before}{key}" not in ONE_VALUE:
             yield from flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value

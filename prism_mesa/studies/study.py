@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal
@@ -12,12 +12,12 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.collect import FACTS, collect, run_table
-from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, told_of
+from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, told_of_run
 from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, run_missing, versions_of
-from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder
+from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder, replacing
 from prism_mesa.studies.journal import Entry
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.studies.statistics.analysis import RunTable, analyse
+from prism_mesa.studies.statistics.analysis import analyse
 from prism_mesa.studies.statistics.precision import expected_width
 
 PILOT_SEEDS: Final = 2
@@ -37,6 +37,7 @@ class StudyStatus:
         outdated: Of those done, those of which a measure, a table or the folder is still to be made.
         failures: For each failed run its name, condition and seed, and why.
         stale: Names of runs in the folder that are not of this study any more, by reason.
+        skipped: Runs of optional arms whose LLM was not there; `why_skipped` has the reason by arm.
     """
 
     planned: int
@@ -46,16 +47,23 @@ class StudyStatus:
     outdated: int
     failures: tuple[tuple[str, str, str], ...]
     stale: Mapping[str, list[str]]
+    skipped: int = 0
+    why_skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> StudyStatusName:
-        """`done`, `failed` if some are and nothing else is left to do, else `incomplete`."""
-        return "incomplete" if self.missing or self.outdated else "failed" if self.failed else "done"
+        """`done`, `failed` if some are and nothing else is left to do, else `incomplete`; skipped runs do not count."""
+        left = self.missing or self.outdated or self.skipped == self.planned
+        return "incomplete" if left else "failed" if self.failed else "done"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What of it a reader of the results should know."""
         said = [
+            f"arm {arm} is skipped, as its LLM is not there ({why}); when it is, prism study run runs it"
+            for arm, why in self.why_skipped.items()
+        ]
+        said += [
             f"{counted(len(runs), 'run')} of before {'is' if len(runs) == 1 else 'are'} stale ({why}): kept in the "
             "folder, and not used"
             for why, runs in self.stale.items()
@@ -101,15 +109,18 @@ class StudyPlan:
 def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
     """Return how far a study is. Nothing is run, and nothing is written."""
     versions, counts, failures, planned_names = versions_of(design), Counter[str](), [], set()
+    why_skipped: dict[str, str] = {}
     with folder.journals() as known:
         for planned in design.runs():
             planned_names.add(planned.run)
             entry = known.entry(planned.run)
-            counts["missing" if entry is None else "done" if entry.done else "failed"] += 1
+            counts["missing" if entry is None else entry.status] += 1
             if entry is not None and entry.done and not is_complete(entry, design, versions):
                 counts["outdated"] += 1
-            if entry is not None and not entry.done:
-                failures.append((entry.run, _told(planned, design), f"{entry.ending}: {entry.reason}"))
+            if entry is not None and entry.status == "skipped":
+                why_skipped[planned.condition.arm] = entry.reason
+            elif entry is not None and not entry.done:
+                failures.append((entry.run, told_of_run(planned, design), f"{entry.ending}: {entry.reason}"))
         stale: dict[str, list[str]] = {}
         for entry in known.entries():
             if entry.run not in planned_names:
@@ -122,11 +133,9 @@ def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
         counts["outdated"],
         tuple(failures),
         stale,
+        counts["skipped"],
+        why_skipped,
     )
-
-
-def _told(planned: PlannedRun, design: StudyDesign) -> str:
-    return f"{told_of(planned.condition, design)}, seed {planned.seed}"
 
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:
@@ -183,6 +192,9 @@ def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...
     """Put the runs that are there together, and return what they say. Nothing is run."""
     notes = (*notes, *collect(design, folder))
     table, status = run_table(design, folder), status_of(design, folder)
+    analysis = analyse(table, design.params.expect)
+    with replacing(folder.table("sensitivity")) as new:
+        analysis.sensitivity.to_parquet(new, index=False)
     return StudyResult(
         study_dir=folder.path,
         name=design.name,
@@ -192,22 +204,10 @@ def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...
         base=design.base,
         table=table,
         facts=pd.read_parquet(folder.table(FACTS)),
-        analysis=analyse(table, design.params.expect),
-        notes=(*design.notes, *status.notes, *notes, *_undefined(table)),
+        analysis=analysis,
+        notes=(*design.notes, *status.notes, *notes),
         **({"file": design.where} if Path(design.where).suffix else {}),
     )
-
-
-def _undefined(table: RunTable) -> list[str]:
-    """Return which measures are not a number in runs that are done, and in how many of which arms."""
-    done = table.runs[table.runs["status"] == "done"]
-    said = []
-    for measure in table.measures:
-        where = done.loc[done[measure].isna(), "arm"].value_counts()
-        if where.sum():
-            arms = ", ".join(f"{arm}: {n}" for arm, n in where.items())
-            said.append(f"{measure}: not a number in {where.sum()} of {len(done)} runs ({arms}); counted as missing")
-    return said
 
 
 def plan_study(
@@ -229,11 +229,13 @@ def plan_study(
     pilot = list(_pilot(design))
     with folder.locked(WHOLE):
         folder.describe(design, text)
-        run_missing(design, folder, engine, runs=pilot, on_run=on_run)
+        skipped = [one for one in design.runs() if one.condition.number in design.skipped]
+        run_missing(design, folder, engine, runs=[*pilot, *skipped], on_run=on_run)
         aside = collect(design, folder)
     facts = pd.read_parquet(folder.table(FACTS))
     facts = facts[facts["ending"] == "done"]
     status, workers = status_of(design, folder), engine.workers or default_workers(design.base)
+    n_runs = design.n_runs - status.skipped
     cpu = float(facts["cpu_s"].mean()) / 3600 if len(facts) else None
     left = None if cpu is None else cpu * (status.missing + status.failed)
     return StudyPlan(
@@ -243,10 +245,10 @@ def plan_study(
         seeds=len(design.seeds),
         pilot=len(pilot),
         workers=workers,
-        cpu_hours=None if cpu is None else cpu * design.n_runs,
+        cpu_hours=None if cpu is None else cpu * n_runs,
         cpu_hours_left=left,
         wall_hours=None if left is None else left / workers,
-        calls=float(np.nanmean(facts["calls"].astype(float))) * design.n_runs if len(facts) else None,
+        calls=float(np.nanmean(facts["calls"].astype(float))) * n_runs if len(facts) else None,
         widths=expected_width(run_table(design, folder), len(design.seeds)),
         notes=(*design.notes, *status.notes, *aside, *(f"{told}: {why}" for _, told, why in status.failures)),
     )
@@ -257,7 +259,7 @@ def _pilot(design: StudyDesign) -> list[PlannedRun]:
 
     Where there are none, as among points that are drawn, conditions that lie all over the design.
     """
-    first, *others = design.conditions
+    first, *others = [one for one in design.conditions if one.number not in design.skipped] or design.conditions
     apart = [one for one in others if _differences(first, one) == 1]
     if not apart and others:
         places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)

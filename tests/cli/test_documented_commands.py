@@ -79,7 +79,7 @@ def check_yaml(values):
         return validated(CalibrationParams, values, "calibration")
     if "questions" in values:
         return questionnaire_of(values)
-    if set(values) <= {"measures", "expect", "limits"}:
+    if set(values) <= {"arms", "measures", "expect", "limits"}:
         return validated(StudyParams, {"question": "?", **values}, "study")
     return make_config(nested(values))
 

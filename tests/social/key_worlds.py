@@ -81,6 +81,7 @@ ANOTHER = {
     "reasoner.ledger_path": None,
     "reasoner.llm_share": None,
     "reasoner.model": "another",
+    "reasoner.model_by": None,
     "reasoner.persona": "archetype",
     "reasoner.spend_on": "followed",
     "scheduler": "mesa",

@@ -35,6 +35,7 @@ from stand_in.wire import (
     parsed,
     refusal,
     response,
+    shortened,
 )
 
 type Latency = float | Callable[[int, Body], float]
@@ -61,6 +62,8 @@ class StandIn:
         fault: What goes wrong: one of `FAULTS`, a function of number and body that names one or returns
             None, or None.
         thinks: How it thinks (`THINK_MODES`), and `thought` what.
+        context: Tokens that a prompt may have where a request does not say: of a longer one the LLM gets the last
+            half of it and 2. None: as many as it likes.
         decisions: How it decides, if it does.
         port: 0 takes a free one, and keeps it over `stop` and `start`.
 
@@ -88,6 +91,7 @@ class StandIn:
         decisions: Decisions | None = None,
         thinks: ThinkMode = "never",
         thought: str = "A person like this reads on.",
+        context: int | None = None,
     ) -> None:
         self.brain = brain
         self.models = tuple(full_name(name) for name in models)
@@ -97,6 +101,7 @@ class StandIn:
         self.decisions = decisions
         self.thinks = thinks
         self.thought = thought
+        self.context = context
         self.n_requests = 0
         self.requests: list[Body] = []
         self._slots = AnswerSlots(slots, queue)
@@ -178,7 +183,8 @@ class StandIn:
             except Exception as error:  # a user's own fault or latency may fail in any way
                 connection.send(error_response(500, f"stand-in: {error!r}"))
         else:
-            connection.send(other_response(method, path, content, self.models, self._loaded, self._capabilities))
+            can = self._capabilities
+            connection.send(other_response(method, path, content, self.models, self._loaded, can, self.context))
 
     @property
     def _capabilities(self) -> list[str]:
@@ -203,7 +209,7 @@ class StandIn:
             connection.send(self._load(path, body))
         else:
             self._load(path, body)
-            job = _Job(self, connection, path, body, fault)
+            job = _Job(self, connection, path, shortened(body, self.context), fault)
             connection.on_gone = job.gone
             if not self._slots.admit(job, time.monotonic()):
                 connection.send(error_response(503, BUSY))

@@ -112,8 +112,23 @@ def loading_response(path: str, body: Body, reason: Literal["load", "unload"], n
     return json_response(_part(path, body, "", (), Times(now, 0, 0)) | {"done": True, "done_reason": reason})
 
 
+def shortened(body: Body, context: int | None) -> Body:
+    """Return a chat request as Ollama gives it to an LLM of that context: of a longer prompt it keeps the end."""
+    text = prompt_text(body)
+    most = (body.get("options") or {}).get("num_ctx") or context
+    if context is None or len(text) // 4 + 1 <= most:
+        return body
+    return body | {"messages": [{"role": "user", "content": text[-4 * (most // 2 + 1) :]}]}
+
+
 def other_response(
-    method: str, path: str, content: bytes, models: tuple[str, ...], loaded: dict[str, float], can: list[str]
+    method: str,
+    path: str,
+    content: bytes,
+    models: tuple[str, ...],
+    loaded: dict[str, float],
+    can: list[str],
+    context: int | None = None,
 ) -> bytes:
     """Return the response to whatever asks for no answer of an LLM.
 
@@ -127,7 +142,7 @@ def other_response(
         case "GET" | "HEAD", "/api/tags":
             found = json_response({"models": [_entry(model) | {"modified_at": _MODIFIED} for model in models]})
         case "GET", "/api/ps":
-            found = json_response({"models": [_running(model, until) for model, until in loaded.items()]})
+            found = json_response({"models": [_running(model, until, context) for model, until in loaded.items()]})
         case "POST", "/api/show":
             body, refused = parsed(content)
             found = refused or refusal(path, body, models) or json_response(_shown(full_name(body["model"]), can))
@@ -252,8 +267,8 @@ def _shown(model: str, can: list[str]) -> Body:
     }
 
 
-def _running(model: str, until: float) -> Body:
-    return _entry(model) | {"expires_at": _time(until), "size_vram": 0, "context_length": _NUM_CTX}
+def _running(model: str, until: float, context: int | None) -> Body:
+    return _entry(model) | {"expires_at": _time(until), "size_vram": 0, "context_length": context or _NUM_CTX}
 
 
 def _entry(model: str) -> Body:

@@ -7,9 +7,12 @@ from matplotlib.figure import Figure
 from read_reports import WHEN
 from study_results import HOSTILE, factorial, sobol, two_arms
 
+from prism_mesa.studies.statistics.cells import cells_of
+from prism_mesa.studies.statistics.variance_shares import variance_shares
 from prism_mesa.view.plots.files import png_of, svg_of
 from prism_mesa.view.plots.style import PALETTE, labels_of
 from prism_mesa.view.study.blocks import all_pictures
+from prism_mesa.view.study.comparisons import comparisons_section
 from prism_mesa.view.study.distributions import distribution_caption, distribution_figure
 from prism_mesa.view.study.figures import figures_section
 from prism_mesa.view.study.relations import (
@@ -19,7 +22,7 @@ from prism_mesa.view.study.relations import (
     interaction_terms,
     morris_figure,
     precision_figure,
-    sobol_figure,
+    share_figure,
 )
 from prism_mesa.view.study.report import write_report
 
@@ -121,10 +124,25 @@ def test_the_half_width_is_drawn_against_the_number_of_seeds(tmp_path):
 
 def test_sobol_indices_are_bars_with_intervals_in_the_order_of_the_factors(tmp_path):
     result = sobol(tmp_path)
-    [axes] = sobol_figure(result, ["reshares"]).axes
+    [axes] = share_figure(result, ["reshares"]).axes
     widths = [[bar.get_width() for bar in bars] for bars in axes.containers if hasattr(bars, "patches")]
     assert widths == [[0.31, 0.36, 0.11], [0.44, 0.49, 0.12]]
     assert [text.get_text() for text in axes.get_yticklabels()] == list(result.table.factors)
+
+
+def test_shares_of_the_variance_are_bars_with_intervals_and_part_of_the_report(tmp_path):
+    result = factorial(tmp_path)
+    found, _ = variance_shares(cells_of(result.table))
+    result = dataclasses.replace(result, analysis=dataclasses.replace(result.analysis, sensitivity=found))
+    measure = result.table.measures[0]
+    [axes] = share_figure(result, [measure]).axes
+    own = found[found["measure"] == measure]
+    [widths] = [[bar.get_width() for bar in bars] for bars in axes.containers if hasattr(bars, "patches")]
+    assert widths == own["value"].tolist()
+    sources = [text.get_text() for text in axes.get_yticklabels()]
+    assert sources == own["factor"].tolist() == [*result.table.factors, "interactions", "seed"]
+    assert "variance" in [picture.name for picture in all_pictures((figures_section(result),))]
+    assert "Where the variance comes from" in [part.title for part in comparisons_section(result).parts]
 
 
 def test_morris_shows_each_factor_by_its_mean_effect_and_spread(tmp_path):

@@ -224,17 +224,22 @@ class _Survey:
         return f"{told}; reasoner.max_fallback_share allows {most:.1%}"
 
     def carry_out(self, folder: RunFolder) -> str:
-        """Ask everybody everything, agent by agent, a batch at a time."""
+        """Ask everybody everything, agent by agent, a batch at a time; nobody else if no answer of the first came."""
+        last = ""
         for batch in batched(self._wanted(), _PER_SLOT * self.letters.slots):
             for client in dict.fromkeys((self.letters, self.words)):
                 own = [one for one in batch if self._who(one[0]) is client]
                 for (reply, wave, place, _), answer in zip(own, client.answer([w for *_, w in own]), strict=True):
                     if isinstance(answer, LLMFailureException):
                         reply.failures[wave, place] = answer.reason
+                        last = str(answer)
                     else:
                         reply.keep(wave, place, answer)
             self.done += len(batch)
             self.on_answers(self.done, self.total)
+            failed = self.failures
+            if self.done < self.total and failed.total() == self.done and not failed["budget"]:
+                return f"none of the first {self.done} answers came: {last}"
         return self.fault
 
     def _who(self, reply: Replies) -> LLMClient:

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.extras import how_to_install
 
 SMOLLM2: Final = "smollm2"
@@ -58,14 +58,15 @@ def gguf_of(model: str) -> Path:
     """Return the file of `model`.
 
     Raises:
-        ConfigError: If something is not installed, or `model` is no GGUF file.
+        MissingLLMError: If something is not installed, or there is no such file.
+        ConfigError: If the file is no GGUF file.
     """
     fault = embedded_fault(model)
     if fault:
-        raise ConfigError(f"reasoner.kind: embedded {fault}")
+        raise MissingLLMError(f"reasoner.kind: embedded {fault}")
     path = _shipped_gguf() if model == SMOLLM2 else Path(model).expanduser()
     if path is None or not path.is_file():
-        raise ConfigError(f"reasoner.model: {model!r} is not a file: give the path of a GGUF file, or {SMOLLM2!r}")
+        raise MissingLLMError(f"reasoner.model: {model!r} is not a file: give the path of a GGUF file, or {SMOLLM2!r}")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ConfigError(f"reasoner.model: {model!r} is no GGUF file: give one, or {SMOLLM2!r}")

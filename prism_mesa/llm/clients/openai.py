@@ -12,15 +12,16 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
+from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.responses import guarded, retry_after_s
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, thinking_options
+from prism_mesa.llm.params import CutPrompts, Think, later_options
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -32,6 +33,7 @@ _NO_KEY = "none"
 _CHECK_TIMEOUT_S = 10.0
 _OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
 """Options that some servers refuse, by the name with which they say so."""
+_MORE_CONTEXT: Final = "OLLAMA_CONTEXT_LENGTH={0} for the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
 _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
@@ -63,6 +65,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         seed: int = 0,
         max_tokens: int = 256,
         think: Think = False,
+        cut_prompts: CutPrompts = "useless",
     ) -> None:
         super().__init__()
         check_settings(model, timeout_s, temperature)
@@ -75,11 +78,12 @@ class OpenAIChatClient(DecidesOverHTTP):
         self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        self.decoding |= thinking_options(think)
+        self.decoding |= later_options(think, cut_prompts=cut_prompts)
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com/") else ""
         self._think = think
         self._refused: set[str] = set()
         self._connections = Connections(self._connect)
+        self._whole = WholePrompts(self.decoding, _MORE_CONTEXT)
 
     def _connect(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
@@ -113,7 +117,12 @@ class OpenAIChatClient(DecidesOverHTTP):
                 response = await self._create(client, prompt, seed_offset, more)
         except _faults() as error:
             raise self._fault(error) from error
-        return self._completion(response, (time.perf_counter() - started) * 1000)
+        latency_ms = (time.perf_counter() - started) * 1000
+        usage = getattr(response, "usage", None)
+        read, wrote = (reported_count(getattr(usage, f"{what}_tokens", 0)) for what in ("prompt", "completion"))
+        if self.server in ("", "ollama"):  # the others refuse a prompt that is too long
+            self._whole.check(self.label, prompt, (read, wrote))
+        return self._completion(response, (read, wrote), latency_ms)
 
     def _http(self) -> dict[str, Any]:
         http = guarded(self._given | ({"params": self._query} if self._query else {}), key := _key())
@@ -157,7 +166,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         options = {name: value for name, value in options.items() if name not in self._refused}
         return options | ({"extra_body": body} if body and "chat_template" not in self._refused else {})
 
-    def _completion(self, response: "ChatCompletion", latency_ms: float) -> Completion:
+    def _completion(self, response: "ChatCompletion", spent: tuple[int, int], latency_ms: float) -> Completion:
         try:
             choice = response.choices[0]
             text = choice.message.content or ""
@@ -170,12 +179,9 @@ class OpenAIChatClient(DecidesOverHTTP):
             text.strip()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
-        read, wrote = (
-            reported_count(getattr(response.usage, f"{what}_tokens", 0)) for what in ("prompt", "completion")
-        )
         return completed(
             self.label,
-            Completion(text, read, wrote, latency_ms, places),
+            Completion(text, *spent, latency_ms, places),
             thought=thought,
             cut=choice.finish_reason == "length",
             tokens=said,
@@ -211,7 +217,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         """Make sure that the server answers and, where it lists its LLMs, has this one.
 
         Raises:
-            ConfigError: If not; its one line says what to do.
+            MissingLLMError: If not; its one line says what to do.
         """
         import openai
 
@@ -222,9 +228,9 @@ class OpenAIChatClient(DecidesOverHTTP):
         except _faults() as error:
             fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
             hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
-            raise ConfigError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
+            raise MissingLLMError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
         if listed and self.name not in listed:
-            raise ConfigError(
+            raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(listed)[:10])})"
             )
         model = listed.get(self.name)
@@ -302,4 +308,4 @@ def _installed() -> None:
     from importlib.util import find_spec
 
     if find_spec("openai") is None:
-        raise ConfigError(f"reasoner.kind: openai is not installed: {how_to_install('openai', 'openai')}")
+        raise MissingLLMError(f"reasoner.kind: openai is not installed: {how_to_install('openai', 'openai')}")

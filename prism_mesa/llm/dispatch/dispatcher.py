@@ -5,8 +5,7 @@ What becomes of an answer that does not come is for those who put the question.
 
 import asyncio
 import math
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -24,10 +23,11 @@ _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
 _NO_DECISION = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
 """Reasons by which the answer of a decision model is useless: it would be the same again."""
-_FINAL = _NO_DECISION | {"circuit-open", "still-down", "too-long", "too-large", "refused-request", NO_BUDGET}
+_REFUSED = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
+_FINAL = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
-_USELESS = _NO_DECISION | {"empty", "thought", "unmatched", "too-long", "refused-request"}
-"""Reasons by which a client calls an answer useless, or a question refused; `http-4...` is another."""
+_USELESS = _NO_DECISION | _REFUSED | {"empty", "thought", "unmatched", "not-json", "wrong-shape"}
+"""Reasons by which a client calls an answer useless, or a question refused; `http-3...` and `http-4...` are others."""
 _TOO_MANY = "http-429"
 
 
@@ -46,12 +46,10 @@ class Dispatcher[Q, A]:
             times as long by the key; a useless answer is asked again at once.
         patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
             their refusals count as attempts.
+        spend: Called with each call that was tried, and its `calls` (0 or 1), `prompt_tokens` and `completion_tokens`.
         on_done: Called with each call that is done.
-        on_useless: Called after each answer that is none to its question, and each refusal (4xx).
+        on_useless: Called after each answer that is none to its question, and each refusal (3xx, 4xx).
             What either of the two raises ends the work.
-
-    Attributes:
-        usage: `calls`, `prompt_tokens` and `completion_tokens` so far.
     """
 
     def __init__(
@@ -66,11 +64,11 @@ class Dispatcher[Q, A]:
         backoff_s: float,
         patience_s: float = 0.0,
         budget: Budget,
-        usage: Counter[str],
+        spend: Callable[[PendingQuestion[Q, A], Mapping[str, int]], None],
     ) -> None:
         self._ask = ask
         self._read = read
-        self.usage = usage
+        self._spend_on = spend
         self._on_done = on_done
         self._on_useless = on_useless
         self._semaphore = PrioritySemaphore(slots)
@@ -199,7 +197,7 @@ class Dispatcher[Q, A]:
         else:
             reason, call.error, call.completion = "", None, said
         self._count(call, reason, said)
-        is_refused = reason.startswith("http-4") and reason != _TOO_MANY
+        is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY
         if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
             call.said = said.text
             self._notify(self._on_useless, call)
@@ -212,9 +210,8 @@ class Dispatcher[Q, A]:
         is_asked_to_wait = 0 < wait_s <= self._patience_s - call.waited_s
         call.waited_s += wait_s if is_asked_to_wait else 0.0
         call.attempts += said.calls > 0 and reason != "resting" and not is_asked_to_wait
-        self.usage["calls"] += said.calls
-        self.usage["prompt_tokens"] += said.prompt_tokens
-        self.usage["completion_tokens"] += said.completion_tokens
+        tokens = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
+        self._spend_on(call, {"calls": said.calls, **tokens})
         call.tokens = (call.tokens[0] + said.prompt_tokens, call.tokens[1] + said.completion_tokens)
         if self._budget.limited:
             cost_nothing = not said.calls or reason in ("refused", "busy") or reason.startswith("http-")

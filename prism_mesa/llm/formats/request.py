@@ -15,11 +15,12 @@ from prism_mesa.llm.text import unwrapped
 
 @dataclass(frozen=True)
 class RunPosition:
-    """Where in a run a prompt belongs: by round, by agent (its row), and by which of the agent's questions it is."""
+    """Where in a run a prompt belongs: round, agent (its row), question of the agent, its LLM if there are several."""
 
     round: int = 0
     agent: int = -1
     tick: int = 0
+    llm: str = ""
 
 
 @cache

@@ -97,22 +97,22 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     corpus = with_media_share(loaded, params.posts.media_share, streams)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
-    agents, without = np.arange(network.n_agents), 0
+    agents, without, persons = np.arange(network.n_agents), 0, streams.of(params.agents.seed)
     if kept is None:
-        interests = draw_interests(agents, topics, streams)
+        interests = draw_interests(agents, topics, persons)
         if len(schedule.author):
             interests, without = _observed_interests(interests, schedule, topics, network)
-        popularity = popularity_of(network, params.agents, streams)
-        population = draw_profiles(agents, ids, interests, params, streams, popularity)
+        popularity = popularity_of(network, params.agents, persons)
+        population = draw_profiles(agents, ids, interests, params, persons, popularity)
     else:
-        population = population_of(agents, ids, kept.columns, params, streams)
+        population = population_of(agents, ids, kept.columns, params, persons)
     notes = [*network.notes, *corpus.notes]
     profiled = Profiled()
     if params.agents.profiles is not None:
         of_agents = columns_of(declared, known.agents)
         profiled = read_profiles(params.agents.profiles, population, topics, params.files, of_agents)
     notes += profiled.notes
-    source = AttributeSource(declared, streams, corpus.attributes, _bounds(params, network))
+    source = AttributeSource(declared, persons, corpus.attributes, _bounds(params, network))
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
     notes += said_of_blanks(profiled.attributes, "agents.profiles", "agent")
     notes += said_of_blanks(corpus.attributes, "posts.file", "text")
@@ -154,7 +154,7 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
     if params.network.edges is not None:
         network, ids = load_network(params.network.edges, params.network.direction, params.files)
         return with_mutual_ties(network, params.network.close_ties, streams), ids
-    network = generate_network(_possible(params), params.agents.n, streams)
+    network = generate_network(_possible(params), params.agents.n, streams.of(params.network.seed))
     return network, Ids(range(network.n_agents))
 
 

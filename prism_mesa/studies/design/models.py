@@ -1,13 +1,14 @@
 """Models of a study's conditions, made before anything runs: what cannot run, and what has no effect."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from prism_mesa.errors import ConfigError, PrismError, PrismWarning
+from prism_mesa.errors import ConfigError, MissingLLMError, PrismError, PrismWarning
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.social.model import SocialModel
-from prism_mesa.studies.design.study_design import Condition, StudyDesign, told_of
+from prism_mesa.studies.design.study_design import Condition, StudyDesign, told_of, who_decides
 
 _MODELS: Final = 48
 _AGENTS: Final = 20_000
@@ -21,7 +22,7 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         ConfigError: If one cannot be made; the line names the condition.
     """
     notes: dict[str, list[str]] = {}
-    checked = conditions_to_check(design)
+    checked = [condition for condition in conditions_to_check(design) if condition.number not in design.skipped]
     for condition in checked:
         config = design.config_of(design.run_of(condition, design.seeds[0]))
         if config.agents.n > _AGENTS or _is_large(config):
@@ -39,6 +40,26 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
     return tuple(
         note if len(where) == len(checked) else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()
     )
+
+
+def find_skipped(design: StudyDesign) -> StudyDesign:
+    """Return a study that knows which conditions of its optional arms have no LLM, each of which is looked for once."""
+    faults: dict[str, str] = {}
+    skipped, idle = dict[int, str](), set(design.params.optional)
+    for condition in [one for one in design.conditions if one.arm in design.params.optional]:
+        config = design.config_of(design.run_of(condition, design.seeds[0]))
+        asked = config.reasoner.model_dump_json()
+        if asked not in faults:
+            try:
+                faults[asked] = who_decides(config) and ""
+            except MissingLLMError as error:
+                faults[asked] = str(error)
+        if faults[asked]:
+            skipped[condition.number] = faults[asked]
+        if config.reasoner.kind not in ("rule", "distilled"):
+            idle.discard(condition.arm)
+    notes = [f"arms.{arm}.optional: no effect: this arm asks no LLM" for arm in sorted(idle)]
+    return replace(design, skipped=skipped, notes=(*design.notes, *notes))
 
 
 def conditions_to_check(design: StudyDesign) -> list[Condition]:

@@ -144,7 +144,7 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
     check_keys(dict.fromkeys(table.columns), f"{where}: design: {file}")
     if "seed" in table:
         raise ConfigError(f"{where}: design: {file}: seed: the study's own key 'seeds' says which seeds there are")
-    for group, own in (("set", params.set), *((f"arms.{arm}", own) for arm, own in params.arms.items())):
+    for group, own in params.groups.items():
         if both := dict(flat(own)).keys() & set(table.columns):
             raise ConfigError(f"{where}: {group}: {min(both)}: stands in {file} too; leave it out of one of them")
     if table.empty:

@@ -1,7 +1,7 @@
 """Points of a sampled design, made by SALib: Sobol (Saltelli's scheme), Latin hypercube, Morris' trajectories."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,8 @@ from SALib.sample import latin, morris, sobol
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import shown
 from prism_mesa.streams import digest64
+from prism_mesa.studies.params import SAMPLED, SampledDesign
 
-type Kind = Literal["sobol", "lhs", "morris"]
-
-KINDS: Final[tuple[Kind, ...]] = ("sobol", "lhs", "morris")
 LEVELS: Final = 4
 """Levels of a factor in Morris' trajectories (Morris 1991, doi:10.1080/00401706.1991.10484804)."""
 MOST: Final = 100_000
@@ -21,7 +19,12 @@ MOST: Final = 100_000
 
 
 def sample_points(
-    kind: Kind, n: int, ranges: Mapping[str, tuple[float, float]], seed: int = 0, *, whole: Collection[str] = ()
+    kind: SampledDesign,
+    n: int,
+    ranges: Mapping[str, tuple[float, float]],
+    seed: int = 0,
+    *,
+    whole: Collection[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, object]]:
     """Return points, and what they were made from.
 
@@ -76,14 +79,14 @@ def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
     return points
 
 
-def n_points(kind: Kind, n: int, factors: int) -> int:
+def n_points(kind: SampledDesign, n: int, factors: int) -> int:
     """Return how many points a design has."""
     return n * {"sobol": factors + 2, "lhs": 1, "morris": factors + 1}[kind]
 
 
 def _check(kind: str, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
-    if kind not in KINDS:
-        raise ConfigError(f"{shown(kind)} is no way to sample; there are {', '.join(KINDS)}")
+    if kind not in SAMPLED:
+        raise ConfigError(f"{shown(kind)} is no way to sample; there are {', '.join(SAMPLED)}")
     if not ranges:
         raise ConfigError(f"{kind}: needs factors with ranges, as in vary: {{agents.band: [0.02, 0.10]}}")
     for key, (low, high) in ranges.items():

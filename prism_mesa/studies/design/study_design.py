@@ -16,7 +16,7 @@ from prism_mesa.streams import digest64
 from prism_mesa.studies.design.identity import shortest
 from prism_mesa.studies.design.points import Points, check_keys, looked_for, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import StudyParams, flat
+from prism_mesa.studies.params import StudyParams, flat, settings
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ONE_ARM: Final = "all"
@@ -56,6 +56,7 @@ class StudyDesign:
         conditions: Arms x points, in the order of the file.
         maker: Makes the configurations.
         notes: What was changed on its way in, or has no effect.
+        skipped: Conditions of optional arms whose LLM is not there: number -> why.
     """
 
     params: StudyParams
@@ -66,6 +67,7 @@ class StudyDesign:
     conditions: list[Condition] = field(repr=False)
     maker: "ConfigMaker" = field(repr=False)
     notes: tuple[str, ...] = ()
+    skipped: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -132,7 +134,7 @@ class ConfigMaker:
         Raises:
             ConfigError: If a key or value is not allowed; the line names the arm or the point.
         """
-        own = self._params.arms.get(arm, {})
+        own = settings(self._params.arms.get(arm))
         values = merged(self._values, nested(own))
         if own:
             validated(Config, values, f"{self._where}: arms.{arm}")  # so that its faults are not put down to the point
@@ -146,7 +148,7 @@ class ConfigMaker:
             return config
         asked = config.reasoner.model_dump_json()
         if asked not in self._decides:
-            self._decides[asked] = _who_decides(config)
+            self._decides[asked] = who_decides(config)
         update: dict[str, Any] = {"kind": self._decides[asked]}
         if update["kind"] == "rule":
             update |= {"llm_share": 1.0, "distilled": None}
@@ -163,7 +165,8 @@ def _with_whole_paths(config: Config, where: str) -> Config:
     return config
 
 
-def _who_decides(config: Config) -> str:
+def who_decides(config: Config) -> str:
+    """Return the kind of reasoner that decides; a MissingLLMError says that it is an LLM that is not there."""
     reasoner = make_reasoner(config.reasoner)
     try:
         return str(reasoner.kind)
@@ -204,8 +207,8 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
         BadInputError: One line: where, what, what is allowed.
     """
     maker = ConfigMaker(params, where)
-    for group, values in (("set", params.set), *((f"arms.{arm}", own) for arm, own in params.arms.items())):
-        _check_names(values, f"{where}: {group}")
+    for group, values in params.groups.items():
+        check_keys(dict(flat(values)), f"{where}: {group}")
     base, points = maker.base(), make_points(params, where)
     for measure in params.measures:
         _named(lambda measure=measure: find_measure(measure), where)
@@ -235,10 +238,6 @@ def levels_of(points: Points) -> dict[str, list[Any]]:
                 seen.add(told)
                 found[factor].append(point[place])
     return found
-
-
-def _check_names(values: Mapping[str, Any], where: str) -> None:
-    check_keys(dict(flat(values)), where)
 
 
 def _named(check: Any, where: str) -> None:
@@ -281,9 +280,14 @@ def told_of(condition: Condition, design: StudyDesign) -> str:
     return ", ".join([*named, *([shortest(point)] if point else [])]) or "all runs"
 
 
+def told_of_run(planned: PlannedRun, design: StudyDesign) -> str:
+    """Return a run in words: its condition, and its seed."""
+    return f"{told_of(planned.condition, design)}, seed {planned.seed}"
+
+
 def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
     """Return what makes a run of the study again, on top of its base: ``key=value ...``, to be typed in a shell."""
-    arm = design.params.arms.get(planned.condition.arm, {})
+    arm = settings(design.params.arms.get(planned.condition.arm))
     own = {**dict(flat(arm)), **design.factors_of(planned.condition), "seed": planned.seed}
     files = [(group, key) for group, key in _FILES if f"{group}.{key}" in own]
     config = design.config_of(planned) if files else None

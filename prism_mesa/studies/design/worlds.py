@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.params import flat
+from prism_mesa.studies.params import flat, settings
 from prism_mesa.studies.statistics.levels import level_text
 
 MOST_WORLDS: Final = 24
@@ -30,7 +30,7 @@ def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequ
     """
     if levels is None:
         levels = {} if values.get("design") else values.get("vary") or {}
-    terms = [{arm: own or {} for arm, own in (values.get("arms") or {}).items()} or {"": {}}]
+    terms = [{arm: settings(own) for arm, own in (values.get("arms") or {}).items()} or {"": {}}]
     n = len(terms[0])
     for key, several in sorted(levels.items(), key=lambda item: all(isinstance(v, int | float) for v in item[1])):
         if n * len(several) <= MOST_WORLDS:

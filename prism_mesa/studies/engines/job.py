@@ -45,7 +45,7 @@ class Job:
     spent: dict[str, int] = field(default_factory=dict)
 
 
-type Ending = Literal["done", "raised", "timeout", "memory", "killed"]
+type Ending = Literal["done", "raised", "timeout", "memory", "killed", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Outcome:
     Attributes:
         run: Its name.
         ending: `done`; `raised`: an error in it; `timeout` and `memory`: ended for a limit; `killed`: by a signal from
-            elsewhere, or its process was gone without a word.
+            elsewhere, or its process was gone without a word; `skipped`: never begun, as its LLM is not there.
         reason: One line that says why it is not done; empty if it is.
         measures: By name; a number that is none (NaN) where a measure is not defined for this run.
         facts: What it took and who decided: `cpu_s`, `wall_s`, `model_cpu_s`, `peak_memory_mb`, `signal` (its name),
@@ -70,8 +70,3 @@ class Outcome:
     measures: dict[str, float] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, bytes] = field(default_factory=dict)
-
-    @property
-    def status(self) -> Literal["done", "failed"]:
-        """`done` or `failed`."""
-        return "done" if self.ending == "done" else "failed"

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Final
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.statechart import STATES
+from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
+_MOVES: Final = ("transitions",)
 _CHANGES: Final = ("network_changes", "events")
 
 
@@ -18,6 +19,11 @@ def _engagements(run: FinishedRun) -> float:
 def _rate(action: str) -> Callable[[FinishedRun], float]:
     count = said("engagement", _COUNTERS[action])
     return lambda run: ratio(count(run), run.summary["impressions"])
+
+
+def _open(run: FinishedRun) -> float:
+    moves = run.table(*_MOVES)
+    return float(moves["open"][moves["to_state"] == AgentState.COMPOSING].mean())
 
 
 ENGAGEMENT: Final = (
@@ -67,6 +73,7 @@ DECISIONS: Final = (
         "choices that the guards left open, per agent and round",
         "choices per agent-round",
     ),
+    Measure("open_engagement_share", _open, "decisions to engage that were left open", "share", 0, 1, "", _MOVES),
     Measure(
         "fallback_rate",
         said("decisions", "rates", "fallback"),

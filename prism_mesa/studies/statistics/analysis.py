@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.errors import counted
+from prism_mesa.streams import Ints
 from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of
 from prism_mesa.studies.statistics.expectation import parse_expectation
 from prism_mesa.studies.statistics.runs_table import RunTable
@@ -35,7 +36,8 @@ class Analysis:
         effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect` (terms
             with `` x `` between them), `n`, `missing`, `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
         sensitivity: A row for each measure and factor of a sobol or morris design: `measure`, `factor`, `index` (`s1`,
-            `st`, `mu_star`, `mu`, `sigma`), `value`, `low`, `high`.
+            `st`, `mu_star`, `mu`, `sigma`), `value`, `low`, `high`. Of a factorial design the `share` of the variance
+            that comes from `arm`, each factor, `interactions` and `seed`.
         precision: A row for each measure, pair as in `differences`, and number of seeds from 2 on: `measure`, `term`,
             `left`, `right`, `seeds`, `half_width` (of the 95 % interval of the difference, as the standard deviation
             over all seeds lets expect it).
@@ -99,16 +101,20 @@ def _missing_runs(table: RunTable, cells: Cells) -> list[str]:
     notes = []
     planned, done = int(cells.planned.sum()), int(cells.done.sum())
     if done < planned:
-        gone = (cells.planned & ~cells.done).sum(axis=1)
-        arms = (f"{text} {gone[cells.at(ARM, place)].sum()}" for place, text in enumerate(cells.texts(ARM)))
-        where = f" ({', '.join(arms)})" if len(table.arms) > 1 else ""
+        where = _by_arm(cells, (cells.planned & ~cells.done).sum(axis=1)) if len(table.arms) > 1 else ""
         failed = int((table.runs["status"] == "failed").sum())
         notes.append(
             f"{planned - done:,} of {counted(planned, 'run')} are not there{where}, {failed:,} of them because they "
             "failed; failed runs are not random, so all numbers are of those runs that could be finished."
         )
-    undefined = (cells.done[:, :, None] & ~np.isfinite(cells.values)).sum(axis=(0, 1))
-    for measure, n in zip(cells.measures, undefined, strict=True):
-        if n:
-            notes.append(f"{measure}: {counted(int(n), 'finished run')} without this measure, which is not a number.")
+    undefined = (cells.done[:, :, None] & ~np.isfinite(cells.values)).sum(axis=1)
+    for measure, of in zip(cells.measures, undefined.T, strict=True):
+        if n := int(of.sum()):
+            where = _by_arm(cells, of) if len(table.arms) > 1 else ""
+            notes.append(f"{measure}: {counted(n, 'finished run')} without this measure{where}, which is not a number.")
     return notes
+
+
+def _by_arm(cells: Cells, n: Ints) -> str:
+    told = (f"{arm} {n[cells.at(ARM, place)].sum()}" for place, arm in enumerate(cells.texts(ARM)))
+    return f" ({', '.join(told)})"

@@ -32,7 +32,7 @@ class Cells:
             study.
         values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
             Replicates are seeds where these are the same in all conditions, else those of each condition.
-        planned: Shape (conditions, replicates): whether there was to be a run.
+        planned: Shape (conditions, replicates): whether there was to be a run; not where it was skipped.
         done: Shape (conditions, replicates): whether it was finished.
         measures: Names.
         paired: Whether replicates are seeds.
@@ -91,7 +91,7 @@ def cells_of(table: RunTable) -> Cells:
     values, (planned, finished) = np.full((*shape, len(table.measures)), np.nan), np.zeros((2, *shape), bool)
     order = np.argsort(done, kind="stable")  # of two rows for one run, the one that is done counts
     values[condition[order], replicate[order]] = measured[order]
-    planned[condition, replicate] = True
+    planned[condition, replicate] = runs["status"] != "skipped"
     finished[condition[done], replicate[done]] = True
     return Cells(
         conditions=runs[[ARM, *table.factors]].iloc[first].reset_index(drop=True),

@@ -11,8 +11,8 @@ class RunTable:
     """The runs of a study, and how they were designed.
 
     Attributes:
-        runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`, `missing`),
-            `reason`, the factors by dotted key, the measures (NaN where there is none).
+        runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`,
+            `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN where there is none).
         arms: In the order of the study; ("all",) if it has none.
         factors: Dotted keys that vary.
         measures: Names.

@@ -13,6 +13,7 @@ from prism_mesa.studies.design.sampling import LEVELS, points_again
 from prism_mesa.studies.statistics.cells import ARM, Cells
 from prism_mesa.studies.statistics.runs_table import RunTable
 from prism_mesa.studies.statistics.tables import SENSITIVITY, table_of
+from prism_mesa.studies.statistics.variance_shares import variance_shares
 
 RESAMPLES: Final = 200
 _SEED: Final = 1
@@ -28,6 +29,8 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
     other seeds or arms than elsewhere would look like an effect of the point. A measure with a single point that is
     not complete has no indices: with one gap they would come out wrong without a word.
     """
+    if table.design == "factorial":
+        return variance_shares(cells)
     if table.design not in ("sobol", "morris") or not table.sampling:
         return table_of(SENSITIVITY, []), ()
     points = points_again(table.sampling)

@@ -21,7 +21,7 @@ from prism_mesa.studies.collect import FACTS, RUNS
 from prism_mesa.studies.design.points import looked_for
 from prism_mesa.studies.design.worlds import Worlds, worlds_of
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
-from prism_mesa.studies.params import flat
+from prism_mesa.studies.params import flat, settings
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
@@ -91,7 +91,7 @@ def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: C
     where = str(facts.get("file", ""))
     study, named = yaml.safe_load(_read(study_dir / "study.yaml")), dict[str, list[Any]]()
     for arm in (study.get("arms") or {}).values():
-        for key, value in flat(arm or {}):
+        for key, value in flat(settings(arm)):
             named.setdefault(key, []).append(value)
     for key, value in (study.get("vary") or {}).items():
         named.setdefault(key, []).extend(value if isinstance(value, list) else [])
@@ -179,7 +179,7 @@ def _varied(study_dir: Path, base: Config) -> tuple[Worlds, list[str], list[str]
     """Return the configurations of conditions, the keys that these change, and the user's own measures."""
     try:
         values = yaml.safe_load(_read(study_dir / "study.yaml"))
-        arms = [key for arm in (values.get("arms") or {}).values() for key, _ in flat(arm or {})]
+        arms = [key for arm in (values.get("arms") or {}).values() for key, _ in flat(settings(arm))]
         own = [str(one) for one in values.get("measures") or () if ":" in str(one)]
         return worlds_of(base, values), list(dict.fromkeys([*arms, *(values.get("vary") or {})])), own
     except (yaml.YAMLError, AttributeError, TypeError, RecursionError, ConfigError):

@@ -194,12 +194,16 @@ def _effects(result: StudyResult) -> Section | None:
     return _section("effects", "Effects", result, frame, columns, cells, caption)
 
 
+SHARES: Final = (
+    "Seed is the variance between runs of one condition, interactions what conditions differ by beyond their terms."
+)
 _INDICES: Final = {
     "s1": "S1, alone",
     "st": "ST, with its interactions",
     "mu_star": "\u03bc*, mean absolute effect",
     "mu": "\u03bc, mean effect",
     "sigma": "\u03c3, spread of effects",
+    "share": "share of the variance",
 }
 
 
@@ -217,8 +221,10 @@ def _indices(result: StudyResult) -> Section | None:
         if is_morris
         else "How much of a measure's variation each factor accounts for."
     )
-    caption += " Intervals are SALib's: the normal interval of a bootstrap."
-    return _section("indices", "Sensitivity", result, frame, columns, cells, caption)
+    title, more = "Sensitivity", "Intervals are SALib's: the normal interval of a bootstrap."
+    if result.table.design == "factorial":
+        title, more = "Where the variance comes from", SHARES
+    return _section("indices", title, result, frame, columns, cells, f"{caption} {more}")
 
 
 def interval_of(row: Row) -> str:

@@ -146,9 +146,10 @@ _GROUPS: Final = re.compile(r"(?:\w+\.)+(?=\w+=)")
 
 
 def run_counts(runs: pd.DataFrame) -> dict[str, int]:
-    """Return how many runs are `done`, `failed` and `missing`."""
+    """Return how many runs are `done`, `failed` and `missing`, and `skipped` if any are."""
     found = runs["status"].value_counts()
-    return {status: int(found.get(status, 0)) for status in ("done", "failed", "missing")}
+    statuses = ("done", "failed", *(["skipped"] if "skipped" in found else []), "missing")
+    return {status: int(found.get(status, 0)) for status in statuses}
 
 
 def runs_in_words(runs: pd.DataFrame) -> str:

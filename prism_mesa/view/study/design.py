@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.studies.params import flat
+from prism_mesa.studies.params import flat, settings
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Quiet, Section, Table, Words, marked, table
@@ -67,16 +67,11 @@ def _facts(result: StudyResult) -> list[tuple[str, Words]]:
 
 
 def arms_table(result: StudyResult) -> Table:
-    """Return the arms with the keys that each changes, and how many of its runs are there."""
+    """Return the arms with the keys that each changes."""
     given = result.values.get("arms")
     given = given if isinstance(given, Mapping) else {}
-    runs = result.table.runs
-    rows: list[tuple[Words, ...]] = []
-    for arm in result.table.arms:
-        counts = run_counts(runs[runs["arm"] == arm])
-        rows.append((arm, _changes(given.get(arm)), *(count(n) for n in counts.values())))
-    numbers = (Column(status, number=True) for status in ("done", "failed", "missing"))
-    return table((Column("arm"), Column("changes"), *numbers), rows)
+    rows = [(arm, _changes(given.get(arm))) for arm in result.table.arms]
+    return table((Column("arm"), Column("changes")), rows)
 
 
 def _changes(keys: Any) -> Words:
@@ -93,7 +88,7 @@ def changed_keys(result: StudyResult) -> tuple[str, ...]:
     """Return the dotted keys that arms and factors change, each once."""
     given = result.values.get("arms")
     arms = [keys for keys in given.values() if isinstance(keys, Mapping)] if isinstance(given, Mapping) else []
-    return tuple(dict.fromkeys([*(key for keys in arms for key, _ in flat(keys)), *result.table.factors]))
+    return tuple(dict.fromkeys([*(key for keys in arms for key, _ in flat(settings(keys))), *result.table.factors]))
 
 
 def _factors_table(runs: RunTable) -> Table:

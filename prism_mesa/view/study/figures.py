@@ -6,6 +6,7 @@ from typing import Final
 
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import Block, Code, Paragraph, Part, Picture, Section, Words
+from prism_mesa.view.study.comparisons import SHARES
 from prism_mesa.view.study.contents import condition_columns, in_words, measures_in_order, short_key
 
 MOST_MEASURES: Final = 6
@@ -108,13 +109,16 @@ def _precision(result: StudyResult, measures: Sequence[str]) -> list[Block]:
 
 
 def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Block]:
-    from prism_mesa.view.study.relations import morris_figure, sobol_figure
+    from prism_mesa.view.study.relations import morris_figure, share_figure
 
     found = result.analysis.sensitivity
     n = int((result.table.runs["status"] == "done").sum())
+    if shares := _with_rows(measures, found.loc[found["index"] == "share", "measure"]):
+        caption = f"Where the variance between runs comes from, with 95 % intervals (n = {n:,} runs). {SHARES}"
+        return [Picture("variance", caption, partial(share_figure, result, shares))]
     if sobol := _with_rows(measures, found.loc[found["index"] == "st", "measure"]):
         caption = f"Sobol indices with 95 % intervals: the share of a measure's variance (n = {n:,} runs)."
-        return [Picture("sobol", caption, partial(sobol_figure, result, sobol))]
+        return [Picture("sobol", caption, partial(share_figure, result, sobol))]
     if morris := _with_rows(measures, found.loc[found["index"] == "mu_star", "measure"]):
         caption = (
             "Elementary effects (Morris): right, factors that matter; high, factors whose effect depends on the "

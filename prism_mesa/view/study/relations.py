@@ -169,29 +169,31 @@ def _columns(n: int) -> int:
     return 3 if n == 3 or n > 4 else 2
 
 
-def sobol_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return first-order and total indices of each factor as bars with their intervals."""
-    n = len(result.table.factors)
-    figure, grid = panels(len(measures), height=0.36 * n + 1.1)
+def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return shares of the variance as bars with their intervals; of a Sobol design first-order and total indices."""
     found = result.analysis.sensitivity
+    factors, indices = list(found["factor"].unique()), [index for index in _SHARES if index in set(found["index"])]
+    height = 0.76 / len(indices)
+    figure, grid = panels(len(measures), height=0.36 * len(factors) + 1.1)
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
-        for side, (index, label) in enumerate((("s1", "S1, alone"), ("st", "ST, with interactions"))):
+        for side, index in enumerate(indices):
             own = found[(found["measure"] == measure) & (found["index"] == index)]
-            rows = own["factor"].map(list(result.table.factors).index) + 0.38 * side - 0.19
-            axes.barh(rows, own["value"], height=0.36, color=color_of(side), alpha=0.85, label=label)
+            rows = own["factor"].map(factors.index) + height * (side - (len(indices) - 1) / 2)
+            axes.barh(rows, own["value"], height=height - 0.02, color=color_of(side), alpha=0.85, label=_SHARES[index])
             reach = [own["value"] - own["low"], own["high"] - own["value"]]
             axes.errorbar(own["value"], rows, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
         tidy(axes, shortened(measure, 40), grid="x")
-        names = [shortened(name, _LONGEST) if place % 2 == 0 else "" for name in result.table.factors]
-        axes.set_yticks(range(n), labels=names, parse_math=False)
-        axes.set_ylim(n - 0.5, -0.5)
+        names = [shortened(name, _LONGEST) if place % 2 == 0 else "" for name in factors]
+        axes.set_yticks(range(len(factors)), labels=names, parse_math=False)
+        axes.set_ylim(len(factors) - 0.5, -0.5)
         axes.set_xlabel("share of the variance")
-    tidy_legend(
-        figure.legend(
-            *grid[0].get_legend_handles_labels(), frameon=False, fontsize=SMALL, loc="outside lower left", ncols=2
-        )
-    )
+    if len(indices) > 1:
+        drawn = grid[0].get_legend_handles_labels()
+        tidy_legend(figure.legend(*drawn, frameon=False, fontsize=SMALL, loc="outside lower left", ncols=2))
     return figure
+
+
+_SHARES: Final = {"s1": "S1, alone", "st": "ST, with interactions", "share": ""}
 
 
 def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:

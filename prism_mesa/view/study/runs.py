@@ -24,7 +24,7 @@ def failures_section(result: StudyResult) -> Section:
     runs = result.table.runs
     counts = run_counts(runs)
     blocks: list[Block] = []
-    if not counts["failed"] and not counts["missing"]:
+    if counts["done"] == len(runs):
         return Section(
             "failures", "Failures", (Paragraph("All runs came to their end: none failed, none is missing."),)
         )
@@ -35,11 +35,15 @@ def failures_section(result: StudyResult) -> Section:
             "lost more runs than another, read its numbers with that in mind."
         )
         blocks.append(Paragraph(said, note=True))
-    columns = (Column("arm"), *(Column(name, number=True) for name in ("planned", "done", "failed", "missing")))
+    if "skipped" in counts:
+        said = "Skipped runs are of optional arms whose LLM was not there. All other numbers leave these arms out."
+        blocks.append(Paragraph(said, note=True))
+    columns = (Column("arm"), *(Column(name, number=True) for name in ("planned", *counts)))
     rows: list[tuple[Words, ...]] = []
     for arm in result.table.arms:
         own = runs[runs["arm"] == arm]
-        rows.append((_arm(result, arm), *map(count, (len(own), *run_counts(own).values()))))
+        found = run_counts(own)
+        rows.append((_arm(result, arm), *map(count, (len(own), *(found.get(status, 0) for status in counts)))))
     blocks.append(table(columns, rows))
     if counts["failed"]:
         blocks += _failed(result)
@@ -138,7 +142,7 @@ def runs_section(result: StudyResult) -> Section:
     runs, facts = result.table.runs, result.facts.set_index("run")
     kept = bool(len(facts)) and bool((facts["folder"].fillna("") != "").any())
     blocks: list[Block] = [_way_in(kept, result.command)]
-    order = runs["status"].map({"failed": 0, "done": 1, "missing": 2}).sort_values(kind="stable").index
+    order = runs["status"].map({"failed": 0, "done": 1, "skipped": 2, "missing": 3}).sort_values(kind="stable").index
     rows = [_run_row(result, row, facts) for row in runs.loc[order].head(_MOST_RUNS).to_dict("records")]
     numbers = (Column("CPU s", number=True), Column("memory, MB", number=True))
     columns = (
@@ -188,7 +192,7 @@ def _run_row(result: StudyResult, row: dict[str, Any], facts: pd.DataFrame) -> t
     again = fact.get("again")
     see = (
         how_to_see(result.study_dir, folder, again if isinstance(again, str) else "")
-        if row["status"] != "missing"
+        if row["status"] in ("done", "failed")
         else Quiet("not run yet")
     )
     return (name, *condition_cells(result.table, row), count(row["seed"]), row["status"], *took, see)

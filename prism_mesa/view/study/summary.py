@@ -70,6 +70,7 @@ def _more(n: int) -> Lines:
 def status_lines(name: str, status: StudyStatus) -> Lines:
     """Return how far a study is: its runs, those that failed, what is stale."""
     counts = f"{status.done:,} done, {status.failed:,} failed, {status.missing:,} missing"
+    counts += f", {status.skipped:,} skipped" if status.skipped else ""
     lines = [("study", f"{printable(name)} ({status.status})"), ("runs", f"{status.planned:,} planned: {counts}")]
     lines += _failures(list(status.failures[:_MOST_FAILURES]), status.failed)
     return lines + [("note", brief(note, 600)) for note in status.notes]

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.design.sampling import KINDS, n_points, points_again, sample_points
+from prism_mesa.studies.design.sampling import n_points, points_again, sample_points
+from prism_mesa.studies.params import SAMPLED
 
 RANGES = {"agents.band": (0.02, 0.1), "feed.glances": (1, 5), "utility.sensitivity": (-1.0, 1.0)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLED)
 def test_points_are_within_their_ranges_as_many_as_said_and_the_same_again(kind):
     points, sampling = sample_points(kind, 16, RANGES, seed=3)
     assert list(points.columns) == list(RANGES)
@@ -29,7 +30,7 @@ def test_a_smaller_sample_is_the_beginning_of_a_larger_one(kind):
     assert large.iloc[: len(small)].equals(small)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLED)
 def test_nobody_elses_random_numbers_change(kind):
     before = np.random.get_state()[1].copy()
     sample_points(kind, 8, RANGES)

@@ -35,6 +35,13 @@ def test_engagements_are_counted_per_impression():
     assert isnan(value("engagement_per_impression", summary={"impressions": 0}))
 
 
+def test_decisions_to_engage_are_counted_by_whether_they_were_left_open():
+    moves = {"to_state": ["composing", "scrolling", "composing", "composing", "resting"], "open": [1, 1, 0, 1, 0]}
+    whole, none = finished(transitions=moves), finished(transitions={"to_state": ["scrolling"], "open": [True]})
+    assert measured(whole, ["open_engagement_share"])["open_engagement_share"] == pytest.approx(2 / 3)
+    assert isnan(measured(none, ["open_engagement_share"])["open_engagement_share"])
+
+
 def test_means_of_cascades_are_of_posts_and_not_of_replies():
     assert [value("cascade_depth_mean"), value("cascade_breadth_mean")] == [0.5, 1]
     only_replies = {name: column[2:] for name, column in CASCADES.items()}

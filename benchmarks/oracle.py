@@ -6,30 +6,36 @@ The stand-in server (`stand_in`, a process of its own) answers with `--slots` at
 1. wall time of different questions, against questions x latency / slots;
 2. CPU of a question besides the client library's call, and of one whose answer is known;
 3. wall time of a whole run, against its questions x latency / slots;
-4. LLM calls and tokens per 1,000 agent-rounds of the default scenario, against asking every agent in every round.
+4. LLM calls and tokens per 1,000 agent-rounds of the default scenario, against asking every agent in every round;
+5. calls, tokens and seconds per 1,000 agent-rounds of configs/calibrated.yaml (with fewer agents and rounds), by the
+   form of the answer (`FORMS`); the stand-in is a thread here, and takes four characters for a token.
 
 It asserts results: every question is asked once, nothing falls back, and a second run asks nothing. Targets are
 printed as met or not.
 
     uv run python benchmarks/oracle.py
     uv run python benchmarks/oracle.py --questions 200 --agents 50 --rounds 3
+    uv run python benchmarks/oracle.py --only forms
 """
 
 import argparse
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter, process_time
-from typing import Final
+from typing import Any, Final
 
-from measuring import machine, verdict
-from stand_in import choose_by_hash
+from measuring import ROOT, machine, verdict
+from stand_in import Body, Said, StandIn, choose_by_hash
 from worlds import PLAIN
 
+from prism_mesa import load_config
 from prism_mesa.domain import Post
 from prism_mesa.llm import OllamaChatClient
+from prism_mesa.params import said_of
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, answer_schema, question_prompt
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import AgentState
@@ -40,6 +46,20 @@ PUBLISHED_TOKENS: Final = 3_524
 
 FULL, FULL_RUN, OWN_MS, KNOWN_MS = 1.08, 1.5, 1.0, 0.1
 MOST_INDIVIDUAL, MOST_ARCHETYPE = 200, 20
+
+INDIVIDUAL: Final = {"kind": "ollama", "persona": "individual", "answer": "choice"}
+ARCHETYPE: Final = INDIVIDUAL | {"persona": "archetype"}
+FORMS: Final[dict[str, dict[str, Any]]] = {
+    "rule": {"kind": "rule"},
+    "choice, individual": INDIVIDUAL,
+    "choice with reason, individual": INDIVIDUAL | {"reason": True},
+    "probabilities, individual": INDIVIDUAL | {"answer": "probabilities"},
+    "choice, archetype": ARCHETYPE,
+    "probabilities, archetype": ARCHETYPE | {"answer": "probabilities"},
+    "embedded scores, archetype": {"kind": "embedded", "persona": "archetype"},
+}
+"""Forms of answer by their parameters of `reasoner`; those of Ollama are asked of the stand-in."""
+REASON: Final = "The post is about something that I care about, and I would like to say what I think of it."
 
 
 def asks(n: int, first: int = 0) -> list[PlacedQuestion]:
@@ -155,6 +175,44 @@ def how_rarely() -> None:
         )
 
 
+def with_reason(body: Body) -> Said:
+    """Answer as `choose_by_hash`, with a sentence where a reason is wanted."""
+    said = choose_by_hash(body)
+    if "reason" not in (body.get("format") or {}).get("properties", {}):
+        return said
+    return Said(json.dumps(json.loads(said.text) | {"reason": REASON}))
+
+
+def by_form(n: int, rounds: int, slots: int, latency_ms: float) -> None:
+    """Print what 1,000 agent-rounds of the calibrated world cost by the form of the answer, as a table."""
+    calibrated = said_of(load_config(ROOT / "configs" / "calibrated.yaml"))
+    world = {key: calibrated[key] for key in calibrated if not key.startswith(("name", "reasoner"))}
+    world |= {"agents.n": n, "rounds": rounds}
+    print(f"\nconfigs/calibrated.yaml, agents.n={n} rounds={rounds}; {slots} answers at a time after {latency_ms:g} ms")
+    print("\n| form of answer | open choices | calls | tokens | seconds |\n|---|--:|--:|--:|--:|")
+    thousands, calls_of, rule_s = n * rounds / 1000, {}, 0.0
+    for name, params in FORMS.items():
+        with StandIn(with_reason, slots=slots, latency=latency_ms / 1000) as server:
+            own = {"host": server.url, "max_concurrency": 2 * slots} if params["kind"] == "ollama" else {}
+            model = SocialModel(world | {"reasoner": params | own})
+            wall = perf_counter()
+            model.run_for(rounds)
+            wall = perf_counter() - wall
+            usage = getattr(model.reasoner, "usage", {})
+            model.close()
+        assert sum(model.sources.values()) == model.totals["open"] > 0
+        assert model.sources.keys() <= ({"rule"} if params["kind"] == "rule" else {"llm", "cache"})
+        calls_of[name] = usage.get("calls", 0)
+        assert calls_of[name] <= model.totals["open"]
+        rule_s = rule_s or wall  # the first: what the world takes without an LLM
+        tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+        figures = (model.totals["open"], calls_of[name], tokens, wall - rule_s)
+        opened, calls, told, seconds = (figure / thousands for figure in figures)
+        print(f"| {name} | {opened:.1f} | {calls:.2f} | {told:,.0f} | {seconds:.2f} |")
+    assert calls_of["rule"] == 0
+    assert calls_of["probabilities, archetype"] <= calls_of["probabilities, individual"]
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -163,11 +221,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--slots", type=int, default=4)
     parser.add_argument("--latency-ms", type=float, default=100.0)
+    parser.add_argument("--only", choices=("forms",), help="measure the forms of answer only")
+    parser.add_argument("--world-agents", type=int, default=1000)
+    parser.add_argument("--world-rounds", type=int, default=24)
     given = parser.parse_args()
     print(machine("ollama", "httpx", "numpy"))
+    if given.only == "forms":
+        by_form(given.world_agents, given.world_rounds, given.slots, given.latency_ms)
+        return
     questions_by_themselves(given.questions, given.slots, given.latency_ms)
     whole_run(given.agents, given.rounds, given.slots, given.latency_ms)
     how_rarely()
+    by_form(given.world_agents, given.world_rounds, given.slots, given.latency_ms)
 
 
 if __name__ == "__main__":

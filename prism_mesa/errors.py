@@ -93,7 +93,7 @@ class OracleError(PrismError):
 
     Attributes:
         reason: One word for the ledger.
-        sent: Whether a server was asked at all, which costs.
+        calls: How many requests were sent to a server, which costs.
         retry_after_s: Seconds after which the server wants to be asked again; 0 if it does not say.
         tokens: What it cost all the same: tokens of the prompt and of what was said.
     """
@@ -103,13 +103,13 @@ class OracleError(PrismError):
         reason: str,
         message: str,
         *,
-        sent: bool = True,
+        calls: int = 1,
         retry_after_s: float = 0.0,
         tokens: tuple[int, int] = (0, 0),
     ) -> None:
         super().__init__(message)
         self.reason = reason
-        self.sent = sent
+        self.calls = calls
         self.retry_after_s = retry_after_s
         self.tokens = tokens
 

@@ -28,6 +28,9 @@ UserPath = Annotated[str, AfterValidator(os.path.expanduser)]
 Seed = Annotated[int, BeforeValidator(lambda value: fresh_seed() if value is None else value)]
 """A seed; None draws one."""
 
+ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
+"""Keys whose value may be a mapping: it is one value, and is never merged with an earlier one."""
+
 FROM_PARAMS: Final = object()
 """What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
 
@@ -94,7 +97,7 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
     except ValidationError as error:
         # a key that is not known first: a missing one beside it is often the same one, written rightly
         fault = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        path = ".".join(str(part) for part in fault["loc"])
+        path = ".".join(part for part in map(str, fault["loc"]) if part != "constrained-str")
         said = _key(path)
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         said = f"{where}: {said}" if said else where  # what the whole contradicts has no key
@@ -187,6 +190,8 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """
     tree: dict[str, Any] = {}
     for key, value in flat.items():
+        if whole := next((one for one in ONE_VALUE if str(key).startswith(f"{one}.")), ""):
+            raise ConfigError(f"{_key(key)}: {whole} is one value: give all of it, {whole}={{NAME: VALUE, ...}}")
         *groups, last = key.split(".") if isinstance(key, str) else [key]
         branch = tree
         for group in groups:
@@ -199,21 +204,23 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 def _beside(before: Any, value: Any, key: str) -> Any:
     """Return what stands at a key after `value` is given beside what was given before; groups come together."""
-    if isinstance(before, dict) and isinstance(value, Mapping):
-        return merged(before, value)
-    if isinstance(before, dict) and before:
+    if isinstance(before, dict) and isinstance(value, Mapping) and key not in ONE_VALUE:
+        return merged(before, value, f"{key}.")
+    if isinstance(before, dict) and before and key not in ONE_VALUE:
         raise ConfigError(
             f"{_key(key)}: is a group of keys ({', '.join(map(_key, before))} given before), not a single value"
         )
     return value
 
 
-def merged(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the values of `top`, group by group."""
+def merged(base: Mapping[str, Any], top: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """Return `base` with the values of `top`, group by group; `where` begins the dotted keys of both."""
     result = dict(base)
     for key, value in top.items():
-        below = result.get(key)
-        result[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        below, name = result.get(key), f"{where}{key}"
+        if isinstance(below, Mapping) and isinstance(value, Mapping) and name not in ONE_VALUE:
+            value = merged(below, value, f"{name}.")
+        result[key] = value
     return result
 
 

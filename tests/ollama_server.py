@@ -18,6 +18,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/api/show":
+            self.server.gets.get(self.path, as_json(404, {"error": "not found"}))(self)
+            return
         self.body = body
         self.server.sent.append(body)
         self.server.connections.add(self.client_address)
@@ -47,7 +50,7 @@ def as_json(status, value):
 
 def chat_answer(content, **extra):
     message = {"role": "assistant", "content": content}
-    counts = {"prompt_eval_count": 90, "eval_count": 8}
+    counts = {"prompt_eval_count": 900, "eval_count": 8}
     return as_json(200, {"model": "llama3.2", "message": message, "done": True, **counts, **extra})
 
 
@@ -89,6 +92,20 @@ def packed_as(encoding, body):
     return reply
 
 
+def headed(status, **headers):
+    """Refuse with headers."""
+
+    def reply(handler):
+        body = json.dumps({"error": "slow down"}).encode()
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return reply
+
+
 def models(*names):
     return as_json(200, {"models": [{"model": name, "digest": f"digest of {name}"} for name in names]})
 
@@ -110,6 +127,7 @@ def serving(*replies, tags=None, always=None):
     server.gets = {
         "/api/tags": tags or models("llama3.2:latest"),
         "/api/version": as_json(200, {"version": "0.99"}),
+        "/api/ps": as_json(200, {"models": []}),
     }
     server.released = threading.Event()
     server.url = f"http://127.0.0.1:{server.server_port}"

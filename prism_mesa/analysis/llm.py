@@ -84,10 +84,18 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
     return played
 
 
-def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = False) -> LLMClient:
-    """Return the LLM that plays agents of a run; see `played_config` for what counts.
+def llm_for(
+    config: Config,
+    overrides: Sequence[str] = (),
+    *,
+    llm: str = "",
+    continues: bool = False,
+    decides: bool = False,
+) -> LLMClient:
+    """Return the LLM that plays agents of a run, of several the one named `llm`; see `played_config` for what counts.
 
-    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`).
+    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`). With `decides`
+    it decides if it did in the run (`reasoner.answer`).
 
     Raises:
         ConfigError: If there is none; its line says what to do.
@@ -98,10 +106,15 @@ def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = 
         raise ConfigError(
             f"reasoner.kind: {played.reasoner.kind} cannot speak: name an LLM (auto, ollama, embedded, openai)"
         )
-    own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
+    each = played.reasoner.each()
+    if not each.keys() & {"", llm}:
+        raise ConfigError(f"reasoner.model: one LLM speaks, not {', '.join(each)}: name it, reasoner.model=NAME")
+    reasoner = each.get(llm) or each[""]
+    own = {name: getattr(reasoner, name) for name in LLMParams.model_fields}
     own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
-        client, note = make_llm_client(LLMParams(**own), continues=continues)
+        params = reasoner if decides and reasoner.decides else LLMParams(**own)
+        client, note = make_llm_client(params, continues=continues)
     except ConfigError as error:
         raise ConfigError(str(error).replace(", or set reasoner.kind=rule", "")) from error
     if client is None:
@@ -134,6 +147,8 @@ def config_to_ask(
     before = as_config(Config, values, run.folder).reasoner
     own: dict[str, Any] = {key: values[key] for key in ("seed", "reasoner", "deliberation") if key in values}
     own = merged(own, {"reasoner": {"ledger": "live", "ledger_path": None, "distilled": None, "llm_share": 1.0}})
+    if before.model_by is not None:  # the run's table of agents says who has which one
+        own = merged(own, {"reasoner": {"model": dict.fromkeys(before.llms, 1.0), "model_by": None}})
     if before.kind == "distilled":
         own = merged(own, {"reasoner": {"kind": "auto"}})
     theirs = as_config(Config, own, run.folder)

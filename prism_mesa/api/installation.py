@@ -139,7 +139,7 @@ _FOR: Final = {
 
 def _ollama(host: str | None) -> Finding:
     from prism_mesa.llm.clients.ollama import OllamaChatClient
-    from prism_mesa.llm.params import OLLAMA_MODEL
+    from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL
 
     todo = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
     try:
@@ -149,6 +149,8 @@ def _ollama(host: str | None) -> Finding:
         return Finding("Ollama", "missing", printable(said_openly(str(error))), todo)
     shown = ", ".join(models[:_SHOWN]) + (f", and {len(models) - _SHOWN} more" if len(models) > _SHOWN else "")
     told = f"answers at {client.host}; models: {shown or 'none'}"
+    decide = ", ".join(client.deciding(models)) or f"none (ollama pull {DECISION_MODEL})"
+    told += f"; of these decide (reasoner.answer=decision): {decide}"
     if not any(name.partition(":")[0] == OLLAMA_MODEL for name in models):
         return Finding("Ollama", "missing", told, f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=...")
     return Finding("Ollama", "ok", told)

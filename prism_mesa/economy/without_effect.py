@@ -88,16 +88,6 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.n == 1,
         "a single nation has no others (economy.nations)",
     ),
-    WithoutEffect(
-        "economy.macro.adaptation",
-        lambda k: k.n == 1 and k.only("taylor", "nothing"),
-        "without trade and measures of the budget there is nothing to get used to",
-    ),
-    WithoutEffect(
-        "economy.limits.highest_tariff economy.limits.tariff_step",
-        lambda k: k.n == 1,
-        "a single nation has nobody to lay tariffs on (economy.nations)",
-    ),
     # what rules never do; the limits of rates always count, as every run is compared with Taylor's rule
     WithoutEffect(
         f"{_FISCAL} economy.limits.budget_step economy.limits.borrowing_step economy.limits.highest_budget "
@@ -105,11 +95,6 @@ TABLE: Final[tuple[Row, ...]] = (
         "economy.limits.tariff_step economy.limits.measures",
         lambda k: k.only("taylor", "nothing"),
         "no nation's policy does more than move its rate (economy.policy=llm or random does)",
-    ),
-    WithoutEffect(
-        "economy.limits.borrowing_step economy.limits.measures",
-        lambda k: k.only("taylor", "nothing", "random"),
-        "random measures come one at a time, and none of them is borrowing",
     ),
     # an LLM
     WithoutEffect(
@@ -121,11 +106,6 @@ TABLE: Final[tuple[Row, ...]] = (
         "deliberation.*",
         lambda k: not k.p.economy.deliberate,
         "nobody thinks first (economy.deliberate=true)",
-    ),
-    WithoutEffect(
-        "deliberation.result_chars",
-        lambda k: k.p.deliberation.max_tool_calls == 0,
-        "deliberation.max_tool_calls=0: no tool is called",
     ),
     WithoutEffect(
         f"reasoner.kind {llm_keys(AdvisorParams)}",
@@ -151,7 +131,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "the LLM that was given in Python is asked as it is",
     ),
     _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
-    _llm("think", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
+    _llm("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
     _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
     _llm(

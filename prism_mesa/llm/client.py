@@ -6,7 +6,8 @@ There is no fallback: whoever asks goes without and leaves everything as it was.
 
 import asyncio
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -17,6 +18,7 @@ from prism_mesa.llm.dispatch.budget import Budget
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
 from prism_mesa.llm.dispatch.pending import Identity, PendingQuestion
+from prism_mesa.llm.errors import MOST_USELESS
 from prism_mesa.llm.formats.request import LLMRequest, RunPosition
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.params import LLMParams, Source
@@ -44,42 +46,42 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     `answer` and `answer_all` give its `LLMFailureException`; `fetch` raises it.
 
     Args:
-        client: What is asked; a function ``(prompt) -> str``, plain or async, will do.
+        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several by `RunPosition.llm`.
         params: Attempts, limits, time-outs (see `LLMParams`).
-        store: What is known before and where answers are shared; by default nothing and nowhere.
-        kind: What of `LLMParams.kind` it is; `python` if it was made by hand.
-        note: Why it is asked although something else was wished for; else empty.
-        budget: Limits that it shares with a reasoner or another client; by default those of `params`.
-
-    Attributes:
-        counts: Answers so far by source; `failed` are those that did not come.
-        reasons: Failures so far by reason.
-        usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
+        store: See `LLMGateway`; so `kind`, `note` and `budget`.
+        kind: See `store`.
+        note: See `store`.
+        budget: See `store`.
+        gives_up: Whether it raises LLMFailureException once its first `MOST_USELESS` answers are all of no use.
     """
 
     def __init__(
         self,
-        client: ChatClient | PromptFunction,
+        client: ChatClient | PromptFunction | Mapping[str, ChatClient],
         params: LLMParams | None = None,
         *,
         store: AnswerStore | None = None,
         kind: str = "python",
         note: str = "",
         budget: Budget | None = None,
+        gives_up: bool = False,
     ) -> None:
         own = params or LLMParams(kind=kind, timeout_s=60.0)
         super().__init__(own, store, kind=kind, note=note, budget=budget)
-        self.client: ChatClient = client if isinstance(client, ChatClient) else FunctionClient(client)
+        one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
+        self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
+        self.client = next(iter(self.clients.values()))
+        self._useless_left: float = MOST_USELESS if gives_up else math.inf
 
-    @property
-    def identity(self) -> Identity:
-        """Name, digest and decoding of the client."""
-        return self.client.name, digest_of(self.client), self.client.decoding
+    def identity(self, llm: str = "") -> Identity:
+        """Return name, digest and decoding of one of the clients."""
+        client = self.clients.get(llm, self.client)
+        return client.name, digest_of(client), client.decoding
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        name = label_of(self.client)
+        name = ", ".join(map(label_of, self.clients.values()))
         return f"{name}, replayed" if self.store.mode == "replay" else name
 
     @property
@@ -123,15 +125,17 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     def _prepare(self, question: LLMRequest[Any]) -> _Pending:
         place = question.place
         priority = (question.priority, place.tick, place.agent)
-        return PendingQuestion(question, question.prompt, question.options, place, priority)
+        calls = getattr(question.form, "orders", 1)
+        return PendingQuestion(question, question.prompt, question.options, place, priority, calls=calls)
 
     async def _ask(self, pending: _Pending) -> Completion:
         """Return what the client says; a try that takes too long is given up."""
         timeout_s = self.params.timeout_s
-        grace_s = 0.0 if isinstance(self.client, FunctionClient) else _GRACE_S
+        client = self.clients.get(pending.place.llm, self.client)
+        grace_s = 0.0 if isinstance(client, FunctionClient) else _GRACE_S
         try:
             async with asyncio.timeout(timeout_s + grace_s):
-                said = await pending.question.ask(self.client, pending.attempts)
+                said = await pending.question.ask(client, pending.attempts)
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {timeout_s:g} s") from error
         return pending.question.heard(said)
@@ -158,6 +162,16 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
             agent = pending.place.agent
             logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, reason, error or failure)
         return failure, "failed"
+
+    def _answer_is_useless(self, pending: _Pending) -> None:
+        self._useless_left -= 1
+        if self._useless_left <= 0:
+            told = str(pending.error).removeprefix(f"{self.label}: ")
+            told = f"{self.label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"
+            raise LLMFailureException("useless", MOST_USELESS, pending.question.component, told)
+
+    def _answer_has_come(self, pending: _Pending) -> None:
+        self._useless_left = self._useless_left if pending.completion is None else math.inf
 
     def _missing(self, pending: _Pending) -> str:
         other = "" if pending.past is None else "; another prompt stands there: has the configuration changed?"

@@ -1,5 +1,10 @@
 """What can be wrong with an answer of a language model."""
 
+from typing import Final
+
+MOST_USELESS: Final = 20
+"""Useless answers, and no other, after which an LLM is not asked any more."""
+
 
 class UselessAnswerError(ValueError):
     """An LLM answered, but not with one of the options. `reason` is one word for the ledger."""

@@ -14,7 +14,7 @@ from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import Ledger
-from prism_mesa.llm.params import OLLAMA_MODEL, LLMParams
+from prism_mesa.llm.params import LLMParams
 
 OLLAMA_HOST: Final = "http://127.0.0.1:11434"
 
@@ -34,6 +34,8 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
         ConfigError: If what is asked for is not there.
         DataError: If the ledger cannot be opened.
     """
+    if isinstance(params.model, dict):
+        raise ConfigError("reasoner.model: one LLM is asked here: give its name")
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
     store = answer_store(params)
@@ -71,16 +73,18 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
         return _embedded(params, continues=continues), "embedded", ""
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
-        client.check()
-        return client, params.kind, str(getattr(client.clients[0], "note", ""))
+        client.check(decides=params.decides)
+        notes = (str(getattr(host, "note", "")) for host in client.clients)
+        return client, params.kind, "; ".join(dict.fromkeys(filter(None, notes)))
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
-        hosts.check()
+        hosts.check(decides=params.decides)
     except ConfigError as error:
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
     else:
         return hosts, "ollama", ""
     fault = embedded_fault(_gguf(params))
+    fault = "is no decision model" if params.decides and _gguf(params) == SMOLLM2 else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
     return _embedded(params, continues=continues), "embedded", note
@@ -88,14 +92,13 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
 
 def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> HostPool:
     """Return an LLM on the servers of `params.host`."""
-    given = params.host or default
-    clients = [client(host) for host in ([given] if isinstance(given, str) else given)]
+    clients = [client(host) for host in params.hosts or [default]]
     return HostPool(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
 def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
-        return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **own)
+        return OllamaChatClient(params.one_llm, host, params.timeout_s, **own)
 
     own = params.decoding | {"keep_alive": params.keep_alive}
     return _served(params, client, OLLAMA_HOST)
@@ -104,7 +107,7 @@ def _ollama(params: LLMParams) -> HostPool:
 def _openai(params: LLMParams) -> HostPool:
     if params.model is None:
         raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-    model = params.model
+    model = str(params.model)
 
     def client(host: str) -> ChatClient:
         return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
@@ -114,15 +117,15 @@ def _openai(params: LLMParams) -> HostPool:
 
 def _gguf(params: LLMParams) -> str:
     """Return the embedded LLM's file; with `auto` a name that is none is meant for a server."""
-    is_file = params.model is not None and (params.kind == "embedded" or params.model.endswith(".gguf"))
-    return params.model if is_file and params.model is not None else SMOLLM2
+    is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
+    return str(params.model) if is_file else SMOLLM2
 
 
 def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
     gguf, own = _gguf(params), {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
     client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
-    if gguf != SMOLLM2:
-        client.load()  # whether llama.cpp can read somebody's file is said before a run begins
+    if gguf != SMOLLM2 or params.decides:
+        client.load(decides=params.decides)  # whether llama.cpp can read somebody's file is said before a run begins
     return client
 
 

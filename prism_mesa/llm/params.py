@@ -1,8 +1,9 @@
 """The parameters of whoever asks a language model, with their defaults, units and ranges."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from prism_mesa.params import Params, UserPath
 
@@ -22,34 +23,57 @@ type LedgerMode = Literal["live", "cache", "replay"]
 
 
 Host = Annotated[str, Field(min_length=1)]
+Hosts = Host | Annotated[list[Host], Field(min_length=1)]
 
 
 OLLAMA_MODEL: Final = "llama3.2"
 
 
+def value_text(value: object) -> str:
+    """Return the value of an attribute as a key of `LLMParams.model`: `true`, `1`, `left`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 type Think = Literal[False, True, "low", "medium", "high", "max"] | None
 
 
-def thinking_options(think: Think, num_ctx: int | None = None) -> dict[str, Any]:
+type CutPrompts = Literal["useless", "accept"]
+
+
+def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
     """Return what of these belongs to the decoding: nothing where it is the default, as ledgers know it."""
-    own = {} if think is False else {"think": think}
-    return own if num_ctx is None else own | {"num_ctx": num_ctx}
+    own: dict[str, Any] = {} if think is False else {"think": think}
+    own |= {} if num_ctx is None else {"num_ctx": num_ctx}
+    return own if cut_prompts == "useless" else own | {"cut_prompts": cut_prompts}
+
+
+DECISION_MODEL: Final = "d1-omni:600m"
+"""A decision model that Ollama has."""
+_OF_WORDS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
+
+
+def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str, Any]:
+    """Return the decoding options of a decision, without those that only change words."""
+    own = {name: value for name, value in decoding.items() if name not in _OF_WORDS} | {"answer": "decision"}
+    return own | ({"decision_orders": orders} if orders > 1 else {})
 
 
 class LLMParams(Params):
     """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
 
     kind: str
-    model: str | None = Field(
+    model: (
+        Host | Annotated[dict[Annotated[Host, BeforeValidator(value_text)], float | str], Field(min_length=1)] | None
+    ) = Field(
         default=None,
-        min_length=1,
         description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
-        "Ollama, SmolLM2 embedded",
+        "Ollama (d1-omni:600m where it decides), SmolLM2 embedded; several: {NAME: SHARE, ...}, or with model_by "
+        "{VALUE: NAME, ...}",
     )
-    host: Host | Annotated[list[Host], Field(min_length=1)] | None = Field(
+    host: Hosts | dict[str, Hosts] | None = Field(
         default=None,
         description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
-        "http://127.0.0.1:8000/v1 (openai)",
+        "http://127.0.0.1:8000/v1 (openai); by LLM: {NAME: ADDRESS, ...}",
     )
     timeout_s: float = Field(
         default=30.0,
@@ -80,6 +104,10 @@ class LLMParams(Params):
     ) = Field(
         default=None,
         description="How long Ollama keeps the LLM loaded: seconds or like 10m, -1 for ever; null: its own",
+    )
+    cut_prompts: CutPrompts = Field(
+        default="useless",
+        description="What an answer to a prompt is that the server cut, as it exceeds num_ctx: useless, or accept it",
     )
     max_concurrency: int = Field(default=8, ge=1, le=1024, description="Questions that are out at the same time")
     attempts: int | None = Field(
@@ -114,7 +142,25 @@ class LLMParams(Params):
     )
 
     @property
+    def decides(self) -> bool:
+        """Whether a decision model is asked."""
+        return False
+
+    @property
+    def one_llm(self) -> str:
+        """Name of the LLM, if there is one on an Ollama server."""
+        return str(self.model or (DECISION_MODEL if self.decides else OLLAMA_MODEL))
+
+    @property
+    def hosts(self) -> list[str]:
+        """The addresses that are named for the LLM, or for several."""
+        by_llm = self.host if isinstance(self.host, dict) else {self.one_llm: self.host}
+        given = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.one_llm])]
+        return [host for one in given for host in ([one] if isinstance(one, str) else one or ())]
+
+    @property
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
         own = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
-        return own | thinking_options(self.think, None if self.kind == "openai" else self.num_ctx)
+        num_ctx = None if self.kind == "openai" else self.num_ctx
+        return own | later_options(self.think, num_ctx, self.cut_prompts)

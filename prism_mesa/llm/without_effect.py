@@ -7,7 +7,7 @@ from prism_mesa.llm.params import LLMParams
 LIMITS: Final = tuple(f"max_{what}{when}" for when in ("", "_per_round") for what in ("calls", "tokens", "seconds"))
 """Parameters that limit what is spent."""
 
-_PLACE: Final = ("host", "model")
+_PLACE: Final = ("host", "model", "model_by")
 _OTHERS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_PLACE)
 
 
@@ -30,4 +30,4 @@ def limited(params: LLMParams) -> bool:
 
 def is_for_a_server(params: LLMParams) -> bool:
     """Return whether the name of the LLM is no file: an embedded one that `auto` found in its place is not that."""
-    return params.kind == "auto" and params.model is not None and not params.model.endswith(".gguf")
+    return params.kind == "auto" and params.model is not None and not str(params.model).endswith(".gguf")

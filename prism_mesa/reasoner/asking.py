@@ -45,18 +45,22 @@ def make_writer(
                 "(auto, ollama, embedded, openai), or content: template"
             )
         return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
-    values = {name: getattr(reasoner.params, name) for name in LLMParams.model_fields}
-    own = LLMParams(**values | {"temperature": temperature, "max_answer_tokens": max_answer_tokens})
-    client: ChatClient | None
-    if reasoner.kind == "python":
-        client = getattr(reasoner.oracle, "client", None)
-    elif reasoner.store.mode == "replay" and reasoner.store.shared is not None:
-        client = recorded_client(reasoner.store.shared, own)
-    else:
-        client, _, _ = find_client(own, continues=True)
-    if client is None:
-        raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
-    return LLMClient(client, own, store=reasoner.store, kind=reasoner.kind, budget=reasoner.budget), ""
+    clients: dict[str, ChatClient] = {}
+    for llm, params_of_llm in reasoner.params.each().items():
+        values = {name: getattr(params_of_llm, name) for name in LLMParams.model_fields}
+        own = LLMParams(**values | {"temperature": temperature, "max_answer_tokens": max_answer_tokens})
+        client: ChatClient | None
+        if reasoner.kind == "python":
+            client = getattr(reasoner.oracles[llm], "client", None)
+        elif reasoner.store.mode == "replay" and reasoner.store.shared is not None:
+            client = recorded_client(reasoner.store.shared, own, llm)
+        else:
+            client, _, _ = find_client(own, continues=True)
+        if client is None:
+            raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
+        clients[llm] = client
+    store, kind, budget = reasoner.store, reasoner.kind, reasoner.budget
+    return LLMClient(clients, own, store=store, kind=kind, budget=budget, gives_up=True), ""
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -77,10 +81,13 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
 
 def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
     if store.mode == "replay" and store.shared is not None:
-        return _reasoner(params, recorded_oracle(store.shared, params), params.kind, store)
-    client, kind, note = find_client(params)
-    if client is not None:
-        return _reasoner(params, _oracle(client, params), kind, store, note)
+        recorded = {llm: recorded_oracle(store.shared, own, llm) for llm, own in params.each().items()}
+        return _reasoner(params, recorded, params.kind, store)
+    found = {llm: find_client(own) for llm, own in params.each().items()}
+    oracles = {llm: _oracle(client, params) for llm, (client, _, _) in found.items() if client is not None}
+    _, kind, note = next(iter(found.values()))
+    if oracles:
+        return _reasoner(params, oracles, kind, store, note)
     store.close()
     if params.distilled is not None:
         alone = distilled_reasoner(params, params.persona)
@@ -90,16 +97,18 @@ def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
 
 
 def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
-    if isinstance(client, EmbeddedChatClient) and params.answer != "choice":
+    if isinstance(client, EmbeddedChatClient) and params.answer in (None, "probabilities"):
         return PmiOracle(client, params.rule)
-    return ChatOracle(client, params.answer or "choice")
+    return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
 
 
-def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, store: AnswerStore, note: str = "") -> Reasoner:
+def _reasoner(
+    params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str = ""
+) -> Reasoner:
     """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
-    scores = oracle.decoding.get("answer") is None
+    scores = next(iter(oracles.values())).decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")
     persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
     resolved = params.model_copy(update={"answer": answer, "persona": persona})
     distilled = distilled_reasoner(params, persona) if params.llm_share < 1 else None
-    return Reasoner(oracle, params=resolved, store=store, kind=kind, note=note, distilled=distilled)
+    return Reasoner(oracles, params=resolved, store=store, kind=kind, note=note, distilled=distilled)

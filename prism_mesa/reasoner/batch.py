@@ -55,11 +55,13 @@ class BatchReasoner[C: OpenChoices](Decider):
         note: Why it decides although something else was wished for; else empty.
         n_archetypes: Into how many archetypes agents are clustered; 0 if each one is asked for itself.
         llm_share: Share of the open choices that an LLM answers.
+        llms: Names of the LLMs among which agents are divided: none.
     """
 
     note = ""
     n_archetypes = 0
     llm_share = 0.0
+    llms: tuple[str, ...] = ()
 
     @property
     def batch_reasoner(self) -> Self:

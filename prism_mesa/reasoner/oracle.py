@@ -8,12 +8,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
 from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable
+from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import bare_option
 from prism_mesa.reasoner.parse import parse_reasoner_response
-from prism_mesa.reasoner.prompt import answer_schema, question_prompt
+from prism_mesa.reasoner.prompt import answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
 
-type AnswerForm = Literal["choice", "probabilities"]
+type AnswerForm = Literal["choice", "probabilities", "decision"]
 
 
 @runtime_checkable
@@ -66,12 +67,18 @@ class ChatOracle:
 
     For `probabilities` the options are lettered and the LLM is asked for one letter; `options` says how its
     log-probabilities are read. A client without them (a function) may say a letter or ``{"composing": 0.7, ...}``. In
-    either form the name of an option alone, ``composing``, is that choice.
+    either form the name of an option alone, ``composing``, is that choice. With `reason` a choice comes with a sentence
+    that says why (`parse.reason_in`); an answer without one is an answer. For a `decision` see `formats.decision`;
+    a function says the probabilities of the options there.
     """
 
-    def __init__(self, client: ChatClient, form: AnswerForm = "choice") -> None:
+    def __init__(
+        self, client: ChatClient, form: AnswerForm = "choice", orders: int = 1, *, reason: bool = False
+    ) -> None:
         self.client = client
         self.form = form
+        self.reason = reason
+        self.calls = orders if form == "decision" else 1
         self.name = client.name
 
     @property
@@ -87,21 +94,28 @@ class ChatOracle:
     @property
     def decoding(self) -> dict[str, Any]:
         """The client's options, and the form of the answer."""
+        if self.form == "decision":
+            return decision_decoding(self.client.decoding, self.calls)
         return {**self.client.decoding, "answer": self.form}
 
     def write(self, question: Question) -> str:
         """Return the question in words."""
-        return question_prompt(question, lettered=self.form == "probabilities")
+        lettered = None if self.form == "decision" else self.form == "probabilities"
+        return question_prompt(question, lettered=lettered, reason=self.reason)
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return what the client says; with `probabilities` as JSON of the text and the letters' numbers."""
+        if self.form == "decision":
+            return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
-            return await self.client.chat(prompt, answer_schema(question.options), attempt)
+            return await self.client.chat(prompt, answer_schema(question.options, reason=self.reason), attempt)
         said = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
         return recordable(said, [option.value for option in question.options])
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""
+        if self.form == "decision":
+            return decision_form(question.options, self.calls).read(raw)
         names = [option.value for option in question.options]
         if self.form == "probabilities":
             place = named_option(raw, names)
@@ -112,8 +126,15 @@ class ChatOracle:
         return probabilities_of(raw, names, "invalid-state")
 
 
-def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice") -> Oracle:
-    """Return what a reasoner can ask: an oracle as it is, a chat client or a function of the prompt in one.
+def as_oracle(
+    client: Oracle | ChatClient | PromptFunction,
+    form: AnswerForm = "choice",
+    name: str = "",
+    orders: int = 1,
+    *,
+    reason: bool = False,
+) -> Oracle:
+    """Return what a reasoner can ask: an oracle as it is, a chat client or a function (called `name`) in one.
 
     Raises:
         TypeError: If it is none of these.
@@ -121,9 +142,9 @@ def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "
     if isinstance(client, Oracle):
         return client
     if isinstance(client, ChatClient):
-        return ChatOracle(client, form)
+        return ChatOracle(client, form, orders, reason=reason)
     if callable(client):
-        return ChatOracle(FunctionClient(client), form)
+        return ChatOracle(FunctionClient(client, name), form, orders, reason=reason)
     raise TypeError(
         f"{client!r} cannot be asked: give a client with name, decoding and chat(), or a function of the prompt"
     )

@@ -50,6 +50,11 @@ class ReasonerParams(LLMParams):
         description="Who answers; 'auto' is Ollama where it answers and has the model, else the embedded LLM where it "
         "is installed, else the rule; 'distilled' is a small model of an LLM's choices",
     )
+    model_by: str | None = Field(
+        default=None,
+        description="Attribute of agents whose value says which LLM an agent has (model maps each value to one); null: "
+        "agents draw theirs by the shares of model",
+    )
     llm_share: float = Field(
         default=1.0,
         ge=0,
@@ -59,10 +64,18 @@ class ReasonerParams(LLMParams):
     distilled: UserPath | None = Field(
         default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
     )
-    answer: Literal["choice", "probabilities"] | None = Field(
+    answer: Literal["choice", "probabilities", "decision"] | None = Field(
         default=None,
         description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
-        "null: choice, with the embedded LLM probabilities",
+        "decision: the same from a decision model, which says no words; null: choice, with the embedded LLM "
+        "probabilities",
+    )
+    decision_orders: Literal[1, 2] = Field(
+        default=1,
+        description="Orders in which a decision model is shown the options; 2: also reversed, and averaged (two calls)",
+    )
+    reason: bool = Field(
+        default=False, description="Ask for a sentence after each choice that says why; only with answer: choice"
     )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
@@ -101,6 +114,44 @@ class ReasonerParams(LLMParams):
             why = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
             raise ValueError(f"{why} needs reasoner.distilled, a model file: prism distill RUN makes one")
         return self
+
+    @model_validator(mode="after")
+    def _llms_can_be_asked(self) -> Self:
+        model, by = self.model, self.model_by
+        if by is not None and not isinstance(model, dict):
+            raise ValueError("model_by: give model={VALUE: NAME, ...}, an LLM for each value, or model_by=null")
+        if isinstance(model, dict) and self.kind == "embedded":
+            raise ValueError("model: one LLM is embedded; several need a server (reasoner.kind=ollama, openai)")
+        for key, value in model.items() if isinstance(model, dict) else ():
+            if not (isinstance(value, float) and value > 0 if by is None else isinstance(value, str) and value):
+                wanted = "a share above 0" if by is None else "the name of an LLM"
+                raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}")
+        asked = self.llms or (self.one_llm,)
+        if isinstance(self.host, dict) and (others := self.host.keys() - asked):
+            raise ValueError(f"host: {min(others)!r:.60} is not asked (model: {', '.join(asked)})")
+        return self
+
+    @property
+    def llms(self) -> tuple[str, ...]:
+        """Names of the LLMs among which agents are divided, sorted; none where one serves all."""
+        model = self.model if isinstance(self.model, dict) else {}
+        return tuple(sorted({str(name) for name in (model.values() if self.model_by else model)}))
+
+    def each(self) -> dict[str, Self]:
+        """Return the parameters of each LLM by its name; of one that serves all by the empty text."""
+        own = {"kind": "ollama" if self.kind == "auto" else self.kind, "model_by": None}
+        return {llm: self.model_copy(update={**own, "model": llm}) for llm in self.llms} or {"": self}
+
+    @model_validator(mode="after")
+    def _a_choice_has_reasons(self) -> Self:
+        if self.reason and self.answer not in (None, "choice"):
+            raise ValueError(f"reason: answer={self.answer} comes without words; set reasoner.answer=choice")
+        return self
+
+    @property
+    def decides(self) -> bool:
+        """Whether a decision model is asked."""
+        return self.answer == "decision"
 
     @property
     def decoding(self) -> dict[str, Any]:

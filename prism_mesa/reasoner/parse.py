@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import json_of
+from prism_mesa.llm.text import json_of, plain
 from prism_mesa.statechart import AgentState
+
+_REASON_CAP = 300
 
 
 def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -> AgentState:
@@ -21,6 +23,16 @@ def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -
             return option
     allowed = ", ".join(option.value for option in options)
     raise UselessAnswerError("invalid-state", f"invalid state {said[:80]!r} (allowed: {allowed})")
+
+
+def reason_in(response_text: str) -> str:
+    """Return the reason that an answer gives for its choice, as `plain` text; empty if it gives none."""
+    try:
+        data = json_of(response_text)
+    except UselessAnswerError:
+        return ""
+    reason = data.get("reason") if isinstance(data, dict) else None
+    return plain(reason, _REASON_CAP) if isinstance(reason, str) else ""
 
 
 def _next_state(response_text: str) -> str:

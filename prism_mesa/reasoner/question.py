@@ -63,6 +63,7 @@ class PlacedQuestion:
 
     Attributes:
         followers: How many agents follow the one who decides; a budget may be spent on the most followed.
+        llm: Which of several LLMs the agent has; empty where one serves all.
     """
 
     question: Question
@@ -71,6 +72,7 @@ class PlacedQuestion:
     agent: int = -1
     draw: float = 0.5
     followers: int = 0
+    llm: str = ""
 
 
 @dataclass(frozen=True)

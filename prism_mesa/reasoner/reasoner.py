@@ -5,10 +5,10 @@ A key that has an answer is not asked again. A fallback is logged, counted with 
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from prism_mesa.errors import OracleError, one_line, said_openly
+from prism_mesa.errors import ConfigError, OracleError, one_line, said_openly
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
@@ -36,35 +36,30 @@ type _Pending = PendingQuestion[PlacedQuestion, Answer]
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those
-    that wait for a call the first, by tick and agent, counts as `llm` and the others as `cache`; so do all that
-    meet the key later. If the call fails, all that wait for it are `fallback`, and so are those that meet the
-    key later in the same round; after that it is asked again. What no limit was left for is `budget`.
+    **Who answered.** Equal questions are asked once (see `LLMGateway`). If that fails, all that wait for it are
+    `fallback`, and so are equal ones later in the same round; after that it is asked again. What no limit was left for
+    is `budget`.
 
-    **Useless answers.** An LLM or a function whose first `useless.MOST` answers to a model's agents are all useless has
+    **Useless answers.** An LLM or a function whose first `MOST_USELESS` answers to a model's agents are all useless has
     most likely not understood what is wanted: then asking ends with an error, and not with fallbacks without end.
 
-    **When.** `answer` waits for all answers. `submit` and `collect` let whoever asks go on in between. Asking happens
-    in an event loop of its own, in a thread, so it works wherever a loop already runs.
-
     Args:
-        client: What is asked; a function ``(prompt) -> str``, plain or async, will do.
+        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several, ``{"a": f, "b": g}``,
+            serve as many agents each unless `model` says otherwise; a single decision is put to the first.
         ledger: The run's own ledger; whoever opened it closes it.
         params: How it is asked: attempts, limits, fallback, ... (see `ReasonerParams`).
-        store: What is known before and where answers are shared; by default nothing and nowhere.
+        store: See `LLMGateway`; so `kind` and `note`.
         rule: The rule behind the fallback `rule`.
         distilled: Who answers the open choices of a model that `llm_share` does not give to the LLM; whoever is
             asked here directly is the LLM.
-        kind: What of `ReasonerParams.kind` it is; `python` if it was made by hand.
-        note: Why it decides although something else was wished for; else empty.
+        kind: See `store`.
+        note: See `store`.
         options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
 
     Attributes:
-        counts: Answers so far by source.
-        reasons: Fallbacks so far by reason.
         batch_reasoner: Who answers whole columns in its place, or None.
+        oracles: What is asked, by the names of `llms`; the only one by the empty text.
         heard: Called with every question and its answer, in the thread of the answers; None: nobody listens.
-        usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
@@ -74,7 +69,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     def __init__(
         self,
-        client: Oracle | ChatClient | PromptFunction,
+        client: Oracle | ChatClient | PromptFunction | Mapping[str, Oracle | ChatClient | PromptFunction],
         *,
         ledger: Ledger | None = None,
         params: ReasonerParams | None = None,
@@ -86,8 +81,15 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         **options: Any,
     ) -> None:
         own = with_options(params or ReasonerParams(), options)
+        clients = client if isinstance(client, Mapping) else {"": client}
+        if "" not in clients and not own.llms:
+            own = with_options(own, {"model": dict.fromkeys(clients, 1 / len(clients))})
+        if set(own.llms or ("",)) != set(clients):
+            raise ConfigError(f"Reasoner: model: names {', '.join(own.llms) or 'one LLM'}, given: {', '.join(clients)}")
         super().__init__(own, store, kind=kind, note=note)
-        self.oracle = as_oracle(client, own.answer or "choice")
+        form, orders, reason = own.answer or "choice", own.decision_orders, own.reason
+        self.oracles = {llm: as_oracle(one, form, llm, orders, reason=reason) for llm, one in sorted(clients.items())}
+        self.oracle, self.llms = next(iter(self.oracles.values())), own.llms
         self.store.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
@@ -100,15 +102,19 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {said_openly(self.label)}>"
 
-    @property
-    def identity(self) -> Identity:
-        """Name, digest and decoding of the oracle."""
-        return self.oracle.name, self.oracle.digest, self.oracle.decoding
+    def identity(self, llm: str = "") -> Identity:
+        """Return name, digest and decoding of one of the oracles."""
+        oracle = self._oracle(llm)
+        return oracle.name, oracle.digest, oracle.decoding
+
+    def _oracle(self, llm: str) -> Oracle:
+        return self.oracles.get(llm, self.oracle)
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        name = f"{self.oracle.label}, replayed" if self.store.mode == "replay" else self.oracle.label
+        labels = ", ".join(oracle.label for oracle in self.oracles.values())
+        name = f"{labels}, replayed" if self.store.mode == "replay" else labels
         if self.batch_reasoner is None:
             return name
         return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.batch_reasoner.label}"
@@ -131,7 +137,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         self._usefulness = Usefulness()
 
     def _prepare(self, question: PlacedQuestion) -> _Pending:
-        asked, place = question.question, RunPosition(int(question.round), int(question.agent), int(question.tick))
+        asked = question.question
+        place = RunPosition(int(question.round), int(question.agent), int(question.tick), question.llm)
         if not asked.options:
             raise ValueError(f"no options for {asked.trigger!r} in {asked.state!s}")
         priority = (_priority_of(question, self.params.spend_on), question.tick, question.agent)
@@ -141,13 +148,15 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if place.round != self._failed_in:
             self._failed.clear()
             self._failed_in = place.round
-        return PendingQuestion(question, self.oracle.write(asked), asked.options, place, priority)
+        oracle = self._oracle(question.llm)
+        calls = getattr(oracle, "calls", 1)
+        return PendingQuestion(question, oracle.write(asked), asked.options, place, priority, calls=calls)
 
     async def _ask(self, pending: _Pending) -> Completion:
-        return await self.oracle.ask(pending.prompt, pending.question.question, pending.attempts)
+        return await self._oracle(pending.place.llm).ask(pending.prompt, pending.question.question, pending.attempts)
 
     def _read(self, question: PlacedQuestion, raw: str) -> tuple[float, ...]:
-        return self.oracle.read(question.question, raw)
+        return self._oracle(question.llm).read(question.question, raw)
 
     def _answer(self, pending: _Pending, said: tuple[float, ...], source: Source) -> Answer:
         """Return the answer that probabilities hold for one agent, by its own draw."""
@@ -194,11 +203,11 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     def _answer_is_useless(self, pending: _Pending) -> None:
         """Count it, if a model's agent asks; a single decision falls back however often it is asked for."""
         if any(one.place.agent >= 0 for one in (pending, *pending.others)):
-            self._usefulness.answer_was_useless(pending, self.oracle)
+            self._usefulness.answer_was_useless(pending, self._oracle(pending.place.llm))
 
     def _answer_has_come(self, pending: _Pending) -> None:
         if pending.completion is not None:
-            self._usefulness.answer_was_used()
+            self._usefulness.answer_was_used(pending.place.llm)
         else:
             self._failed[pending.key] = pending.reason
             _warn_of_fallback(pending, self.params.fallback)

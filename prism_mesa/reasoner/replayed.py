@@ -5,7 +5,7 @@ from typing import Any
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, asked_alike, llms_in, other_llms
 from prism_mesa.llm.ledger.database import Ledger
-from prism_mesa.llm.params import OLLAMA_MODEL
+from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
 from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams
 from prism_mesa.reasoner.pmi import PmiOracle
@@ -27,36 +27,43 @@ class _RecordedPmi(PmiOracle):
         return await self._recorded.chat(prompt)
 
 
-def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
+def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
     """Return the oracle whose answers a ledger holds: the latest that is what `params` ask for.
 
-    Where the ledger holds no answer to a question (all of a run were fallbacks) it is one of the configured kind.
+    Where the ledger holds no answer to a question (all of a run were fallbacks) it is one of the configured kind. Of
+    several LLMs `llm` is the name of the one.
 
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [llm for llm in llms_in(ledger) if READ_AS_OPTIONS & llm[2].keys()]
+    held = [own for own in llms_in(ledger) if READ_AS_OPTIONS & own[2].keys() and llm in ("", own[0])]
     if not held:
-        client = RecordedClient(params.model or "")
-        scores = params.kind == "embedded" and params.answer != "choice"
-        return _RecordedPmi(client, params.rule) if scores else ChatOracle(client, params.answer or "choice")
+        client = RecordedClient(str(params.model or ""))
+        if params.kind == "embedded" and params.answer in (None, "probabilities"):
+            return _RecordedPmi(client, params.rule)
+        return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
     found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
     if not found:
         raise other_llms(ledger, held)
     name, digest, decoding = found[0]
     form = decoding.pop("answer", None)
+    orders = decoding.pop("decision_orders", 1)
     client = RecordedClient(name, digest, decoding)
-    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form)
+    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form, orders, reason=params.reason)
 
 
 def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
     """Return whether an LLM in a ledger is the one that `params` would ask."""
     if "answer" not in decoding:  # it gives scores
-        return params.kind in ("auto", "embedded") and params.answer != "choice"
+        return params.kind in ("auto", "embedded") and params.answer in (None, "probabilities")
     expected = {**params.decoding, "answer": params.answer or "choice"}
+    if params.decides:
+        expected = {"answer": "decision", "decision_orders": params.decision_orders}
+        decoding = {"decision_orders": 1} | decoding
     if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
         expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # all that older ledgers had
     if not asked_alike(decoding, expected):
         return False
-    default = OLLAMA_MODEL if params.kind in ("auto", "ollama") else name
+    served = DECISION_MODEL if params.decides else OLLAMA_MODEL
+    default = served if params.kind in ("auto", "ollama") else name
     return "build" in decoding or name == (params.model or default)

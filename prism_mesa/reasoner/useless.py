@@ -1,56 +1,59 @@
 """Whether an LLM has ever given an answer that could be used: if the first ones are all useless, asking has no use."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.dispatch.pending import PendingQuestion
+from prism_mesa.llm.errors import MOST_USELESS
+from prism_mesa.llm.params import DECISION_MODEL
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
 from prism_mesa.snapshot import Restorable
-
-MOST: Final = 20
-"""Useless answers, and no other, after which nothing better is expected."""
 
 _SHOWN: Final = 120
 _MOST_TOLD: Final = 400
 _WAYS_OUT: Final = (
     (r"status 40[13]\b", "set the key of the server (OPENAI_API_KEY, OLLAMA_API_KEY)"),
     ("think|reasoning", "reasoner.think=false, or an LLM that thinks (reasoner.model)"),
-    ("support chat|decision", "an LLM that chats (reasoner.model)"),
+    ("decision|systemone", f"an LLM that decides (reasoner.model={DECISION_MODEL}), or reasoner.answer=choice"),
+    ("support chat", "an LLM that chats (reasoner.model), or reasoner.answer=decision for one that decides"),
     ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
 )
 """What to change, by what the server says."""
 
 
 class Usefulness(Restorable):
-    """Counts useless answers and refusals until an answer could be used; a server that is down does not count."""
+    """Counts each LLM's useless answers and refusals until one of its answers is used; a dead server does not count."""
 
-    changes = ("_useless", "_was_used")
+    changes = ("_useless", "_used")
 
     def __init__(self) -> None:
-        self._useless = 0
-        self._was_used = False
+        self._useless: Counter[str] = Counter()
+        self._used: set[str] = set()
 
-    def answer_was_used(self) -> None:
-        """Take note of an answer that could be used: from now on nothing is counted."""
-        self._was_used = True
+    def answer_was_used(self, llm: str) -> None:
+        """Take note of an answer that could be used: from now on nothing is counted of that LLM."""
+        self._used.add(llm)
 
     def answer_was_useless(self, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> None:
         """Take note of one that could not.
 
         Raises:
-            LLMFailureException: If it is the last of `MOST`, and none before could be used.
+            LLMFailureException: If it is the last of `MOST_USELESS`, and none before could be used.
         """
-        self._useless += 1
-        if not self._was_used and self._useless >= MOST:
-            raise LLMFailureException("useless", self._useless, "agents", _error_text(self._useless, call, oracle))
+        llm = call.place.llm
+        self._useless[llm] += 1
+        if llm not in self._used and (n := self._useless[llm]) >= MOST_USELESS:
+            raise LLMFailureException("useless", n, "agents", _error_text(n, call, oracle))
 
 
 def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:
-    if isinstance(call.error, OracleError) and call.error.reason != "empty":
+    decides = getattr(oracle, "form", "") == "decision"
+    if decides or (isinstance(call.error, OracleError) and call.error.reason != "empty"):
         told = plain(str(call.error).removeprefix(f"{oracle.label}: "), _MOST_TOLD)
         if "reasoner." not in told:
             told += f": {_way_out(told)}"

@@ -55,6 +55,7 @@ class AgentSnapshot:
         likes_recorded: Whether the run recorded what it liked.
         interests: What of the profile it is interested in, what it likes best first.
         character: What of the profile it is like, in words.
+        llm: Which of several LLMs it had; empty where one served all.
     """
 
     run_dir: Path
@@ -67,6 +68,7 @@ class AgentSnapshot:
     likes_recorded: bool = True
     interests: tuple[str, ...] = ()
     character: str = ""
+    llm: str = ""
 
     def memory(self, most: int = 12) -> str:
         """Return what it remembers, a line each: how much there was, the last `most` activities, the last notes.
@@ -165,9 +167,9 @@ class RunRecords:
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
-        recorded = "recorded_engagements"
-        known = recorded in columns_of(self.run_dir, "agents")
-        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *[recorded] * known])
+        known = columns_of(self.run_dir, "agents")
+        more = [name for name in ("recorded_engagements", "llm") if name in known]
+        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *more])
 
     @cached_property
     def _engagements(self) -> pd.DataFrame:
@@ -226,6 +228,7 @@ class RunRecords:
             likes_recorded=bool(self._agents.get("recorded_engagements", pd.Series([True] * self.n_agents)).iloc[row]),
             interests=self.interests(row),
             character=self.character(row),
+            llm=str(self._agents["llm"].iloc[row]) if "llm" in self._agents else "",
         )
 
     def _activities(self, row: int) -> list[Activity]:

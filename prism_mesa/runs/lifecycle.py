@@ -146,9 +146,9 @@ def _to_completion(
         folder.write_manifest(manifest)
         with Ledger(folder.path / LEDGER) as ledger:
             if work.asked is not None and round_ is None:
-                work.asked.record(ledger, name)
+                work.asked.store.begin(ledger, name)
             elif work.asked is not None and round_ is not None:
-                work.asked.go_on(ledger, name, round_)
+                work.asked.store.go_on(ledger, name, round_)
             if work.checkpoint_every != 0:
                 folder.checkpoints = Checkpoints(folder, ledger, name, work.checkpoint_every)
             error = work.carry_out(folder)
@@ -176,7 +176,7 @@ def run_without_folder(work: Work[Records], records: Records, name: str) -> dict
         RunBrokenError: If the run cannot go on.
     """
     if work.asked is not None:
-        work.asked.record(None, name_in_ledgers(work.scope(), name))
+        work.asked.store.begin(None, name_in_ledgers(work.scope(), name))
     try:
         return work.finish(records, _ending(work.carry_out(records)))
     except Exception as fault:

@@ -35,13 +35,14 @@ def llm_facts(kind: str, llm: Any, client: Any, **own: Any) -> dict[str, Any]:
 
 
 class RecordedLLM(_Facts):
-    """Who was asked in a run, and how."""
+    """Who was asked in a run, and how; of several LLMs `llms` has one each, and the rest is of the first."""
 
+    llms: list[dict[str, Any]] = Field(default_factory=list)
     kind: StrictStr | None = None
     name: StrictStr = ""
     digest: StrictStr = ""
     decoding: dict[str, Any] = Field(default_factory=dict)
-    answer: Literal["choice", "probabilities"] | None = None
+    answer: Literal["choice", "probabilities", "decision"] | None = None
     persona: Literal["individual", "archetype"] | None = None
     prompt_style: StrictStr | None = None
 

@@ -204,7 +204,7 @@ def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
         own |= {"kind": "rule" if distilled is None else "distilled"}
         own |= {"llm_share": 1.0} if hasattr(before, "llm_share") else {}
     elif llm is not None and llm.kind in ("ollama", "embedded", "openai"):
-        own |= {"kind": llm.kind} | ({} if llm.kind == "embedded" else {"model": llm.name})
+        own |= {"kind": llm.kind} | ({} if llm.kind == "embedded" or llm.llms else {"model": llm.name})
     return own
 
 
@@ -256,7 +256,8 @@ def _as_recorded(run: RecordedRun) -> dict[str, Any]:
     if llm is None:
         own |= {"kind": "rule", "llm_share": 1.0}
     else:
-        own |= {"kind": llm.kind, "model": llm.name, "answer": llm.answer, "persona": llm.persona}
+        own |= {"kind": llm.kind, "answer": llm.answer, "persona": llm.persona}
+        own |= {} if llm.llms else {"model": llm.name}
         own |= {"ledger": "replay", "ledger_path": str(own_ledger(folder)), "max_fallback_share": 1.0}
     if distilled is not None:
         if (folder / FILE).exists():
@@ -293,14 +294,13 @@ def asked_places(params: LLMParams) -> list[Named]:
     if params.ledger == "replay" or params.kind in ("rule", "distilled"):
         return []
     named = []
-    if params.host is not None and params.kind != "embedded":
-        hosts = [params.host] if isinstance(params.host, str) else params.host
-        named.append(Named("reasoner.host", ",".join(hosts), _ASKS))
+    if params.hosts and params.kind != "embedded":
+        named.append(Named("reasoner.host", ",".join(params.hosts), _ASKS))
     file = _file_of(params)
     return named if file is None else [*named, Named("reasoner.model", file, _LOADS)]
 
 
 def _file_of(params: LLMParams) -> str | None:
     """Return the embedded LLM's file, if it is one of somebody's own (see `llm.factory`)."""
-    is_file = params.kind == "embedded" or (params.kind == "auto" and (params.model or "").endswith(".gguf"))
-    return params.model if is_file and params.model != SMOLLM2 else None
+    is_file = params.kind == "embedded" or (params.kind == "auto" and str(params.model).endswith(".gguf"))
+    return str(params.model) if is_file and params.model not in (None, SMOLLM2) else None

@@ -112,7 +112,7 @@ class PlatformRun:
     @property
     def tables(self) -> dict[str, TableSchema]:
         """The tables that it writes, by name."""
-        return tables_with(self.model.platform.attributes.known)
+        return tables_with(self.model.platform.attributes.known, self.model.platform.llms.names)
 
     @property
     def asked(self) -> Reasoner | None:
@@ -146,7 +146,7 @@ class PlatformRun:
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
             "llm": _llm(self.asked),
-            "writer": None if writer is None else {"name": writer.client.name, **writer.client.decoding},
+            "writer": None if writer is None else _writer(writer),
             "distilled": record_of(model.reasoner),
             "notes": list(model.notes),
             "recorded": model.recorded.as_facts(),
@@ -202,10 +202,17 @@ def _failing_guards(model: SocialModel) -> str:
     return f"{found}; correct it, or leave it out ('prism chart' shows where it stands)" if found else ""
 
 
+def _writer(writer: Any) -> dict[str, Any]:
+    """Return who writes and how, of several LLMs each."""
+    each = [{"name": client.name, **client.decoding} for client in writer.clients.values()]
+    return {**each[0], "llms": each} if len(each) > 1 else each[0]
+
+
 def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:
     """Return who is asked and how; None where the rule decides."""
     if reasoner is None:
         return None
-    oracle, own = reasoner.oracle, reasoner.params
+    own = reasoner.params
     how = {"answer": own.answer, "persona": own.persona, "ledger": own.ledger}
-    return llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **how)
+    each = [llm_facts(reasoner.kind, o, getattr(o, "client", None), **how) for o in reasoner.oracles.values()]
+    return {**each[0], "name": ", ".join(reasoner.llms), "llms": each} if reasoner.llms else each[0]

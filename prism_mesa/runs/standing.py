@@ -139,7 +139,7 @@ def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
     before = read_manifest(run.folder)
     told = {key: (_who(before.get(key)), _who(facts.get(key))) for key in ("llm", "distilled", "writer")}
     for key, (then, now) in told.items():
-        if then != now:
+        if any(one not in now for one in then):  # a branch may ask more LLMs
             by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
@@ -154,8 +154,11 @@ def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"{' or '.join(map(in_words, each)) or 'what it reads'} is not what it was"
 
 
-def _who(said: Any) -> Any:
-    return {key: said[key] for key in (*_SAME, "temperature") if key in said} if isinstance(said, Mapping) else said
+def _who(said: Any) -> list[Any]:
+    """Return what a manifest says of each of those who are asked."""
+    if not isinstance(said, Mapping):
+        return [said]
+    return [{key: own[key] for key in (*_SAME, "temperature") if key in own} for own in said.get("llms") or [said]]
 
 
 def name_in(folder: Path) -> str:

@@ -56,6 +56,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
             "rates": _rates(model, rounds),
             "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
             "llm": _spent(model, rounds),
+            **_by_llm(model.reasoner),
             "fallback": model.reasoner.params.fallback if isinstance(model.reasoner, Reasoner) else None,
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
@@ -169,6 +170,17 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
     }
 
 
+def _by_llm(asked: Any) -> dict[str, Any]:
+    """Return what each of several LLMs cost and answered; nothing where one serves all."""
+    told: dict[str, dict[str, int]] = {}
+    for llm, own in sorted(getattr(asked, "by_llm", {}).items()):
+        tokens, failed = own["prompt_tokens"] + own["completion_tokens"], own["fallback"] + own["failed"]
+        told[llm] = {"calls": own["calls"], "tokens": tokens, "answered": own["llm"] + own["cache"]}
+        told[llm] |= {"fallbacks": failed, "budget": own["budget"]}
+    told.pop("", None)
+    return {"llms": told} if told else {}
+
+
 def _writing(model: SocialModel) -> dict[str, Any] | None:
     """Return what came of the texts that an LLM was to write, and what it cost; None where none was."""
     if model.writer is None:
@@ -181,6 +193,7 @@ def _writing(model: SocialModel) -> dict[str, Any] | None:
         "by_source": dict(sorted(model.writer.counts.items())),
         "calls": usage["calls"],
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
+        **_by_llm(model.writer),
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from prism_mesa.llm import Ledger
+from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.records.arrow_rows import Rows
 from prism_mesa.snapshot import Plain
 
@@ -12,13 +12,7 @@ from prism_mesa.snapshot import Plain
 class Asked(Protocol):
     """Who is asked in a run, and keeps answers."""
 
-    def record(self, ledger: Ledger | None, run: str) -> None:
-        """Keep what is asked and answered in a ledger, if there is one, under the name of a run."""
-        ...
-
-    def go_on(self, ledger: Ledger, run: str, round_: int) -> None:
-        """Go on with a run that was stopped from a round on: what its ledger knows is not asked again."""
-        ...
+    store: AnswerStore
 
 
 class Checkpointing(Protocol):

@@ -101,6 +101,7 @@ def require_free_names(declared: Attributes) -> None:
     agents = {name.removeprefix("agent.") for name in READABLE if name.startswith("agent.")} | {
         *AGENTS.names,
         *_OF_MESA,
+        "llm",
     }
     posts = {name.removeprefix("post.") for name in READABLE if name.startswith("post.")} | set(POSTS.names)
     of_feeds = {name.partition(".")[::2] for name in readable(NO_ATTRIBUTES)}

@@ -18,6 +18,7 @@ def _llm(keys: str, when: Callable[[Known], bool], why: str) -> Row:
 
 
 _ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
+_NO_WORDS: Final = "a decision model says no words (reasoner.answer=decision)"
 _IN_THE_RUN: Final = "in this run (interviews and surveys of it go by it)"
 
 OF_DECIDERS: Final[tuple[Row, ...]] = (
@@ -62,8 +63,8 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "the distilled model decides all that is open",
     ),
     WithoutEffect(
-        "reasoner.distilled reasoner.llm_share reasoner.rule.* reasoner.answer reasoner.persona reasoner.archetypes "
-        "reasoner.fallback reasoner.temperature reasoner.max_answer_tokens",
+        "reasoner.distilled reasoner.llm_share reasoner.rule.* reasoner.answer reasoner.reason reasoner.persona "
+        "reasoner.archetypes reasoner.fallback reasoner.temperature reasoner.max_answer_tokens",
         lambda k: not k.choices,
         "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
     ),
@@ -76,13 +77,16 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "no server has it, and the embedded LLM is a file (.gguf)",
     ),
     _llm("timeout_s", lambda k: k.kind == "embedded" and not k.writes, "the embedded LLM is waited for"),
-    _llm("temperature max_answer_tokens", lambda k: k.scores, "the embedded LLM gives scores (reasoner.answer=choice)"),
+    _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
     _llm(
         "seed attempts backoff_s",
         lambda k: k.scores and not k.writes,
         "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
     ),
-    _llm("think", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
+    _llm("temperature max_answer_tokens", lambda k: k.answer == "decision", _NO_WORDS),
+    _llm("seed think num_ctx", lambda k: k.answer == "decision" and not k.writes, _NO_WORDS),
+    _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
+    _llm("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
     _llm("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
     _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),

@@ -46,6 +46,7 @@ from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule, StartingWorld
 from prism_mesa.social.world.kept import KEPT, world_to_keep
+from prism_mesa.social.world.llms import AgentLLMs, llms_of_agents
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -79,6 +80,7 @@ class Platform(Restorable, Reading):
         topics: What posts and interests are about.
         schedule: The posts that a file brings, or users place, and when.
         seeded: Those that users place.
+        llms: Which of several LLMs each agent has.
         archetypes: Kinds of agents, where questions are asked for these.
         prompt_interests: Which interests questions tell.
         posts: All posts so far, as columns.
@@ -135,6 +137,7 @@ class Platform(Restorable, Reading):
     attributes: AttributeSource = field(init=False)
     schedule: Schedule = field(init=False)
     seeded: Seeded = field(init=False)
+    llms: AgentLLMs = field(init=False)
     archetypes: Archetypes | None = field(init=False, default=None)
     prompt_interests: PromptInterests = field(init=False)
 
@@ -192,8 +195,7 @@ class Platform(Restorable, Reading):
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = recorded_agents(params.records, n, self.streams)
         if self.reasoner.n_archetypes:
-            people = self.population
-            self.archetypes = make_archetypes(people.interests, people.traits, self.reasoner.n_archetypes, self.topics)
+            self.archetypes = make_archetypes(self.population, self.llms, self.reasoner.n_archetypes, self.topics)
         self.prompt_interests = PromptInterests(self.population, self.posts, self.topics, self.archetypes)
         length = timedelta(minutes=params.clock.round_minutes)
         self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
@@ -299,6 +301,7 @@ class Platform(Restorable, Reading):
     def _settle(self) -> None:
         """Let the settings of this round hold, and make what is made from them."""
         self.params = self.configured.at(self.round)
+        self.llms = llms_of_agents(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
         homophily = Homophily(self.params.agents.homophily, self.attributes.known)
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily)

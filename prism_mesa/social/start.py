@@ -1,5 +1,7 @@
 """Starting a platform: its world, who decides and writes, and what a user should know about how the input was taken."""
 
+from math import isclose
+
 from prism_mesa.errors import ChartError
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
@@ -51,7 +53,7 @@ def start_platform(
     known = made_world.attributes.known
     require_free_names(known)
     own_chart, chart_notes = _own_chart(params, chart, known)
-    asked = reasoner or make_reasoner(params.reasoner)
+    asked = reasoner or make_reasoner(params.asked)
     left = unlearned(asked.batch_reasoner, own_chart, known)
     writer, why_not = writer_of(params, asked)
     if asks_llm(asked):
@@ -63,7 +65,10 @@ def start_platform(
         *keys_without_effect(platform, made_world, **made),
         *interventions_without_effect(platform, made_world, **made),
     )
-    platform.notes += (*left, *filter(None, [asked.note, why_not]), *idle, *chart_notes, *_announced(params))
+    total = sum(platform.llms.shares)
+    scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled"
+    told = filter(None, [asked.note, why_not, scaled])
+    platform.notes += (*left, *told, *idle, *chart_notes, *_announced(params))
     for said in filter(None, (made_world.misfits, idle)):
         warn("; ".join(said))
     return platform

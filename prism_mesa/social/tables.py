@@ -1,5 +1,6 @@
 """The tables of a run of the platform."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -224,9 +225,12 @@ agents come and go (`agents.churn`, or a script that makes or removes some), `op
 where an attribute moves (`opinions.of`)."""
 
 
-def tables_with(declared: Attributes) -> dict[str, TableSchema]:
-    """Return the tables of a run whose configuration declares attributes: agents and posts have them last."""
-    agents = tuple(own.in_table("the agent") for own in declared.agents.values())
+def tables_with(declared: Attributes, llms: Sequence[str] = ()) -> dict[str, TableSchema]:
+    """Return the tables of a run with several LLMs, or whose configuration declares attributes, which come last."""
+    agents = (
+        *([Column("llm", "category", "the LLM that it has at the end")] if llms else ()),
+        *(own.in_table("the agent") for own in declared.agents.values()),
+    )
     posts = tuple(own.in_table("the post, of a reshare that of its root") for own in declared.posts.values())
     more = {AGENTS.name: agents, POSTS.name: posts}
     return {name: replace(table, columns=table.columns + more.get(name, ())) for name, table in SOCIAL_TABLES.items()}

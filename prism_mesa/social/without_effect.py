@@ -10,7 +10,6 @@ from typing import Final
 
 from prism_mesa.social.idle_deciders import OF_DECIDERS
 from prism_mesa.social.known import Known
-from prism_mesa.social.world.readers import is_parquet
 from prism_mesa.without_effect import WithoutEffect
 
 type Row = WithoutEffect[Known]
@@ -25,20 +24,6 @@ def _is_all_the_same(k: Known) -> bool:
     own = k.p.agents.homophily
     engaging, following = k.p.utility.sensitivity * own.engaging, k.p.network.dynamics == "live" and own.following
     return not (engaging or following)
-
-
-def _factor(name: str, other: str) -> Row:
-    """Return that a factor of the x_algo score does nothing beside another one that is 0."""
-    group = "feed.x_algo"
-    return WithoutEffect(
-        f"{group}.{name}", lambda k: getattr(k.p.feed.x_algo, other) == 0, f"it is multiplied by {group}.{other}=0"
-    )
-
-
-def _none_outside(k: Known) -> bool:
-    """Return whether no feed has candidates from outside the network."""
-    own = k.p.feed.candidates
-    return not (k.p.feed.x_algo.out_of_network or own.out_of_network or own.two_hops or own.trending or own.search)
 
 
 def _profiles(keys: str, *columns: str, unless: Callable[[Known], bool] = lambda k: False) -> Row:
@@ -80,7 +65,6 @@ TABLE: Final[tuple[Row, ...]] = (
             "stochastic_block": "network.blocks network.within",
         }.items()
     ),
-    WithoutEffect("network.within", lambda k: k.p.network.blocks == 1, "there is one block (network.blocks)"),
     WithoutEffect(
         "network.direction", lambda k: k.p.network.edges is None, "it turns the rows of network.edges, which is not set"
     ),
@@ -93,14 +77,6 @@ TABLE: Final[tuple[Row, ...]] = (
         "network.rates.*",
         lambda k: k.p.network.dynamics == "fixed",
         "network.dynamics=fixed: only scripts and tools change who follows whom (network.dynamics=live)",
-    ),
-    WithoutEffect(
-        "network.rates.engaged", lambda k: k.p.network.rates.follow == 0, "it is multiplied by network.rates.follow=0"
-    ),
-    WithoutEffect(
-        "network.rates.reciprocal",
-        lambda k: k.p.network.rates.unfollow == 0,
-        "it is multiplied by network.rates.unfollow=0",
     ),
     # who is liked
     WithoutEffect(
@@ -131,51 +107,22 @@ TABLE: Final[tuple[Row, ...]] = (
     WithoutEffect(
         "opinions.rate", lambda k: k.p.opinions.own is not None, "a rule of your own says itself how far agents move"
     ),
-    WithoutEffect(
-        "opinions.by opinions.when opinions.confidence opinions.repulsion opinions.rule",
-        lambda k: k.p.opinions.own is None and k.p.opinions.rate == 0,
-        "opinions.rate=0 moves nobody",
-    ),
-    WithoutEffect(
-        "opinions.by opinions.when opinions.rate",
-        lambda k: k.p.opinions.rule == "bounded_confidence" and k.p.opinions.confidence == 0,
-        "opinions.confidence=0 moves nobody",
-    ),
     # which files are read
     WithoutEffect("files.*", lambda k: not k.files, "no file is read (network.edges, posts.file, agents.profiles)"),
     WithoutEffect("posts.dates", lambda k: k.p.posts.file is None, "no dates are read (posts.file)"),
-    WithoutEffect(
-        "files.encoding", lambda k: all(map(is_parquet, k.files)), "it is for CSV, and all files are Parquet"
-    ),
     # who the agents are
     _profiles("agents.threshold_mean agents.threshold_sd", "engagement_threshold"),
     _profiles("agents.activity", "activity", unless=lambda k: k.weighs_posting),
     _profiles("agents.activity_sigma", "activity", unless=lambda k: k.weighs_posting or k.draws_posting),
     _profiles("agents.post_rate agents.post_sigma", "post_rate"),
     _profiles("agents.popularity", "activity", "post_rate"),
-    WithoutEffect(
-        "agents.popularity",
-        lambda k: k.p.agents.activity_sigma == 0 and not (k.p.agents.post_sigma and k.p.agents.post_rate),
-        "agents do not differ in activity and posting (agents.activity_sigma=0)",
-    ),
-    WithoutEffect("agents.post_sigma", lambda k: k.p.agents.post_rate == 0, "it spreads agents.post_rate, which is 0"),
     WithoutEffect("agents.posting", lambda k: not k.posts, "nobody posts of its own accord (agents.post_rate)"),
     WithoutEffect("agents.hours agents.persistence", lambda k: not k.active, "nobody comes online (agents.activity)"),
-    WithoutEffect(
-        "agents.hours",
-        lambda k: k.p.clock.round_minutes % (24 * 60) == 0,
-        "a round lasts whole days (clock.round_minutes)",
-    ),
     WithoutEffect(
         "agents.session_sigma", lambda k: k.p.agents.session is None, "all of the feed is looked at (agents.session)"
     ),
     _profiles("agents.like agents.reply agents.reshare agents.propensity_sigma", "like", "reply", "reshare"),
     _profiles("statechart.default_timeout_ticks", "timeout_threshold"),
-    WithoutEffect(
-        "agents.propensity_sigma",
-        lambda k: sum(share > 0 for share in (k.p.agents.like, k.p.agents.reply, k.p.agents.reshare)) == 1,
-        "of agents.like, reply and reshare only one is above 0, so all engage in the same way",
-    ),
     WithoutEffect(
         "agents.churn.join", lambda k: k.p.agents.churn.waiting == 0, "nobody waits to join (agents.churn.waiting)"
     ),
@@ -184,26 +131,13 @@ TABLE: Final[tuple[Row, ...]] = (
     WithoutEffect("posts.authors", lambda k: not k.authors, "the posts have no authors (posts.file, column author)"),
     WithoutEffect("posts.label_weight", lambda k: not k.labels, "the posts have no labels (posts.file, column topic)"),
     WithoutEffect(
-        "posts.embedder",
-        lambda k: k.labels and k.p.posts.label_weight == 1,
-        "posts.label_weight=1 leaves their words no weight",
-    ),
-    WithoutEffect(
         "posts.seeded.round posts.seeded.size posts.seeded.position",
         lambda k: k.p.posts.seeded.count == 0,
         "no post is placed (posts.seeded.count)",
     ),
-    WithoutEffect(
-        "posts.seeded.position",
-        lambda k: k.p.network.kind == "stochastic_block" and k.p.network.blocks == 1,
-        "there is one community (network.blocks)",
-    ),
     # what is shown
     WithoutEffect(
         "feed.x_algo.*", lambda k: k.p.feed.ranking != "x_2023", "it is for feed.mode=x_2023, not {0.p.feed.mode}"
-    ),
-    WithoutEffect(
-        "feed.x_algo.out_of_network_factor", _none_outside, "no posts from outside the network are candidates"
     ),
     WithoutEffect(
         "feed.attribute",
@@ -214,20 +148,6 @@ TABLE: Final[tuple[Row, ...]] = (
         "feed.slots.every",
         lambda k: not (k.p.feed.slots.trending or k.p.feed.slots.search),
         "there are no slots (feed.slots.trending, feed.slots.search)",
-    ),
-    *(
-        _factor(f"{one}_{name}", f"{other}_{name}")
-        for name in ("good_click", "profile_click", "negative", "report")
-        for one, other in (("rate", "weight"), ("weight", "rate"))
-    ),
-    _factor("reply_engaged", "weight_reply_engaged"),
-    _factor("weight_reply_engaged", "reply_engaged"),
-    _factor("rate_like", "weight_like"),
-    _factor("rate_reshare", "weight_reshare"),
-    WithoutEffect(
-        "feed.x_algo.author_floor",
-        lambda k: k.p.feed.x_algo.author_decay == 1,
-        "with author_decay=1 there is no floor",
     ),
     # what it is worth
     WithoutEffect(

@@ -9,7 +9,7 @@ import yaml
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import Params, validated
+from prism_mesa.params import ONE_VALUE, Params, validated
 from prism_mesa.runs.yaml_text import parsed, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.curves import CURVES
@@ -207,7 +207,7 @@ def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
     {'feed.mode': 'random', 'agents.n': 10}
     """
     for key, value in values.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping) and value and f"{before}{key}" not in ONE_VALUE:
             yield from flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value

@@ -75,6 +75,9 @@ def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
             "round: 1,000 calls)",
         )
+    for name, own in decisions.get("llms", {}).items():
+        spent = f"{own['calls']:,} calls, {own['tokens']:,} tokens"
+        yield "by LLM", f"{name}: {spent}; {own['answered']:,} answered, {counted(own['fallbacks'], 'fallback')}"
 
 
 def _writing_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -192,11 +192,27 @@ def test_answers_that_do_not_come_are_counted_and_left_out(run_dir, tmp_path):
 
 
 def test_too_many_of_them_make_it_fail_with_its_tables_kept(run_dir, tmp_path):
-    result = survey(run_dir, of(CLOSED), out=tmp_path, llm=toy(lambda prompt: "Sure!"))
+    heard = []
+
+    def llm(prompt):
+        heard.append(prompt)
+        return letter_a(prompt) if len(heard) == 1 else "Sure!"
+
+    result = survey(run_dir, of(CLOSED), ("reasoner.max_concurrency=1",), out=tmp_path, llm=toy(llm))
     assert result.status == "failed"
     assert result.summary["error"] == (
-        "100.0% of 80 answers did not come (80 unparsable); reasoner.max_fallback_share allows 5.0%"
+        "98.8% of 80 answers did not come (79 unparsable); reasoner.max_fallback_share allows 5.0%"
     )
+    assert all((result.folder / name).is_file() for name in TABLES)
+
+
+def test_a_first_batch_of_useless_answers_ends_it_with_its_tables_kept(run_dir, tmp_path):
+    own = ("reasoner.max_concurrency=1",)
+    result = survey(run_dir, of(CLOSED), own, out=tmp_path, llm=toy(lambda prompt: "Sure!"))
+    assert result.status == "failed"
+    assert result.summary["calls"] < 40
+    assert "answers came: the LLM gave the survey no usable answer" in result.summary["error"]
+    assert "'Sure!'" in result.summary["error"]
     assert set(result.table["n"]) == {0}
     assert result.table["mean"].isna().all()
     assert all((result.folder / name).is_file() for name in TABLES)

@@ -176,3 +176,38 @@ def test_the_picture_has_a_row_for_each_question_and_shows_every_mean(run_dir, t
     means = result.table[(result.table["question"] == "drink") & (result.table["wave"] != "change")]["mean"]
     assert np.concatenate(shown) == pytest.approx(means.to_numpy())
     figure.savefig(tmp_path / "p.png", dpi=20)
+
+
+# -- LLMs that think ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("own", "n_tokens"),
+    [
+        ((), 16),
+        (("deliberation.max_answer_tokens=900",), 900),
+        (("reasoner.think=low",), 200),
+        (("reasoner.think=low", "deliberation.max_answer_tokens=900"), 900),
+    ],
+)
+def test_a_closed_question_leaves_a_thought_the_tokens_that_were_set(run_dir, tmp_path, own, n_tokens):
+    with StandIn(thinks="always", thought="A person " * 40 if n_tokens == 900 else "A") as server:
+        own = ("reasoner.kind=ollama", f"reasoner.host={server.url}", *own)
+        result = survey(run_dir, of(CLOSED, OPEN), own, agents=4, out=tmp_path)
+        closed = [body for body in server.requests if "one letter" in body["messages"][0]["content"]]
+    assert result.status == "done"
+    assert {body["options"]["num_predict"] for body in closed} == {n_tokens}
+    assert {body["options"]["temperature"] for body in closed} == {0}
+
+
+@pytest.mark.parametrize("own", [(), ("deliberation.max_answer_tokens=900",)])
+def test_a_survey_from_before_is_replayed_whatever_tokens_were_set(run_dir, tmp_path, own):
+    path = tmp_path / "l.sqlite"
+    with StandIn() as server:
+        asked = ("reasoner.kind=ollama", f"reasoner.host={server.url}", f"reasoner.ledger_path={path}")
+        first = survey(run_dir, of(CLOSED), asked, agents=4, out=tmp_path / "a")
+    again = survey(
+        run_dir, of(CLOSED), ("reasoner.kind=ollama", f"reasoner.ledger_path={path}", "reasoner.ledger=replay", *own),
+        agents=4, out=tmp_path / "b",
+    )  # fmt: skip
+    assert again.table.equals(first.table)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from ollama_server import as_json, drip, models, packed_as, serving
+from stand_in import Decisions, StandIn
 
 from prism_mesa.api import installation
 from prism_mesa.api.caches import OLD_DAYS
@@ -69,11 +70,18 @@ def test_ollama_is_found_with_its_models(prism):
     told = json.loads(out)
     found = {one["what"]: one for one in told["findings"]}
     assert (code, err, told["broken"], told["removed"]) == (0, "", 0, [])
-    assert found["Ollama"]["told"] == f"answers at {server.url}; models: llama3.2:latest"
+    decide = "of these decide (reasoner.answer=decision): none (ollama pull d1-omni:600m)"
+    assert found["Ollama"]["told"] == f"answers at {server.url}; models: llama3.2:latest; {decide}"
     assert {"prism", "packages", "kernels", "embedded LLM", "page", "threads", "results"} <= set(found)
     assert "models: mistral:latest" in other
     assert "-> ollama pull llama3.2" in other
     assert f"{server.url} does not answer" in wrong
+
+
+def test_the_models_that_decide_are_named(prism):
+    with StandIn(models=("d1-omni:600m", "llama3.2"), decisions=Decisions(only=False)) as server:
+        _, out, _ = prism("doctor", "--ollama", server.url)
+    assert "of these decide (reasoner.answer=decision): d1-omni:600m, llama3.2:latest" in out
 
 
 @pytest.mark.parametrize("raw", [b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000])

@@ -182,7 +182,7 @@ def test_what_will_not_pass_is_asked_once(reason, reply, limit, tmp_path):
 
 @pytest.mark.parametrize("limit", [{}, {"max_calls": 99}])
 def test_where_all_servers_are_down_nobody_is_asked_and_nothing_counts_as_an_attempt(limit):
-    with Reasoner(one_after_another(OracleError("circuit-open", "all down", sent=False)), **limit) as reasoner:
+    with Reasoner(one_after_another(OracleError("circuit-open", "all down", calls=0)), **limit) as reasoner:
         [answer] = reasoner.answer(asks(1))
     assert (answer.source, answer.reason, answer.attempts) == ("fallback", "circuit-open", 0)
     assert reasoner.usage["calls"] == 0

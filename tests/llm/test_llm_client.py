@@ -104,7 +104,7 @@ def test_by_default_a_prompt_is_asked_again_once_with_the_next_seed():
     with serving(chat_answer("Sure!"), chat_answer(says("yes"))) as server, ollama(server) as client:
         assert ask(client).word == "yes"
         assert seeds(server) == [40, 41]
-        assert client.usage == {"calls": 2, "prompt_tokens": 180, "completion_tokens": 16}
+        assert client.usage == {"calls": 2, "prompt_tokens": 1800, "completion_tokens": 16}
 
 
 def test_by_default_an_attempt_may_take_a_minute_and_there_are_two_with_the_embedded_llm_eight():

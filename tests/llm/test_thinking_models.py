@@ -28,7 +28,7 @@ TOPS = (("B", -0.1), ("A", -2.4))
 
 def brain(form):
     tokens = (Token("B", -0.1, TOPS),) if form == "probabilities" else ()
-    return lambda body: Said(ANSWER[form], tokens, prompt_tokens=90)
+    return lambda body: Said(ANSWER[form], tokens, prompt_tokens=900)
 
 
 def asks(n):
@@ -128,7 +128,7 @@ def test_an_answer_that_is_lost_in_the_thought_is_refused_by_name():
         with pytest.raises(OracleError, match=r"tokens are a thought: reasoner.think=false") as caught:
             asyncio.run(client.chat("Which?", top_logprobs=20))
     assert caught.value.reason == "thought"
-    assert caught.value.tokens > (80, 10)
+    assert caught.value.tokens > (800, 10)
 
 
 @pytest.mark.parametrize("ending", ["reads on", "", " A"])
@@ -173,7 +173,7 @@ def test_log_probabilities_of_something_else_are_refused():
 def openai_server(owner, **message):
     told = {"role": "assistant", "content": ANSWER["choice"]} | message
     choice = {"index": 0, "finish_reason": "stop", "message": told}
-    usage = {"prompt_tokens": 90, "completion_tokens": 8, "total_tokens": 98}
+    usage = {"prompt_tokens": 900, "completion_tokens": 8, "total_tokens": 908}
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "tiny", "choices": [choice], "usage": usage}
     server = serving(always=as_json(200, body))
     return server, as_json(200, {"object": "list", "data": [{"id": "tiny", "object": "model", "owned_by": owner}]})
@@ -210,13 +210,24 @@ def test_each_server_is_told_how_to_think_in_its_own_way(owner, think, sent):
     assert ("reasoner.think: not sent" in note) == (owner == "somebody" and think is True)
 
 
+def test_each_host_that_is_not_told_to_think_is_in_the_note():
+    pytest.importorskip("openai")
+    (first, models), (second, _), (third, known) = (openai_server(owner) for owner in ("x", "x", "vllm"))
+    with first as a, second as b, third as c:
+        for server, listed in ((a, models), (b, models), (c, known)):
+            server.gets["/v1/models"] = listed
+        hosts = [f"{server.url}/v1" for server in (c, a, b)]
+        with make_reasoner(ReasonerParams(kind="openai", model="tiny", host=hosts, think="low")) as reasoner:
+            assert [host in reasoner.note for host in hosts] == [False, True, True]
+
+
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
 def test_a_thought_beside_the_content_of_an_openai_answer_is_recognised(field):
     pytest.importorskip("openai")
     serves, _ = openai_server("vllm", content="", **{field: "A person"})
     with serves as server, pytest.raises(OracleError) as caught:
         asyncio.run(OpenAIChatClient("tiny", f"{server.url}/v1").chat("Which?"))
-    assert (caught.value.reason, caught.value.tokens) == ("thought", (90, 8))
+    assert (caught.value.reason, caught.value.tokens) == ("thought", (900, 8))
 
 
 def refusing(handler):

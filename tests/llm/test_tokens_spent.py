@@ -36,21 +36,21 @@ def test_tokens_of_useless_answers_count_in_the_usage_and_in_the_ledger(useless,
             reasoner.answer(asked("b"))
             usage = reasoner.usage
         rows = [(row.source, row.attempts, row.prompt_tokens, row.completion_tokens) for row in ledger.asked()]
-    assert rows == [("llm", 2, 180, 16), ("cache", 0, 0, 0), ("fallback", 2, 180, 16)]
-    assert (usage["calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (4, 360, 32)
-    assert ledger_stats(path)["tokens"] == 392
+    assert rows == [("llm", 2, 1800, 16), ("cache", 0, 0, 0), ("fallback", 2, 1800, 16)]
+    assert (usage["calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (4, 3600, 32)
+    assert ledger_stats(path)["tokens"] == 3632
 
 
 @pytest.mark.parametrize("useless", USELESS)
 def test_a_limit_of_tokens_counts_useless_answers_at_what_they_cost(useless):
     with serving(always=USELESS[useless]) as server:
-        own = ReasonerParams(kind="ollama", host=server.url, backoff_s=0, attempts=5, max_tokens=1500)
+        own = ReasonerParams(kind="ollama", host=server.url, backoff_s=0, attempts=5, max_tokens=3500)
         with make_reasoner(own) as reasoner:
             most = reasoner._prepare(asked()[0]).prompt.encode()
             reasoner.answer(asked())
             [run, *_] = [reasoner.budget.snapshot()["run"]]
-    assert len(most) + 256 + 256 < 1500 + 98
-    assert run[1] == 1500 - 98 * len(server.sent)
+    assert len(most) + 256 + 256 < 3500 - 908
+    assert run[1] == 3500 - 908 * len(server.sent)
 
 
 def older(path):

@@ -227,7 +227,7 @@ def test_the_weights_of_the_parameters_are_used():
         ({"kind": "magic"}, "Input should be 'auto', 'ollama', 'embedded', 'openai', 'rule' or 'distilled'"),
         ({"host": []}, "at least 1 item"),
         ({"host": ["http://a", ""]}, "at least 1 character"),
-        ({"answer": "essay"}, "Input should be 'choice' or 'probabilities'"),
+        ({"answer": "essay"}, "Input should be 'choice', 'probabilities' or 'decision'"),
         ({"persona": "crowd"}, "Input should be 'individual' or 'archetype'"),
         ({"archetypes": 0}, "greater than or equal to 1"),
         ({"attempts": 0}, "greater than or equal to 1"),

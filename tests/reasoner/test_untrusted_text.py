@@ -228,10 +228,10 @@ def test_whatever_is_written_between_the_delimiters_stays_there(text):
     assert all(char == "\n" or char.isprintable() for char in prompt)
 
 
-@pytest.mark.parametrize("lettered", [False, True])
-def test_the_cap_is_reached_and_not_passed_by_the_longest_of_everything(lettered):
+@pytest.mark.parametrize("form", [{}, {"lettered": True}, {"reason": True}])
+def test_the_cap_is_reached_and_not_passed_by_the_longest_of_everything(form):
     question = question_with("x y " * 1000, tuple(STATES))
-    assert PROMPT_CAP - 400 < len(question_prompt(question, lettered=lettered)) <= PROMPT_CAP
+    assert PROMPT_CAP - 500 < len(question_prompt(question, **form)) <= PROMPT_CAP
 
 
 # -- one agent -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import Field, ValidationError
 
-from prism_mesa import Config, SocialModel, load_config
+from prism_mesa import Config, EconomyModel, SocialModel, load_config
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import Params, leaves, merged, nested, validated
 from prism_mesa.runs.config import EconomyConfig, load, make_config
@@ -27,6 +27,34 @@ def written(tmp_path):
         return file
 
     return write
+
+
+# -- several LLMs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("model", {"gemma3:4b": 0.5, "llama3.2": 0.5}), ("host", {"llama3.2": "http://b:1"})]
+)
+def test_a_mapping_of_llms_is_one_value_wherever_it_is_given(written, key, value):
+    other = {"model": {"a": 1.0, "b": 2.0}, "host": "http://x:1"}, {"host": {"llama3.2": ["http://y:1"]}}
+    before = other[key == "host"]
+    file = written(yaml.safe_dump({"reasoner": before}))
+    text = f"reasoner.{key}={yaml.safe_dump(value, default_flow_style=True).strip()}"
+    given = load_config(file, [text])
+    assert getattr(given.reasoner, key) == value
+    assert merged({"reasoner": before}, {"reasoner": {key: value}})["reasoner"][key] == value
+    assert nested({"reasoner": before, f"reasoner.{key}": value})["reasoner"][key] == value
+
+
+def test_an_llm_of_several_cannot_be_set_alone():
+    with pytest.raises(ConfigError, match=r"reasoner.model.llama3.2: reasoner.model is one value"):
+        load_config(None, ["reasoner.model.llama3.2=.5"])
+
+
+def test_nations_ask_one_llm(written):
+    config = load(EconomyConfig, None, ["reasoner.model={a: 1}", "economy.policy=llm", "reasoner.kind=ollama"])
+    with pytest.raises(ConfigError, match=r"one LLM is asked"):
+        EconomyModel(config)
 
 
 # -- the files that come with PRISM ------------------------------------------------------------------

@@ -74,6 +74,7 @@ ANOTHER = {
     "records.impressions": 0.5,
     "records.transitions": 0.5,
     "reasoner.distilled": None,
+    "reasoner.cut_prompts": "accept",
     "reasoner.fallback": "rule",
     "reasoner.host": NOBODY,
     "reasoner.kind": None,
@@ -81,7 +82,9 @@ ANOTHER = {
     "reasoner.ledger_path": None,
     "reasoner.llm_share": None,
     "reasoner.model": "another",
+    "reasoner.model_by": None,
     "reasoner.persona": "archetype",
+    "reasoner.reason": None,  # not with reasoner.answer: probabilities
     "reasoner.spend_on": "followed",
     "scheduler": "mesa",
     "utility.gamma": 0.0,

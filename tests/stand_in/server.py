@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from stand_in.brains import Body, Brain, Said, choose_by_hash
+from stand_in.decisions import Decisions
 from stand_in.faults import (
     AT_ONCE,
     HELD_BACK,
@@ -34,6 +35,7 @@ from stand_in.wire import (
     parsed,
     refusal,
     response,
+    shortened,
 )
 
 type Latency = float | Callable[[int, Body], float]
@@ -60,6 +62,9 @@ class StandIn:
         fault: What goes wrong: one of `FAULTS`, a function of number and body that names one or returns
             None, or None.
         thinks: How it thinks (`THINK_MODES`), and `thought` what.
+        context: Tokens that a prompt may have where a request does not say: of a longer one the LLM gets the last
+            half of it and 2. None: as many as it likes.
+        decisions: How it decides, if it does.
         port: 0 takes a free one, and keeps it over `stop` and `start`.
 
     Attributes:
@@ -83,16 +88,20 @@ class StandIn:
         latency: Latency = 0.0,
         fault: Fault = None,
         port: int = 0,
+        decisions: Decisions | None = None,
         thinks: ThinkMode = "never",
         thought: str = "A person like this reads on.",
+        context: int | None = None,
     ) -> None:
         self.brain = brain
         self.models = tuple(full_name(name) for name in models)
         self.latency = latency
         self.fault = fault
         self.port = port
+        self.decisions = decisions
         self.thinks = thinks
         self.thought = thought
+        self.context = context
         self.n_requests = 0
         self.requests: list[Body] = []
         self._slots = AnswerSlots(slots, queue)
@@ -164,13 +173,24 @@ class StandIn:
             job.release()
 
     def _handle(self, connection: Connection, method: str, path: str, content: bytes) -> None:
-        if method == "POST" and path in _ASKING:
+        decided = self.decisions and self.decisions.response(method, path, content)
+        if decided:
+            if decided[0]:
+                connection.send(decided[0], close=decided[1])
+        elif method == "POST" and path in _ASKING:
             try:
                 self._asked(connection, path, content)
             except Exception as error:  # a user's own fault or latency may fail in any way
                 connection.send(error_response(500, f"stand-in: {error!r}"))
         else:
-            connection.send(other_response(method, path, content, self.models, self._loaded))
+            can = self._capabilities
+            connection.send(other_response(method, path, content, self.models, self._loaded, can, self.context))
+
+    @property
+    def _capabilities(self) -> list[str]:
+        if self.decisions is None or self.decisions.row == "not a decision model":
+            return ["completion"]
+        return ["decision"] if self.decisions.only else ["completion", "decision"]
 
     def _asked(self, connection: Connection, path: str, content: bytes) -> None:
         body, refused = parsed(content)
@@ -183,11 +203,13 @@ class StandIn:
             connection.send(fault_response(fault, str(body.get("model"))), close=fault == "dropped")
         elif refused := refused or refusal(path, body, self.models, thinks=self.thinks != "never"):
             connection.send(refused)
+        elif "completion" not in self._capabilities:
+            connection.send(error_response(400, f'"{body.get("model")}" does not support chat'))
         elif only_loads(body):
             connection.send(self._load(path, body))
         else:
             self._load(path, body)
-            job = _Job(self, connection, path, body, fault)
+            job = _Job(self, connection, path, shortened(body, self.context), fault)
             connection.on_gone = job.gone
             if not self._slots.admit(job, time.monotonic()):
                 connection.send(error_response(503, BUSY))

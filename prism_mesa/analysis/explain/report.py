@@ -23,6 +23,7 @@ from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
+from prism_mesa.reasoner.parse import reason_in
 from prism_mesa.reasoner.pmi import position_of
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.cleaning import cleaned
@@ -258,10 +259,12 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
         yield from _drawn(names, answer.probabilities, move.draw, chosen)
     elif answer.source in STAND_INS:
         left_over = answer.source == "budget"
-        why = "No limit was left to ask the LLM" if left_over else f"The LLM gave no answer ({answer.reason})"
+        llm = explanation.agent.llm
+        no_answer = f"{llm or 'The LLM'} gave no answer ({answer.reason})"
+        why = f"No limit was left to ask {llm or 'the LLM'}" if left_over else no_answer
         yield f"      {why}; the fallback '{reasoner.params.fallback}' stood in: {chosen}."
     else:
-        yield f"      Decided by {explanation.decided_by}."
+        yield f"      Decided by {explanation.agent.llm or explanation.decided_by}."
         if move.stored is not None:
             if move.post is not None and question.post is not None and move.post.text != question.post.text:
                 yield "      The LLM is asked about the text as the corpus has it; the post says it in other words."
@@ -289,7 +292,8 @@ def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, sto
     """Yield what the LLM was told and what it said."""
     if question.persona.archetype >= 0:
         archetype, likes = question.persona.archetype, ", ".join(question.persona.interests)
-        yield f"      The agent is asked about as archetype {archetype} of {reasoner.params.archetypes}: {likes}."
+        known = reasoner.params.archetypes * max(1, len(reasoner.llms))
+        yield f"      The agent is asked about as archetype {archetype} of {known}: {likes}."
         yield from _shared(explanation, stored.key)
     scored = stored.raw.startswith('{"pmi"')
     yield "      How well does what follows go with the first line?" if scored else "      It was told:"
@@ -300,6 +304,8 @@ def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, sto
         yield _odds(reasoner.rule.log_odds(question, position_of(stored.raw)))
     else:
         yield f"      It answered: {plain(stored.raw, _RAW_CAP)}"
+        if reason := reason_in(stored.raw):
+            yield f"      Its reason: {reason}"
 
 
 def _shared(explanation: Explanation, key: str) -> Iterator[str]:

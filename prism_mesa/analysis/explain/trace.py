@@ -22,7 +22,9 @@ from prism_mesa.analysis.explain.follows import (
 )
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
+from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, Question, Reasoner
+from prism_mesa.reasoner.parse import reason_in
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.content.activity import ActivityKind
@@ -68,6 +70,11 @@ class Move:
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
     told: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The reason that the LLM gave for its choice (`reasoner.reason`); empty without one."""
+        return "" if self.stored is None else reason_in(self.stored.raw)
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,12 @@ class TracedAgent(SocialAgent):
         is_moving = params.network.dynamics == "live" or params.has_churn or params.opinions.of is not None
         if model.writer is not None or is_moving:
             model.recorder = self._listener
+
+    @property
+    def llm(self) -> str:
+        """Which of several LLMs it has; empty where one serves all."""
+        [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
+        return plain(llm, NAME_CAP)
 
     @property
     def decided(self) -> list[DecisionAboutOther]:

@@ -122,7 +122,7 @@ class Interview(Deliberation):
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
         own = played_config(config, overrides).deliberation
         context = context_of(self.records, self.snapshot, own)
-        player = llm_for(config, overrides, continues=True) if llm is None else llm
+        player = llm_for(config, overrides, llm=self.snapshot.llm, continues=True) if llm is None else llm
         super().__init__(player, context, conversation=Conversation(max_tokens=own.conversation_tokens))
         self._owns_llm = self._owns_llm or llm is None
         is_small = self.llm.client.name == SMOLLM2_NAME

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
+from prism_mesa.llm.formats.decision import MOST_LEVELS
 from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS
 from prism_mesa.params import Params, validated
 from prism_mesa.runs.yaml_text import Loader, read_yaml
@@ -24,11 +25,13 @@ class SurveyQuestion(Params):
         id: What tables call it.
         ask: The question in words.
         options: 2..20 different texts, each on one line; none for an open question.
+        scale: Whether the options are the levels of a scale, lowest first, 10 at most: decision models go by that.
     """
 
     id: str = Field(pattern=r"^[\w.-]{1,60}$")
     ask: str = Field(max_length=2000)
     options: tuple[str, ...] = ()
+    scale: bool = False
 
     @field_validator("ask")
     @classmethod
@@ -49,6 +52,12 @@ class SurveyQuestion(Params):
         if not 2 <= len(texts) <= MOST_OPTIONS or len({text.casefold() for text in texts}) < len(texts):
             raise ValueError(allowed)
         return texts
+
+    @model_validator(mode="after")
+    def _has_levels(self) -> Self:
+        if self.scale and not 2 <= len(self.options) <= MOST_LEVELS:
+            raise ValueError(f"scale: needs 2 to {MOST_LEVELS} options, lowest first")
+        return self
 
 
 class Questionnaire(Params):

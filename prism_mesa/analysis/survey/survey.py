@@ -35,7 +35,7 @@ import pandas as pd
 
 from prism_mesa.analysis.llm import as_overrides, config_to_ask, played_config
 from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion, questionnaire_of, read_questionnaire
-from prism_mesa.analysis.survey.respondents import associates, association, sampled, speakers, survey_prompt
+from prism_mesa.analysis.survey.respondents import associates, association, decision, sampled, speakers, survey_prompt
 from prism_mesa.analysis.survey.results import SURVEY_TABLES, WAVES, Replies, answers_of, table_of
 from prism_mesa.errors import DataError, LLMFailureException, counted, one_line
 from prism_mesa.llm import ChatClient, LLMClient, LLMRequest, RunPosition
@@ -96,7 +96,8 @@ def survey(
     """Ask agents of a run the same questions before and after it, and keep what they say in ``out/survey-<time>``.
 
     The letters of a closed question's options are turned by a keyed draw of the agent, the same before and after (see
-    `MultipleChoice`). The embedded SmolLM2 is asked by association, without letters (see `AssociationScore`).
+    `MultipleChoice`). The embedded SmolLM2 is asked by association, without letters (see `AssociationScore`), and with
+    ``reasoner.answer=decision`` a decision model weighs the options (see `formats.decision`).
 
     Args:
         run: A result, or the run's folder, which is only read.
@@ -167,7 +168,8 @@ class _Survey:
         self.records, self.questionnaire, self.played, self.at = records, asked, played, at
         self.letters, self.words = letters, words
         self.watch, self.on_answers = watch, on_answers
-        self.lettered = not associates(letters.client)
+        self.orders = played.reasoner.decision_orders if played.reasoner.decides else 0
+        self.lettered = not self.orders and not associates(letters.client)
         self.streams = Streams(played.seed)
         self.rows = sampled(records.users, agents, self.streams)
         self.replies = [Replies(question, len(self.rows), self._firsts(question)) for question in asked.questions]
@@ -197,7 +199,11 @@ class _Survey:
 
     def scope(self) -> str:
         """Return a name for all surveys in which the same is asked."""
-        parts = [self.questionnaire.model_dump(mode="json"), self.rows.tolist(), self.at, self.played.seed]
+        asked = self.questionnaire.model_dump(mode="json")
+        for question in asked["questions"]:
+            if not question["scale"]:  # which older surveys do not have
+                del question["scale"]
+        parts = [asked, self.rows.tolist(), self.at, self.played.seed]
         return f"{digest64(json.dumps(parts)):016x}"
 
     @property
@@ -218,17 +224,22 @@ class _Survey:
         return f"{told}; reasoner.max_fallback_share allows {most:.1%}"
 
     def carry_out(self, folder: RunFolder) -> str:
-        """Ask everybody everything, agent by agent, a batch at a time."""
+        """Ask everybody everything, agent by agent, a batch at a time; nobody else if no answer of the first came."""
+        last = ""
         for batch in batched(self._wanted(), _PER_SLOT * self.letters.slots):
             for client in dict.fromkeys((self.letters, self.words)):
                 own = [one for one in batch if self._who(one[0]) is client]
                 for (reply, wave, place, _), answer in zip(own, client.answer([w for *_, w in own]), strict=True):
                     if isinstance(answer, LLMFailureException):
                         reply.failures[wave, place] = answer.reason
+                        last = str(answer)
                     else:
                         reply.keep(wave, place, answer)
             self.done += len(batch)
             self.on_answers(self.done, self.total)
+            failed = self.failures
+            if self.done < self.total and failed.total() == self.done and not failed["budget"]:
+                return f"none of the first {self.done} answers came: {last}"
         return self.fault
 
     def _who(self, reply: Replies) -> LLMClient:
@@ -248,6 +259,8 @@ class _Survey:
         question, intro = reply.question, self.questionnaire.intro
         if not question.options:
             return LLMRequest(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
+        if self.orders:
+            return LLMRequest(*decision(agent, question, intro, self.orders), component="survey", place=at)
         if reply.firsts is None:
             likelier = AssociationScore(question.options, association(None, question, intro))
             return LLMRequest(association(agent, question, intro), likelier, component="survey", place=at)
@@ -319,7 +332,7 @@ class _Survey:
         told["options"] = list(reply.question.options)
         told["answered"] = {name: int(reply.answered(wave).sum()) for wave, name in enumerate(WAVES)}
         if reply.question.options:
-            asked = "association" if reply.firsts is None else "letters"
+            asked = "decision" if self.orders else "association" if reply.firsts is None else "letters"
             return told | {"asked_by": asked, "by_letter": reply.by_letter()}
         both = np.flatnonzero(reply.answered(0) & reply.answered(1))[:3].tolist()
         return told | {

@@ -4,11 +4,13 @@ A plain function can play the LLM (`FunctionClient`).
 """
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from json import dumps
 from typing import Any, Protocol, runtime_checkable
 
 from prism_mesa.errors import OracleError
+from prism_mesa.llm.text import json_of
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
 
@@ -20,6 +22,7 @@ class Completion:
     Attributes:
         top_logprobs: For each token that was said, where they were asked for, the likeliest tokens at its
             place with their log-probabilities, best first.
+        calls: How many requests it took.
     """
 
     text: str
@@ -27,14 +30,15 @@ class Completion:
     completion_tokens: int = 0
     latency_ms: float = 0.0
     top_logprobs: tuple[tuple[tuple[str, float], ...], ...] = ()
+    calls: int = 1
 
 
 @runtime_checkable
 class ChatClient(Protocol):
     """What can be asked.
 
-    A client may also have `digest` (which build of the LLM; part of the ledger's key) and `label` (what
-    a summary calls it).
+    A client may also have `digest` (which build of the LLM; part of the ledger's key), `label` (what a summary calls
+    it), and `decide(state, question)`, which asks a decision model (see `formats.decision`).
 
     Attributes:
         name: The LLM's name.
@@ -99,3 +103,8 @@ class FunctionClient:
         if not isinstance(text, str) or not text.strip():
             raise OracleError("empty", f"{self.label} returned {text!r} instead of a text")
         return Completion(text)
+
+    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
+        """Return what the function says, which is the probabilities of the options as a JSON object."""
+        answer = {"probabilities": json_of((await self.chat(state)).text)}
+        return Completion(dumps({"model": self.name, "answer": answer}))

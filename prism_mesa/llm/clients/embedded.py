@@ -7,12 +7,14 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.decisions import check_capability, decision_in
+from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
 from prism_mesa.llm.clients.thoughts import completed
 
@@ -111,6 +113,17 @@ class EmbeddedChatClient:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
+    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
+        """Return a decision (see `formats.decision`).
+
+        Raises:
+            OracleError: `too-long`, `refused-request` or `no-answer`.
+        """
+        started = time.perf_counter()
+        request = {"state": inert(state), "questions": {"answer": question}}
+        reply = await self.run(lambda: self.call("handle_systemone", request))
+        return decision_in(reply | {"model": self.name}, self.label, (time.perf_counter() - started) * 1000)
+
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.
 
@@ -134,13 +147,18 @@ class EmbeddedChatClient:
             n_tokens += len(said)
         return tuple(found), n_tokens
 
-    def load(self) -> None:
-        """Load the LLM now, not with the first question.
+    def load(self, *, decides: bool = False) -> None:
+        """Load the LLM now, not with the first question, and make sure that it decides if it is to.
 
         Raises:
-            ConfigError: If llama.cpp cannot load the file.
+            ConfigError: If llama.cpp cannot load the file, or it is to decide and cannot.
         """
-        engine_of(self.path).thread.submit(engine_of(self.path).load).result()
+        engine_of(self.path).thread.submit(engine_of(self.path).load, whole=decides).result()
+        if decides:
+            try:
+                run_now(self.decide("?", {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}))
+            except OracleError as error:
+                check_capability(self.name, [str(error)], decides=True)
 
     async def run[T](self, work: Callable[[], T]) -> T:
         """Return what `work` returns in the thread of this LLM, where `call` may be called."""

@@ -99,14 +99,14 @@ class Engine:
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prism-llama.cpp")
         self._server: Any = None
 
-    def load(self) -> None:
-        """Load the LLM, if it is not; only to be called in `thread`.
+    def load(self, *, whole: bool = False) -> None:
+        """Load the LLM, if it is not, so that it can read a prompt as a `whole` (encoders); only called in `thread`.
 
         Raises:
             ConfigError: If the file cannot be loaded.
         """
         if self._server is None:
-            self._server = _loaded(self.path)
+            self._server = _loaded(self.path, whole=whole)
 
     def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
         """Return llama.cpp's reply; only to be called in `thread`.
@@ -129,7 +129,7 @@ class Engine:
         self._server = None
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path, *, whole: bool) -> Any:
     """Return xllamacpp's server of one LLM. It always listens on a port of this machine, so that gets a secret."""
     # OpenMP reads it once: threads that spin while they wait make a busy machine read prompts 3 to 6 times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
@@ -138,6 +138,8 @@ def _loaded(path: Path) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx, params.n_parallel, params.n_gpu_layers = CONTEXT, 1, 0
+    if whole:
+        params.n_batch = params.n_ubatch = CONTEXT
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = THREADS
     params.api_keys, params.n_threads_http = [secrets.token_hex()], 1
     params.warmup, params.verbosity = False, -1

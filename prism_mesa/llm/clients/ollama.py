@@ -6,17 +6,20 @@ The `ollama` package costs more than a second of CPU to import, so that happens 
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import MissingLLMError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.cut_prompts import WholePrompts
+from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
 from prism_mesa.llm.clients.responses import guarded
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, thinking_options
+from prism_mesa.llm.params import CutPrompts, Think, later_options
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -27,7 +30,7 @@ _CHECK_TIMEOUT_S = 10.0
 _WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
 
 
-class OllamaChatClient:
+class OllamaChatClient(DecidesOverHTTP):
     """Asks one LLM on one Ollama server.
 
     Each event loop has connections of its own (`event_loop.Connections`). A call takes at most `timeout_s`, however
@@ -52,18 +55,22 @@ class OllamaChatClient:
         think: Think = False,
         num_ctx: int | None = None,
         keep_alive: int | str | None = None,
+        cut_prompts: CutPrompts = "useless",
     ) -> None:
+        super().__init__()
         check_settings(model, timeout_s, temperature)
         self.name = model
         self.host = server_address(host)
         self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        self.decoding |= thinking_options(think, num_ctx)
+        self.decoding |= later_options(think, num_ctx, cut_prompts)
         self._asked: dict[str, Any] = {"think": think, "keep_alive": keep_alive}
         self.digest = ""
         self.server_version = ""
         self._connections = Connections(self._connect)
+        self._whole = WholePrompts(self.decoding, "reasoner.num_ctx={}")
+        self._context: int | None = None
 
     @one_line
     def __repr__(self) -> str:
@@ -73,6 +80,13 @@ class OllamaChatClient:
     def label(self) -> str:
         """What a summary calls it."""
         return f"Ollama {self.name} at {self.host}"
+
+    @property
+    def _full_name(self) -> str:
+        return self.name if ":" in self.name.rsplit("/", 1)[-1] else f"{self.name}:latest"
+
+    def _more(self) -> dict[str, Any]:
+        return {name: value for name, value in self._asked.items() if name == "keep_alive" and value is not None}
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -84,11 +98,8 @@ class OllamaChatClient:
         """
         client = await self._connections.client()
         own = self.decoding
-        options = {
-            "temperature": own["temperature"],
-            "seed": own["seed"] + seed_offset,
-            "num_predict": own["max_tokens"],
-        }
+        options = {"temperature": own["temperature"], "num_predict": own["max_tokens"]}
+        options["seed"] = own["seed"] + seed_offset
         options |= {"num_ctx": own["num_ctx"]} if "num_ctx" in own else {}
         messages = [{"role": "user", "content": prompt}]
         more = self._asked | ({"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {})
@@ -98,9 +109,22 @@ class OllamaChatClient:
                 response = await client.chat(self.name, messages, format=schema, options=options, **more)
         except client_faults() as error:
             raise ollama_fault(error, self.label, self.timeout_s) from error
-        return self._completion(response, (time.perf_counter() - started) * 1000)
+        latency_ms = (time.perf_counter() - started) * 1000
+        spent = reported_count(response.prompt_eval_count), reported_count(response.eval_count)
+        self._context = await self._loaded_context(client) if self._context is None else self._context
+        self._whole.check(self.label, prompt, spent, self._context)
+        return self._completion(response, spent, latency_ms)
 
-    def _completion(self, response: "ChatResponse", latency_ms: float) -> Completion:
+    async def _loaded_context(self, client: "AsyncClient") -> int:
+        """Return the context of the LLM as the server has loaded it, else as it was asked for; 0 if unknown."""
+        try:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S):
+                loaded = {entry.model: entry.context_length for entry in (await client.ps()).models}
+        except client_faults():
+            loaded = {}
+        return loaded.get(self._full_name) or loaded.get(self.name) or int(self.decoding.get("num_ctx", 0))
+
+    def _completion(self, response: "ChatResponse", spent: tuple[int, int], latency_ms: float) -> Completion:
         text = response.message.content or ""
         if response.done is not True:
             raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
@@ -108,17 +132,16 @@ class OllamaChatClient:
             tuple((entry.token, entry.logprob) for entry in place.top_logprobs or [place])
             for place in response.logprobs or ()
         )
-        counts = reported_count(response.prompt_eval_count), reported_count(response.eval_count)
         return completed(
             self.label,
-            Completion(text, *counts, latency_ms, places),
+            Completion(text, *spent, latency_ms, places),
             thought=response.message.thinking,
             cut=response.done_reason == "length",
             tokens=[place.token for place in response.logprobs or ()],
             decoding=self.decoding,
         )
 
-    def check(self) -> None:
+    def check(self, *, decides: bool = False) -> None:
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
 
         Raises:
@@ -128,13 +151,13 @@ class OllamaChatClient:
             models = self.models(_CHECK_TIMEOUT_S)
         except OracleError as error:
             raise MissingLLMError(f"reasoner.host: {error}: {_WAY_OUT}") from error
-        full_name = self.name if ":" in self.name.rsplit("/", 1)[-1] else f"{self.name}:latest"
-        if self.name not in models and full_name not in models:
+        if self.name not in models and self._full_name not in models:
             has = ", ".join(sorted(models)[:10]) or "none"
             raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
-        self.digest = models.get(full_name) or models.get(self.name, "")
+        check_capability(self.name, run_now(self._capabilities(self.name))[0], decides=decides)
+        self.digest = models.get(self._full_name) or models.get(self.name, "")
         self.server_version = run_now(self._version())
 
     def models(self, timeout_s: float) -> dict[str, str]:
@@ -150,16 +173,19 @@ class OllamaChatClient:
             what = connection_fault(error, timeout_s)
             raise OracleError("refused", f"{self.host} does not answer ({what})") from error
 
+    def deciding(self, models: Sequence[str]) -> list[str]:
+        """Return which of these LLMs on the server decide (`reasoner.answer=decision`), as far as it says."""
+        can = run_now(self._capabilities(*models))
+        return [name for name, own in zip(models, can, strict=True) if "decision" in own]
+
     async def _models(self, timeout_s: float) -> dict[str, str]:
         async with asyncio.timeout(timeout_s), self._connect() as client:
             return {entry.model or "": entry.digest or "" for entry in (await client.list()).models}
 
     async def _version(self) -> str:
         """Return the server's version, or an empty string if it does not say."""
-        import httpx
-
         try:
-            async with asyncio.timeout(_CHECK_TIMEOUT_S), httpx.AsyncClient(**self._http()) as client:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S), self._plain_http() as client:
                 reply = await client.get(f"{self.host}/api/version")
                 return str(reply.json().get("version", ""))
         except client_faults():
@@ -173,11 +199,14 @@ class OllamaChatClient:
         return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http())
 
     def _http(self) -> dict[str, Any]:
-        return guarded(self._given, os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
+        http = guarded(self._given, key := os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}
+        http["headers"] |= {"Authorization": f"Bearer {key}"} if key else {}
+        return http
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+        await self._plain.aclose()
 
 
 @cache

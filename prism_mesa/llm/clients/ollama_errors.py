@@ -13,8 +13,11 @@
 | `not-json` | 200, but no JSON |
 | `wrong-shape` | 200 and JSON, but no chat answer |
 | `transport` | anything else that HTTP can do wrong |
+| `no-answer` | 200, but no decision |
+| `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | (by `formats.decision`) a decision that is none |
 | `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
 | `thought` | (raised by the client) nothing but a thought |
+| `cut-prompt` | (raised by the client) the server read only a part of the prompt |
 | `unmatched` | (raised by the client) log-probabilities that may be of a thought |
 | `circuit-open`, `still-down` | (raised by `HostPool`) all servers are down: not asked; tried again in vain |
 | `resting` | (raised by `HostPool`) the same, but only for some seconds: to be asked again |
@@ -68,6 +71,8 @@ def _named(error: Exception, timeout_s: float) -> tuple[str, str]:
             return "timeout", f"no answer within {timeout_s:g} s"
         case ResponseError(status_code=status):
             return status_reason(status), f"the server says {str(error.error)[:200]} (status {status})"
+        case httpx.ConnectError():
+            return "refused", f"no connection ({error})"
         case httpx.NetworkError() | httpx.ProtocolError():
             return "dropped", f"the connection broke ({error})"
         case httpx.HTTPError():

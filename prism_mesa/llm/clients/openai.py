@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
+from prism_mesa.llm.clients.cut_prompts import WholePrompts
+from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
 from prism_mesa.llm.clients.event_loop import Connections, run_now
 from prism_mesa.llm.clients.responses import guarded, retry_after_s
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
-from prism_mesa.llm.params import Think, thinking_options
+from prism_mesa.llm.params import CutPrompts, Think, later_options
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from openai.types import Model
     from openai.types.chat import ChatCompletion
 
 KEY = "OPENAI_API_KEY"
@@ -30,6 +33,7 @@ _NO_KEY = "none"
 _CHECK_TIMEOUT_S = 10.0
 _OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
 """Options that some servers refuse, by the name with which they say so."""
+_MORE_CONTEXT: Final = "OLLAMA_CONTEXT_LENGTH={0} for the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
 _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
@@ -38,7 +42,7 @@ _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llam
 logger = logging.getLogger("prism_mesa.llm")
 
 
-class OpenAIChatClient:
+class OpenAIChatClient(DecidesOverHTTP):
     """Asks one LLM on one server.
 
     Attributes:
@@ -61,7 +65,9 @@ class OpenAIChatClient:
         seed: int = 0,
         max_tokens: int = 256,
         think: Think = False,
+        cut_prompts: CutPrompts = "useless",
     ) -> None:
+        super().__init__()
         check_settings(model, timeout_s, temperature)
         _installed()
         _key()
@@ -69,24 +75,20 @@ class OpenAIChatClient:
         self.host = server_address(host)
         own = credentials(host)
         self._query = own.pop("params", {})
-        self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
+        self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        self.decoding |= thinking_options(think)
+        self.decoding |= later_options(think, cut_prompts=cut_prompts)
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com/") else ""
         self._think = think
         self._refused: set[str] = set()
         self._connections = Connections(self._connect)
-
-    @property
-    def label(self) -> str:
-        """What a summary calls it."""
-        return f"{self.name} at {self.host}"
+        self._whole = WholePrompts(self.decoding, _MORE_CONTEXT)
 
     def _connect(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        http = DefaultAsyncHttpxClient(**guarded(self._http, _key(), *self._query.values()))
+        http = DefaultAsyncHttpxClient(**guarded(self._given, _key(), *self._query.values()))
         return AsyncOpenAI(
             base_url=self.host,
             api_key=_key(),
@@ -115,7 +117,20 @@ class OpenAIChatClient:
                 response = await self._create(client, prompt, seed_offset, more)
         except _faults() as error:
             raise self._fault(error) from error
-        return self._completion(response, (time.perf_counter() - started) * 1000)
+        latency_ms = (time.perf_counter() - started) * 1000
+        usage = getattr(response, "usage", None)
+        read, wrote = (reported_count(getattr(usage, f"{what}_tokens", 0)) for what in ("prompt", "completion"))
+        if self.server in ("", "ollama"):  # the others refuse a prompt that is too long
+            self._whole.check(self.label, prompt, (read, wrote))
+        return self._completion(response, (read, wrote), latency_ms)
+
+    def _http(self) -> dict[str, Any]:
+        http = guarded(self._given | ({"params": self._query} if self._query else {}), key := _key())
+        http["headers"] |= {"Authorization": f"Bearer {key}"} if key != _NO_KEY else {}
+        return http
+
+    def _more(self) -> dict[str, Any]:
+        return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else what was read before counts
 
     async def _create(
         self, client: "AsyncOpenAI", prompt: str, seed_offset: int, more: dict[str, Any]
@@ -151,7 +166,7 @@ class OpenAIChatClient:
         options = {name: value for name, value in options.items() if name not in self._refused}
         return options | ({"extra_body": body} if body and "chat_template" not in self._refused else {})
 
-    def _completion(self, response: "ChatCompletion", latency_ms: float) -> Completion:
+    def _completion(self, response: "ChatCompletion", spent: tuple[int, int], latency_ms: float) -> Completion:
         try:
             choice = response.choices[0]
             text = choice.message.content or ""
@@ -164,12 +179,9 @@ class OpenAIChatClient:
             text.strip()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
-        read, wrote = (
-            reported_count(getattr(response.usage, f"{what}_tokens", 0)) for what in ("prompt", "completion")
-        )
         return completed(
             self.label,
-            Completion(text, read, wrote, latency_ms, places),
+            Completion(text, *spent, latency_ms, places),
             thought=thought,
             cut=choice.finish_reason == "length",
             tokens=said,
@@ -201,7 +213,7 @@ class OpenAIChatClient:
                 return "not-json", "the answer is no JSON"
         return "wrong-shape", "the answer is JSON, but no chat answer"
 
-    def check(self) -> None:
+    def check(self, *, decides: bool = False) -> None:
         """Make sure that the server answers and, where it lists its LLMs, has this one.
 
         Raises:
@@ -221,7 +233,12 @@ class OpenAIChatClient:
             raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(listed)[:10])})"
             )
-        self.server = self.server or _SERVERS.get(listed.get(self.name, ""), "")
+        model = listed.get(self.name)
+        self.server = self.server or _SERVERS.get(str(getattr(model, "owned_by", "")), "")
+        can = _modalities(model)
+        if self.server == "ollama":
+            [can] = run_now(self._capabilities(self.name))
+        check_capability(self.name, can, decides=decides)
 
     @property
     def note(self) -> str:
@@ -230,13 +247,22 @@ class OpenAIChatClient:
             return ""
         return f"reasoner.think: not sent, as {self.host} does not say which program it is (Ollama, vLLM, llama.cpp)"
 
-    async def _listed(self) -> dict[str, str]:
+    async def _listed(self) -> dict[str, "Model"]:
         async with asyncio.timeout(min(self.timeout_s, _CHECK_TIMEOUT_S)), self._connect() as client:
-            return {str(model.id): str(model.owned_by) for model in (await client.models.list()).data}
+            return {str(model.id): model for model in (await client.models.list()).data or ()}
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+        await self._plain.aclose()
+
+
+def _modalities(model: object) -> frozenset[str]:
+    """Return what an LLM can do, as far as llama.cpp's list of models says so."""
+    about = getattr(model, "architecture", None)
+    ways = about.get("output_modalities") if isinstance(about, dict) else None
+    known = {"decisions": "decision", "text": "completion"}
+    return frozenset(known[way] for way in known if way in ways) if isinstance(ways, list) else frozenset()
 
 
 def _unsupported(told: str) -> set[str]:

@@ -9,9 +9,9 @@ tried once; `dispatcher` tries it again.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import ChatClient, Completion, digest_of, label_of
@@ -111,7 +111,7 @@ class HostPool:
         first = label_of(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
-    def check(self) -> None:
+    def check(self, *, decides: bool = False) -> None:
         """Make sure that every server answers, and that all have the same build of the LLM.
 
         Raises:
@@ -120,7 +120,7 @@ class HostPool:
         for client in self.clients:
             check = getattr(client, "check", None)
             if check is not None:
-                check()
+                check(decides=True) if decides else check()
         digests = {digest_of(client): client for client in self.clients}
         if len(digests) > 1:
             told = "; ".join(f"{label_of(client)}: {digest[:12]}" for digest, client in digests.items())
@@ -129,7 +129,15 @@ class HostPool:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the answer of the least busy server; ties go to the first.
+        """Return the answer of the least busy server; errors are those of `_answer`."""
+        return await self._answer(lambda client: client.chat(prompt, schema, seed_offset, top_logprobs))
+
+    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
+        """Return the decision of the least busy server; errors are those of `_answer`."""
+        return await self._answer(lambda client: cast("Any", client).decide(state, question))
+
+    async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
+        """Return what the least busy server says; ties go to the first.
 
         Raises:
             OracleError: What the server's client raises; with all servers down `circuit-open` if nobody was asked, and
@@ -139,7 +147,7 @@ class HostPool:
         host.busy += 1
         began, tries_again = self._clock(), self._all_down
         try:
-            said = await host.client.chat(prompt, schema, seed_offset, top_logprobs)
+            said = await ask(host.client)
         except OracleError as error:
             if error.reason not in UNAVAILABLE or error.retry_after_s:
                 self._note_success(host)  # it answers, if not this question
@@ -182,7 +190,7 @@ class HostPool:
                 break
             await asyncio.sleep(_POLL_S)
         reason = "resting" if self._may_come_back else "circuit-open"
-        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", sent=False)
+        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", calls=0)
 
     @property
     def _failures(self) -> int:

@@ -29,17 +29,17 @@ class RecordedClient:
         raise OracleError("not-recorded", f"{self.name} is replayed and cannot be asked")
 
 
-def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
+def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> RecordedClient:
     """Return the LLM whose answers in a form a ledger holds, the latest that was asked as `params` ask.
 
-    Where it holds none it is one that nobody knows.
+    Where it holds none it is one that nobody knows. Of several LLMs `llm` is the name of the one.
 
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [llm for llm in llms_in(ledger) if not READ_AS_OPTIONS & llm[2].keys()]
+    held = [own for own in llms_in(ledger) if not READ_AS_OPTIONS & own[2].keys() and llm in ("", own[0])]
     if not held:
-        return RecordedClient(params.model or "")
+        return RecordedClient(str(params.model or ""))
     found = [llm for llm in held if asked_alike(llm[2], params.decoding, lenient=True)]
     if params.model is not None:
         found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
@@ -51,10 +51,10 @@ def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
 def asked_alike(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
     """Return whether an LLM of a ledger was asked with the options that are expected.
 
-    How it thinks is not in `decoding` where it is the default, nor with an embedded LLM. If `lenient`, options that
-    are not in it are as expected.
+    How it thinks, and what comes of a cut prompt, is not in `decoding` where it is the default, nor with an embedded
+    LLM. If `lenient`, options that are not in it are as expected.
     """
-    unset: dict[str, Any] = {"think": False, "num_ctx": None}
+    unset: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
     held, wanted = unset | dict(decoding), unset | dict(expected)
     ignored = unset.keys() if "build" in decoding else ()
     return all(

@@ -48,6 +48,7 @@ def _only_thought(n: int, decoding: dict[str, Any], cut: bool) -> str:
     ways = ["reasoner.think=false"] if thinks else []
     if cut:
         ways.append(f"reasoner.max_answer_tokens={_ENOUGH if most < _ENOUGH else 4 * most}")
+        ways[-1] += " (of texts and surveys: deliberation.max_answer_tokens)"
         told = f"it thought for {n or most} tokens and had none left"
     else:
         ways.append("another LLM (reasoner.model)")

@@ -22,8 +22,8 @@ class _Allowance:
     tokens: float = _NO_LIMIT
     seconds: float = _NO_LIMIT
 
-    def holds(self, tokens: int) -> bool:
-        return self.calls >= 1 and self.tokens >= tokens and self.seconds > 0
+    def holds(self, calls: int, tokens: int) -> bool:
+        return self.calls >= calls and self.tokens >= tokens and self.seconds > 0
 
     def part(self, share: float) -> "_Allowance":
         """Leave a share of what is here, whole calls and tokens, and return the rest; what has no limit keeps none."""
@@ -131,22 +131,22 @@ class Budget(Restorable):
             self._now = round_
             _, self._round = _allowances(self.limits)
 
-    def set_aside(self, tokens: int) -> bool:
-        """Take one call of at most `tokens` tokens out of the budget, if it holds that much; say whether."""
+    def set_aside(self, tokens: int, calls: int = 1) -> bool:
+        """Take calls of at most `tokens` tokens together out of the budget, if it holds that much; say whether."""
         self._pass_time()
-        if not (self._run.holds(tokens) and self._round.holds(tokens)):
+        if not (self._run.holds(calls, tokens) and self._round.holds(calls, tokens)):
             return False
         for allowance in (self._run, self._round):
-            allowance.take(1, tokens)
+            allowance.take(calls, tokens)
         self._out += 1
         return True
 
-    def settle(self, aside: int, tokens: int, *, called: bool = True) -> None:
-        """Give back what a call that was set aside did not take; all of it if nobody was called."""
+    def settle(self, aside: int, tokens: int, *, unused: int = 0) -> None:
+        """Give back what calls that were set aside did not take, and those calls that were not made."""
         self._pass_time()
         self._out -= 1
         for allowance in (self._run, self._round):
-            allowance.take(0 if called else -1, tokens - aside)
+            allowance.take(-unused, tokens - aside)
 
     @property
     def seconds_left(self) -> float:
@@ -164,8 +164,15 @@ class Budget(Restorable):
 
 _PROMPT_OVERHEAD = 256
 """Tokens that a server may add to a prompt (its template); a token is at least one byte of text."""
+_OPTIONS = 1024
+"""Tokens of the options of a decision, and of what is asked about them."""
 
 
-def most_tokens(prompt: str, decoding: Mapping[str, Any]) -> int:
-    """Return a number of tokens that asking `prompt` cannot exceed: what a budget sets aside for it."""
-    return len(prompt.encode("utf-8", "replace")) + _PROMPT_OVERHEAD + int(decoding.get("max_tokens", 0))
+def most_tokens(prompt: str, decoding: Mapping[str, Any], calls: int = 1) -> int:
+    """Return a number of tokens that asking `prompt` cannot exceed: what a budget sets aside for it.
+
+    A decision model may read state and options twice, in either order.
+    """
+    read = len(prompt.encode("utf-8", "replace")) + _PROMPT_OVERHEAD
+    passes = 2 * calls if decoding.get("answer") == "decision" else 1
+    return passes * (read + int(decoding.get("max_tokens", _OPTIONS if passes > 1 else 0)))

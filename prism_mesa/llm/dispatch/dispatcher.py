@@ -5,8 +5,7 @@ What becomes of an answer that does not come is for those who put the question.
 
 import asyncio
 import math
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -22,10 +21,13 @@ from prism_mesa.streams import digest64
 NO_BUDGET = "budget"
 _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
-_FINAL = frozenset({"circuit-open", "still-down", "too-long", "too-large", "refused-request", NO_BUDGET})
+_NO_DECISION = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
+"""Reasons by which the answer of a decision model is useless: it would be the same again."""
+_REFUSED = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
+_FINAL = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
-_USELESS = frozenset({"empty", "thought", "unmatched", "too-long", "refused-request"})
-"""Reasons by which a client calls an answer useless, or a question refused; `http-4...` is another."""
+_USELESS = _NO_DECISION | _REFUSED | {"empty", "thought", "unmatched", "not-json", "wrong-shape"}
+"""Reasons by which a client calls an answer useless, or a question refused; `http-3...` and `http-4...` are others."""
 _TOO_MANY = "http-429"
 
 
@@ -44,12 +46,10 @@ class Dispatcher[Q, A]:
             times as long by the key; a useless answer is asked again at once.
         patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
             their refusals count as attempts.
+        spend: Called with each call that was tried, and its `calls` (0 or 1), `prompt_tokens` and `completion_tokens`.
         on_done: Called with each call that is done.
-        on_useless: Called after each answer that is none to its question, and each refusal (4xx).
+        on_useless: Called after each answer that is none to its question, and each refusal (3xx, 4xx).
             What either of the two raises ends the work.
-
-    Attributes:
-        usage: `calls`, `prompt_tokens` and `completion_tokens` so far.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class Dispatcher[Q, A]:
         backoff_s: float,
         patience_s: float = 0.0,
         budget: Budget,
-        usage: Counter[str],
+        spend: Callable[[PendingQuestion[Q, A], Mapping[str, int]], None],
     ) -> None:
         self._ask = ask
         self._read = read
-        self.usage = usage
+        self._spend_on = spend
         self._on_done = on_done
         self._on_useless = on_useless
         self._semaphore = PrioritySemaphore(slots)
@@ -151,7 +151,7 @@ class Dispatcher[Q, A]:
         """Ask in the order of priority for as long as the budget lasts; what it leaves over has the reason `budget`."""
         waiting = sorted(calls, key=_order)
         while waiting:
-            granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens), waiting))
+            granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens, call.calls), waiting))
             if not granted:
                 break
             await asyncio.gather(*map(self._attempt_in_slot, granted))
@@ -167,7 +167,7 @@ class Dispatcher[Q, A]:
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
             else:  # the time ran out while the call waited for a slot
-                self._budget.settle(call.most_tokens, 0, called=False)
+                self._budget.settle(call.most_tokens, 0, unused=call.calls)
                 self._left_over(call)
 
     async def _attempt(self, call: PendingQuestion[Q, A]) -> None:
@@ -183,7 +183,7 @@ class Dispatcher[Q, A]:
                 said = replace(said, text=kept)
                 self._read(call.question, kept)
         except OracleError as error:
-            reason, call.error, said = error.reason, error, Completion("", *error.tokens)
+            reason, call.error, said = error.reason, error, Completion("", *error.tokens, calls=error.calls)
         except UselessAnswerError as error:
             reason, call.error = error.reason, error
         except ConfigError:  # what was configured cannot be asked at all
@@ -197,7 +197,7 @@ class Dispatcher[Q, A]:
         else:
             reason, call.error, call.completion = "", None, said
         self._count(call, reason, said)
-        is_refused = reason.startswith("http-4") and reason != _TOO_MANY
+        is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY
         if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
             call.said = said.text
             self._notify(self._on_useless, call)
@@ -206,19 +206,18 @@ class Dispatcher[Q, A]:
             self._finish(call)
 
     def _count(self, call: PendingQuestion[Q, A], reason: str, said: Completion) -> None:
-        called = getattr(call.error, "sent", True) or not reason
         wait_s = _wait_s(call)
         is_asked_to_wait = 0 < wait_s <= self._patience_s - call.waited_s
         call.waited_s += wait_s if is_asked_to_wait else 0.0
-        call.attempts += called and reason != "resting" and not is_asked_to_wait
-        self.usage["calls"] += called
-        self.usage["prompt_tokens"] += said.prompt_tokens
-        self.usage["completion_tokens"] += said.completion_tokens
+        call.attempts += said.calls > 0 and reason != "resting" and not is_asked_to_wait
+        tokens = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
+        self._spend_on(call, {"calls": said.calls, **tokens})
         call.tokens = (call.tokens[0] + said.prompt_tokens, call.tokens[1] + said.completion_tokens)
         if self._budget.limited:
-            told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else call.most_tokens
-            cost_nothing = not called or reason in ("refused", "busy") or reason.startswith("http-")
-            self._budget.settle(call.most_tokens, 0 if cost_nothing else told, called=called)
+            cost_nothing = not said.calls or reason in ("refused", "busy") or reason.startswith("http-")
+            unknown = 0 if cost_nothing else call.most_tokens
+            told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else unknown
+            self._budget.settle(call.most_tokens, told, unused=call.calls - said.calls)
 
     def _finish(self, call: PendingQuestion[Q, A]) -> None:
         call.done = True

@@ -9,7 +9,7 @@ what they put and give it together, in the order asked; `submit` and `collect` g
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 from weakref import finalize
 
@@ -45,9 +45,10 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         counts: Answers so far by source.
         reasons: Answers that did not come, so far, by reason.
         usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
+        by_llm: Answers by source, and what was spent, by LLM (`RunPosition.llm`).
     """
 
-    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "budget", "store")
+    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store")
 
     def __init__(
         self, params: P, store: AnswerStore | None, *, kind: str, note: str, budget: Budget | None = None
@@ -60,6 +61,7 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         self.counts: Counter[Source] = Counter()
         self.reasons: Counter[str] = Counter()
         self.usage: Counter[str] = Counter()
+        self.by_llm: dict[str, Counter[str]] = {}
         self._background: LoopThread | None = None
         self._making = threading.Lock()
         self._dispatcher: Dispatcher[Q, A] | None = None
@@ -158,7 +160,8 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         if pending.done:
             return pending
         self.budget.at_round(pending.place.round)
-        pending.key = answer_key(pending.prompt, pending.options, *self.identity)
+        pending.identity = self.identity(pending.place.llm)
+        pending.key = answer_key(pending.prompt, pending.options, *pending.identity)
         pending.done = self._look_up(pending)
         if not pending.done:
             self._n_out += submitted
@@ -172,7 +175,7 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
             place = pending.place
             past = pending.past = self.store.past(place.round, place.tick, place.agent)
             fell_short = past is not None and past.source in SHORTFALLS
-            if past and fell_short and (past.key == pending.key or not self.store.knows(*self.identity)):
+            if past and fell_short and (past.key == pending.key or not self.store.knows(*pending.identity)):
                 pending.reason, pending.attempts, pending.is_first = past.reason, past.attempts, True
                 return True
         pending.raw = self.store.raw_of(pending.key)
@@ -191,7 +194,7 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         if pending.key in self._waiting:
             pending.wait_for(self._waiting[pending.key])
             return
-        pending.most_tokens = most_tokens(pending.prompt, self.identity[2])
+        pending.most_tokens = most_tokens(pending.prompt, pending.identity[2], pending.calls)
         self._waiting[pending.key] = pending
         self._dispatcher_of_this_loop().put(pending)
 
@@ -201,9 +204,10 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         if before is None:
             return await self._ask(pending)
         stored, attempts = before
-        self.usage["calls"] += attempts - 1
+        self._spend(pending, {"calls": (attempts - 1) * pending.calls})
         pending.attempts = attempts - 1
-        return Completion(stored.raw, stored.prompt_tokens, stored.completion_tokens, stored.latency_ms)
+        counts = stored.prompt_tokens, stored.completion_tokens
+        return Completion(stored.raw, *counts, stored.latency_ms, calls=pending.calls)
 
     # The way back
 
@@ -213,7 +217,7 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
         self._answer_has_come(asked)
         if asked.completion is not None:
             told = self._choice_and_probabilities(asked.question, asked.completion.text)
-            asked.raw = self.store.keep(asked.stored(asked.completion, self.identity, *told))
+            asked.raw = self.store.keep(asked.stored(asked.completion, *told))
         given = [one for one in asked.share() if one.is_submitted or one.is_left]
         self._give(given)
         self._n_out -= sum(one.is_submitted for one in given)
@@ -244,17 +248,19 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
             if source != "budget":
                 self.reasons[pending.reason] += 1
         self.counts[source] += 1
+        self.by_llm.setdefault(pending.place.llm, Counter())[source] += 1
         return pending.row(source, self.store.run)
+
+    def _spend(self, pending: PendingQuestion[Q, A], spent: Mapping[str, int]) -> None:
+        """Count calls and tokens, in all and of the LLM that was asked."""
+        self.usage.update(spent)
+        self.by_llm.setdefault(pending.place.llm, Counter()).update(spent)
 
     # What it lives in
 
     def record(self, ledger: Ledger | None, run: str) -> None:
         """Write to `ledger` from now on, if there is one, as the run of this name (see `AnswerStore.run`)."""
         self.store.begin(ledger, run)
-
-    def go_on(self, ledger: Ledger, run: str, round_: int) -> None:
-        """Go on with a run that was stopped, from a round on (see `AnswerStore.go_on`)."""
-        self.store.go_on(ledger, run, round_)
 
     def _loop(self) -> LoopThread:
         with self._making:
@@ -276,7 +282,7 @@ class LLMGateway[Q, A, P: LLMParams](QuestionKind[Q, A, P], Closing, Restorable)
                 backoff_s=self.params.backoff_s,
                 patience_s=self.params.timeout_s,
                 budget=self.budget,
-                usage=self.usage,
+                spend=self._spend,
             )
         return self._dispatcher
 

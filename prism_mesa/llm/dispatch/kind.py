@@ -16,9 +16,8 @@ class QuestionKind[Q, A, P: LLMParams]:
 
     params: P
 
-    @property
-    def identity(self) -> Identity:
-        """Name, digest and decoding of the LLM, by which a ledger knows it."""
+    def identity(self, llm: str = "") -> Identity:
+        """Return name, digest and decoding of one of the LLMs, by which a ledger knows it (see `RunPosition.llm`)."""
         raise NotImplementedError
 
     @property

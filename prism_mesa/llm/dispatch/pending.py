@@ -28,8 +28,9 @@ class PendingQuestion[Q, A]:
         is_submitted: Whether nobody waits for it, so that it is given out as soon as it is done.
         is_left: Whether whoever waited for it does so no more.
         key: The ledger's; empty if no LLM is concerned.
+        identity: Of the LLM that is asked.
         others: Equal questions that wait for the answer to this one.
-        most_tokens: Tokens that one attempt cannot exceed.
+        calls: Calls that one attempt takes; `most_tokens`: tokens that it cannot exceed.
         attempts: How often the LLM was asked.
         tokens: What all attempts cost: tokens of prompts, and of what was said.
         waited_s: Seconds that it waited because busy servers asked for it; these refusals are no attempts.
@@ -50,7 +51,9 @@ class PendingQuestion[Q, A]:
     is_submitted: bool = False
     is_left: bool = False
     key: str = ""
+    identity: Identity = ("", "", {})
     others: list["PendingQuestion[Q, A]"] = field(default_factory=list)
+    calls: int = 1
     most_tokens: int = 0
     taken: bool = False
     attempts: int = 0
@@ -92,9 +95,9 @@ class PendingQuestion[Q, A]:
         own = (place.round, place.tick, place.agent, self.key, source, self.reason, self.own_attempts, run)
         return AskedRow(*own, *(self.tokens if self.is_first else (0, 0)))
 
-    def stored(self, said: Completion, identity: Identity, choice: str, probabilities: str) -> StoredAnswer:
+    def stored(self, said: Completion, choice: str, probabilities: str) -> StoredAnswer:
         """Return what the ledger keeps of what the LLM said."""
-        llm, digest, decoding = identity
+        llm, digest, decoding = self.identity
         return StoredAnswer(
             key=self.key,
             prompt=self.prompt,

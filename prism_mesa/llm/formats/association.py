@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import ChatClient, Completion
@@ -17,19 +17,6 @@ from prism_mesa.llm.errors import UselessAnswerError
 
 _MOST: Final = 1e6
 """No log-probability is as far from 0 as that."""
-
-
-@runtime_checkable
-class Weighs(Protocol):
-    """A client that tells how likely texts are: `embedded.EmbeddedChatClient` is one."""
-
-    async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
-        """Return the log-probability of each text after `prompt`, and how many tokens that took.
-
-        Raises:
-            OracleError: If there is no answer.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -78,11 +65,12 @@ class AssociationScore:
         Raises:
             OracleError: `no-weights` if the client cannot tell how likely texts are, or whatever it raises.
         """
-        if not isinstance(client, Weighs):
+        weigh = getattr(client, "weigh", None)  # as `embedded.EmbeddedChatClient` has
+        if weigh is None:
             raise OracleError("no-weights", f"{client.name} does not tell how likely texts are")
         said = tuple(f" {text}" for text in self.texts)
         started = time.perf_counter()
-        weighed = [await client.weigh(line, said) for line in (self.without, *prompt.split("\n"))]
+        weighed = [await weigh(line, said) for line in (self.without, *prompt.split("\n"))]
         of_texts = zip(*(logprobs for logprobs, _ in weighed), strict=True)
         told = {text: [round(one, 4) for one in logprobs] for text, logprobs in zip(self.texts, of_texts, strict=True)}
         n_tokens = sum(n for _, n in weighed[1:])

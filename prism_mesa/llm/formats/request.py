@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,11 +15,12 @@ from prism_mesa.llm.text import unwrapped
 
 @dataclass(frozen=True)
 class RunPosition:
-    """Where in a run a prompt belongs: by round, by agent (its row), and by which of the agent's questions it is."""
+    """Where in a run a prompt belongs: round, agent (its row), question of the agent, its LLM if there are several."""
 
     round: int = 0
     agent: int = -1
     tick: int = 0
+    llm: str = ""
 
 
 @cache
@@ -34,6 +35,8 @@ class AnswerFormat[D](Protocol):
         name: What the ledger calls it; `key` is what else of it counts for the ledger's key.
         schema: The JSON schema that goes with the prompt, if any.
         top_logprobs: For how many tokens of each place log-probabilities are asked for, 0..20.
+
+    One that asks in its own way, and not by `chat`, has ``ask(client, prompt)`` as well (`Decision` has).
     """
 
     @property
@@ -54,19 +57,6 @@ class AnswerFormat[D](Protocol):
 
         Raises:
             UselessAnswerError: If it holds none.
-        """
-        ...
-
-
-@runtime_checkable
-class AsksItself(Protocol):
-    """A form that asks an LLM in its own way, and not by `chat`: `association.AssociationScore` is one."""
-
-    def ask(self, client: ChatClient, prompt: str) -> Awaitable[Completion]:
-        """Return what is to be heard of it.
-
-        Raises:
-            OracleError: If there is no answer.
         """
         ...
 
@@ -118,8 +108,9 @@ class LLMRequest[D]:
 
     def ask(self, client: ChatClient, attempt: int) -> Awaitable[Completion]:
         """Return what a client says to the prompt; a further attempt has the next sampling seed."""
-        if not isinstance(self.form, type) and isinstance(self.form, AsksItself):
-            return self.form.ask(client, self.prompt)
+        if not isinstance(self.form, type) and hasattr(self.form, "ask"):
+            said: Awaitable[Completion] = self.form.ask(client, self.prompt)
+            return said
         return client.chat(self.prompt, self.schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
     def heard(self, said: Completion) -> Completion:

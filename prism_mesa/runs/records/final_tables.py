@@ -119,6 +119,8 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
     for table in SAMPLED:
         mask = model.recorded[table]
         columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
+    if (llms := model.platform.llms).names:
+        columns["llm"] = named(llms.codes(np.arange(rows.start, rows.stop), people).astype(np.int32), llms.names)
     return columns | _declared(model.platform.attributes.known.agents, people.attributes[rows])
 
 

@@ -166,7 +166,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
         accepts="own words",
         recall=lambda text: recalled(platform, row, text),
         limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens),
-        place=RunPosition(platform.round, row, draft.tick),
+        place=RunPosition(platform.round, row, draft.tick, *platform.llms.of(np.array([row]), people)),
         priority=_priority(platform, row),
     )
 

@@ -7,7 +7,10 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
+from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.llm.params import value_text
 from prism_mesa.params import Params
+from prism_mesa.reasoner.params import ReasonerParams
 
 COMMUNITY: Final = "community"
 """What an attribute of agents can inherit from."""
@@ -156,3 +159,19 @@ def check_attributes(given: Mapping[str, AttributeParams]) -> None:
             raise ValueError(f"attributes: {name}.inherits: {own.inherits} has other values than {name}")
         if own.range and source.range and not own.range[0] <= source.range[0] <= source.range[1] <= own.range[1]:
             raise ValueError(f"attributes: {name}.inherits: the range of {own.inherits} is not within that of {name}")
+
+
+def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeParams]) -> None:
+    """Check that `model` has an LLM for each value of the attribute `model_by`, and no other key.
+
+    Raises:
+        ConfigError: If not.
+    """
+    if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
+        return
+    own = attributes.get(reasoner.model_by)
+    values = list(map(value_text, own.values or ())) if own is not None and own.of == "agent" else []
+    if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
+        known = shortened(", ".join(values), 200) or "no attribute of agents with values"
+        told = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
+        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {told}")

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params, leaves
+from prism_mesa.params import ONE_VALUE, Params, leaves
 from prism_mesa.social.params.agents import HomophilyParams
 from prism_mesa.social.params.churn import ChurnParams
 from prism_mesa.social.params.feed import FeedParams
@@ -26,6 +26,7 @@ CHANGEABLE: Final = (
     *(f"agents.{key}" for key in ("band", "persistence", "hours", "session", "session_sigma")),
     *(f"agents.homophily.{key}" for key, _ in leaves(HomophilyParams)),
     *(f"agents.churn.{key}" for key, _ in leaves(ChurnParams) if key != "waiting"),
+    "reasoner.model",
 )
 """Keys that can change in a run: all others make the world that it begins with, or say who decides."""
 
@@ -106,7 +107,7 @@ class InterventionParams(Params):
 def _dotted(values: Mapping[Any, Any], before: str = "", depth: int = 0) -> list[tuple[str, Any]]:
     found = []
     for key, value in values.items():
-        nested = isinstance(value, Mapping) and value and depth < _DEEPEST
+        nested = isinstance(value, Mapping) and value and depth < _DEEPEST and f"{before}{key}" not in ONE_VALUE
         found += _dotted(value, f"{before}{key}.", depth + 1) if nested else [(f"{before}{key}", value)]
     return found
 

@@ -10,7 +10,7 @@ from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params, Seed, merged, nested, shown
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
-from prism_mesa.social.params.attributes import AttributeParams, check_attributes
+from prism_mesa.social.params.attributes import AttributeParams, check_attributes, check_model_by
 from prism_mesa.social.params.feed import FeedParams
 from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
@@ -74,6 +74,13 @@ class SocialParams(Params):
         """Whether agents may leave of themselves in any round."""
         return self.agents.churn.leave > 0 or any(one.set.get(_LEAVE, 0) for one in self.interventions)
 
+    @property
+    def asked(self) -> ReasonerParams:
+        """The reasoner's parameters, with all LLMs that interventions name."""
+        changed = [self.changed_by(one.set).reasoner for one in self.interventions if "reasoner.model" in one.set]
+        llms = {llm for own in (self.reasoner, *changed) for llm in own.llms or (own.one_llm,)}
+        return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if changed else {})
+
     def at(self, round_: int) -> Self:
         """Return the parameters as they hold in a round for all agents: with what interventions set then."""
         settings: dict[str, Any] = {}
@@ -94,6 +101,7 @@ class SocialParams(Params):
             have = ", ".join(known) or "none"
             raise ValueError(f"agents.homophily.by: {by!r:.60} is no attribute of agents ({have})")
         check_opinions(self.opinions, self.attributes)
+        check_model_by(self.reasoner, self.attributes)
         for name, own in self.attributes.items():
             key, file = (
                 ("agents.profiles", self.agents.profiles) if own.of == "agent" else ("posts.file", self.posts.file)

@@ -164,9 +164,9 @@ def asks_of(
     platform: Platform, ticks: Rows, rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]
 ) -> list[PlacedQuestion]:
     """Return questions with their place in the run."""
-    followers = platform.network.n_followers[rows].tolist()
-    places = zip(asked, ticks.tolist(), rows.tolist(), draws.tolist(), followers, strict=True)
-    return [PlacedQuestion(question, platform.round, tick, row, draw, n) for question, tick, row, draw, n in places]
+    followers, llms = platform.network.n_followers[rows].tolist(), platform.llms.of(rows, platform.population)
+    places = zip(ticks.tolist(), rows.tolist(), draws.tolist(), followers, llms, strict=True)
+    return [PlacedQuestion(question, platform.round, *own) for question, own in zip(asked, places, strict=True)]
 
 
 def collect_answers(platform: Platform) -> list[Answered]:

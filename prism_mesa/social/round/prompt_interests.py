@@ -77,7 +77,7 @@ class PromptInterests:
         if archetypes is None:
             return topics.nearest_names(people.interests[rows])
         blocks = [rows[first : first + _BLOCK] for first in range(0, len(rows), _BLOCK)]
-        kinds = np.concatenate([archetypes.of(people.interests[block], people.traits[block]) for block in blocks])
+        kinds = np.concatenate([archetypes.of(people, block) for block in blocks])
         return np.asarray(_places(archetypes.interests, topics.names)[kinds])
 
 

@@ -64,9 +64,7 @@ def as_archetype(question: Question, agents: AgentColumns) -> Question:
 def _archetypes_of(platform: Platform, rows: Rows) -> list[int] | None:
     if platform.archetypes is None:
         return None
-    archetypes_of_rows: list[int] = platform.archetypes.of(
-        platform.population.interests[rows], platform.population.traits[rows]
-    ).tolist()
+    archetypes_of_rows: list[int] = platform.archetypes.of(platform.population, rows).tolist()
     return archetypes_of_rows
 
 

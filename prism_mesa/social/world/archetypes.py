@@ -5,14 +5,16 @@ spread out and depends on the agents alone.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.social.state.chunks import blocks
+from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.topics import UNIT, Topics, quantised
+from prism_mesa.social.world.llms import AgentLLMs
 from prism_mesa.social.world.profiles import personality
 
 type Floats = npt.NDArray[np.float64]
@@ -20,6 +22,7 @@ type Floats = npt.NDArray[np.float64]
 TRAIT_WEIGHT: Final = 0.1
 """Of one standard deviation of a trait, against interests, which have length 1: interests come first."""
 
+_LLM_WEIGHT: Final = 1024.0
 MOST_SAMPLED: Final = 100_000
 ITERATIONS: Final = 20
 _INTERESTS_NAMED: Final = 3
@@ -31,32 +34,41 @@ class Archetypes:
     """The archetypes of a platform.
 
     Attributes:
-        centres: Shape (k, features).
+        centres: Shape (k, features); of several LLMs each has k, whose agents alone they are made of.
         interests: What each archetype likes, names of topics, nearest first.
         personality: The mean Big Five of each archetype in words.
+        llms: Which of several LLMs each agent has.
     """
 
     centres: Floats
     interests: list[tuple[str, ...]]
     personality: list[str]
+    llms: AgentLLMs
 
-    def of(self, interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
-        """Return the kind of each row: the nearest centre, ties to the first."""
-        own = np.empty(len(interests), np.int64)
-        for part in blocks(len(interests)):
-            own[part] = _nearest(_features(interests[part], traits[part]), self.centres)
+    def of(self, people: Population, rows: Rows) -> npt.NDArray[np.int64]:
+        """Return the kind of each agent: the nearest centre, ties to the first."""
+        own = np.empty(len(rows), np.int64)
+        for part in blocks(len(rows)):
+            own[part] = _nearest(_features(people, rows[part], self.llms), self.centres)
         return own
 
 
-def make_archetypes(
-    interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]], k: int, topics: Topics
-) -> Archetypes:
-    """Return at most `k` archetypes of the agents whose interests, shape (n, n_topics), and traits, (n, 5), these are.
+def make_archetypes(people: Population, llms: AgentLLMs, k: int, topics: Topics) -> Archetypes:
+    """Return at most `k` archetypes of the agents, of several LLMs at most `k` of those of each.
 
     Of more than `MOST_SAMPLED` agents every m-th is looked at.
     """
-    step = -(-len(interests) // MOST_SAMPLED)
-    features = _features(interests[::step], traits[::step])
+    rows = np.arange(0, len(people), -(-len(people) // MOST_SAMPLED))
+    codes, features = llms.codes(rows, people), _features(people, rows, llms)
+    centres = np.concatenate([_clustered(features[codes == code], k) for code in np.unique(codes)])
+    n_topics = people.interests.shape[1]
+    means = centres[:, n_topics : n_topics + len(TRAIT_MEANS)] / TRAIT_WEIGHT * TRAIT_SDS + TRAIT_MEANS
+    words = topics.words_of(quantised(centres[:, :n_topics]), _INTERESTS_NAMED)
+    return Archetypes(centres, words, [personality(row) for row in means], llms)
+
+
+def _clustered(features: Floats, k: int) -> Floats:
+    """Return the centres of at most `k` clusters."""
     centres = _spread_out(features, k)
     for _ in range(ITERATIONS):
         own = _nearest(features, centres)
@@ -66,15 +78,14 @@ def make_archetypes(
         if np.array_equal(means, centres):
             break
         centres = means
-    n_topics = interests.shape[1]
-    means = centres[:, n_topics:] / TRAIT_WEIGHT * TRAIT_SDS + TRAIT_MEANS
-    words = topics.words_of(quantised(centres[:, :n_topics]), _INTERESTS_NAMED)
-    return Archetypes(centres, words, [personality(row) for row in means])
+    return centres
 
 
-def _features(interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]]) -> Floats:
-    standard = (traits.astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
-    return np.concatenate([interests / float(UNIT), TRAIT_WEIGHT * standard], axis=1)
+def _features(people: Population, rows: Rows, llms: AgentLLMs) -> Floats:
+    """Return interests, traits, and for each LLM whether the agent has it, which outweighs all else."""
+    standard = (people.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
+    llm = _LLM_WEIGHT * np.eye(len(llms.names))[llms.codes(rows, people)] if llms.names else np.empty((len(rows), 0))
+    return np.concatenate([people.interests[rows] / float(UNIT), TRAIT_WEIGHT * standard, llm], axis=1)
 
 
 def _spread_out(features: Floats, k: int) -> Floats:

@@ -131,8 +131,7 @@ def _tell_changed(values: dict[str, Any], own: dict[str, Any], contents: Content
 
 def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
     """Take the servers out of a configuration's values: they are of whoever asks, and no replay needs them."""
-    given = params.host or []
-    contents.cleaner.hide(*([given] if isinstance(given, str) else given))
+    contents.cleaner.hide(*params.hosts)
     values.setdefault("reasoner", {})["host"] = None
 
 

@@ -35,7 +35,7 @@ class _Recalled(Reasoner):
 
     def __init__(self, asked: Reasoner, model: PageModel) -> None:
         store = AnswerStore(shared=model.ledger)
-        super().__init__(asked.oracle, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
+        super().__init__(asked.oracles, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
         self.batch_reasoner = asked.batch_reasoner
         self._answers = model.kept.answers
 

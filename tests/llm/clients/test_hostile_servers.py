@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from urllib.parse import quote, quote_plus
 
 import pytest
-from ollama_server import as_json, chat_answer, drip, packed_as, raw, serving
+from ollama_server import as_json, chat_answer, drip, headed, packed_as, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
@@ -64,20 +64,6 @@ def fault(client):
     with pytest.raises(OracleError) as caught:
         chat(client)
     return caught.value
-
-
-def headed(status, **headers):
-    """Refuse with headers."""
-
-    def reply(handler):
-        body = json.dumps({"error": "slow down"}).encode()
-        handler.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return reply
 
 
 # -- sizes ---------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def nobody():
 def completion(content, *, logprobs=None, **more):
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "tiny"}
-    usage = {"prompt_tokens": 90, "completion_tokens": 8, "total_tokens": 98}
+    usage = {"prompt_tokens": 900, "completion_tokens": 8, "total_tokens": 908}
     return {**body, "choices": [choice | {"logprobs": logprobs}], "usage": usage, **more}
 
 
@@ -72,7 +72,7 @@ def chat(client, **given):
 def test_an_answer_comes_with_its_tokens_and_its_time():
     with serving(says("hello")) as server:
         said = chat(client_of(server))
-    assert (said.text, said.prompt_tokens, said.completion_tokens, said.top_logprobs) == ("hello", 90, 8, ())
+    assert (said.text, said.prompt_tokens, said.completion_tokens, said.top_logprobs) == ("hello", 900, 8, ())
     assert said.latency_ms > 0
 
 

@@ -331,7 +331,6 @@ def test_keys_without_an_effect_are_said():
     for own, told in (
         ({"rate": 0.5}, "opinions.rate: no effect: opinions.of names no attribute that moves"),
         ({"of": "leaning", "repulsion": 0.4}, "opinions.repulsion: no effect: it is for opinions.rule=assim"),
-        ({"of": "leaning", "rate": 0, "confidence": 0.4}, "opinions.confidence: no effect: opinions.rate=0 moves"),
     ):
         with pytest.warns(NotedWarning, match=told):
             SocialModel(make_config({"agents.n": 20, "attributes": LEANING, "opinions": own}))

@@ -7,7 +7,7 @@ import pytest
 from worlds import differing, ran, small
 
 from prism_mesa import Config
-from prism_mesa.errors import ConfigError, PrismWarning
+from prism_mesa.errors import ConfigError
 from prism_mesa.params import nested, validated
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.world.communities import communities_of, share_across
@@ -135,10 +135,3 @@ def test_posts_that_would_come_after_the_last_round_are_refused():
     ):
         validated(Config, values, "config")
     assert validated(Config, values | {"rounds": 11}, "config").posts.seeded.count == 8
-
-
-def test_in_one_community_there_is_no_position():
-    one = {"network_blocks": 1, "posts_seeded_count": 4}
-    with pytest.warns(PrismWarning, match=r"posts.seeded.position: no effect: there is one community"):
-        bridge = world(**one, posts_seeded_position="bridge")
-    assert bridge.seeded.author.tolist() == world(**one).seeded.author.tolist()

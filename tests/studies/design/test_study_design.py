@@ -40,6 +40,21 @@ def test_each_run_has_the_configuration_of_its_arm_point_and_seed():
     assert config.seed == 2
 
 
+def test_a_mapping_of_llms_is_one_value_in_a_base_set_arms_and_levels():
+    base = SMALL["base"] | {"reasoner.model": {"x": 1}, "reasoner.kind": "ollama"}
+    arms = {
+        "as_set": {},
+        "nested": {"reasoner": {"model": {"c": 1}}},
+        "dotted": {"reasoner.model": {"d.1:4b": 0.5, "e": 0.5}},
+    }
+    design = design_of(base=base, set={"reasoner.model": {"a": 1, "b": 3}}, arms=arms, seeds=1)
+    found = [design.config_of(run).reasoner.model for run in design.runs()]
+    assert found == [{"a": 1, "b": 3}, {"c": 1}, {"d.1:4b": 0.5, "e": 0.5}]
+    levels = [{"a": 1, "b": 3}, {"a": 3, "b": 1}]
+    design = design_of(base=base, vary={"reasoner.model": levels}, seeds=1)
+    assert [design.config_of(run).reasoner.model for run in design.runs()] == levels
+
+
 @pytest.mark.parametrize("key", ["attributes.leaning", "attributes"])
 def test_attributes_are_declared_for_all_arms_and_one_may_differ_in_them(key):
     own = {"of": "agent", "range": [-1, 1]}

@@ -54,7 +54,7 @@ def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
 
     def fixed(squares: float, df: int) -> Floats:
         drawn = error[1:] * (draws.noncentral_chisquare(df, squares / error[1:]) - 2 * df)
-        return np.maximum(np.append(squares - df * error[0], drawn), 0.0) / values.size
+        return np.asarray(np.maximum(np.append(squares - df * error[0], drawn), 0.0) / values.size)
 
     of_seeds = conditions * ((values.mean(axis=0) - grand) ** 2).sum()
     left, df_left = seeds * ((values.mean(axis=1) - grand) ** 2).sum(), conditions - 1

@@ -6,7 +6,7 @@ There is no fallback: whoever asks goes without and leaves everything as it was.
 
 import asyncio
 import logging
-import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -55,6 +55,8 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         gives_up: Whether it raises LLMFailureException once its first `MOST_USELESS` answers are all of no use.
     """
 
+    changes = (*LLMGateway.changes, "_useless")
+
     def __init__(
         self,
         client: ChatClient | PromptFunction | Mapping[str, ChatClient],
@@ -71,7 +73,8 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
         self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
         self.client = next(iter(self.clients.values()))
-        self._useless_left: float = MOST_USELESS if gives_up else math.inf
+        self.gives_up = gives_up
+        self._useless: Counter[str] = Counter()
 
     def identity(self, llm: str = "") -> Identity:
         """Return name, digest and decoding of one of the clients."""
@@ -164,14 +167,13 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         return failure, "failed"
 
     def _answer_is_useless(self, pending: _Pending) -> None:
-        self._useless_left -= 1
-        if self._useless_left <= 0:
-            told = str(pending.error).removeprefix(f"{self.label}: ")
-            told = f"{self.label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"
+        llm = pending.place.llm
+        self._useless[llm] += 1
+        if self.gives_up and self._useless[llm] >= MOST_USELESS and not self.by_llm.get(llm, {}).get("llm"):
+            label = label_of(self.clients.get(llm, self.client))
+            told = str(pending.error).removeprefix(f"{label}: ")
+            told = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"
             raise LLMFailureException("useless", MOST_USELESS, pending.question.component, told)
-
-    def _answer_has_come(self, pending: _Pending) -> None:
-        self._useless_left = self._useless_left if pending.completion is None else math.inf
 
     def _missing(self, pending: _Pending) -> str:
         other = "" if pending.past is None else "; another prompt stands there: has the configuration changed?"

@@ -100,6 +100,7 @@ ANOTHER = {
     "economy.macro.demand_lag_2": -0.5,
     "economy.nations": None,
     "economy.policy": None,
+    "reasoner.decision_orders": 2,
     "economy.prompt_style": "examples",
 }
 

@@ -36,6 +36,7 @@ from worlds import PLAIN
 from prism_mesa import load_config
 from prism_mesa.domain import Post
 from prism_mesa.llm import OllamaChatClient
+from prism_mesa.llm.params import DECISION_MODEL
 from prism_mesa.params import said_of
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, answer_schema, question_prompt
 from prism_mesa.social.model import SocialModel
@@ -197,8 +198,8 @@ def by_form(n: int, rounds: int, slots: int, latency_ms: float) -> None:
     thousands, calls_of, rule_s = n * rounds / 1000, {}, 0.0
     for name, params in FORMS.items():
         decides = params.get("answer") == "decision"
-        decisions = Decisions() if decides else None
-        with StandIn(with_reason, slots=slots, latency=latency_ms / 1000, decisions=decisions) as server:
+        deciding = {"models": (DECISION_MODEL,), "decisions": Decisions()} if decides else {}
+        with StandIn(with_reason, slots=slots, latency=latency_ms / 1000, **deciding) as server:
             own = {"host": server.url, "max_concurrency": 2 * slots} if params["kind"] == "ollama" else {}
             model = SocialModel(world | {"reasoner": params | own})
             wall = perf_counter()

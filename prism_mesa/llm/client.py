@@ -68,7 +68,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
         self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
         self.client = next(iter(self.clients.values()))
-        self._gives_up = gives_up
+        self.gives_up = gives_up
 
     def identity(self, llm: str = "") -> Identity:
         """Return name, digest and decoding of one of the clients."""
@@ -161,7 +161,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         return failure, "failed"
 
     def _answer_is_useless(self, pending: _Pending) -> None:
-        if self._gives_up and self._is_hopeless(pending):
+        if self.gives_up and self._is_hopeless(pending):
             label = label_of(self._client(pending))
             told = str(pending.error).removeprefix(f"{label}: ")
             told = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"

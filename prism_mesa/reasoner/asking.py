@@ -81,7 +81,7 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
 def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
     if store.mode == "replay" and store.shared is not None:
         recorded = {llm: recorded_oracle(store.shared, own, llm) for llm, own in params.each().items()}
-        return _reasoner(params, recorded, params.kind, store)
+        return _reasoner(params, recorded, params.kind, store, "")
     found = {llm: find_client(own) for llm, own in params.each().items()}
     oracles = {llm: _oracle(client, params) for llm, (client, _, _) in found.items() if client is not None}
     _, kind, note = next(iter(found.values()))
@@ -101,9 +101,7 @@ def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     return as_oracle(client, params)
 
 
-def _reasoner(
-    params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str = ""
-) -> Reasoner:
+def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
     """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
     scores = next(iter(oracles.values())).decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")

@@ -203,7 +203,6 @@ def _failing_guards(model: SocialModel) -> str:
 
 
 def _writer(writer: Any) -> dict[str, Any]:
-    """Return who writes and how, of several LLMs each."""
     each = [{"name": client.name, **client.decoding} for client in writer.clients.values()]
     return {**each[0], "llms": each} if len(each) > 1 else each[0]
 

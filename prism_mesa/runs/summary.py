@@ -172,13 +172,13 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
 
 def _by_llm(asked: Any) -> dict[str, Any]:
     """Return what each of several LLMs cost and answered; nothing where one serves all."""
-    told: dict[str, dict[str, int]] = {}
-    for llm, own in sorted(getattr(asked, "by_llm", {}).items()):
-        tokens, failed = own["prompt_tokens"] + own["completion_tokens"], own["fallback"] + own["failed"]
-        told[llm] = {"calls": own["calls"], "tokens": tokens, "answered": own["llm"] + own["cache"]}
-        told[llm] |= {"fallbacks": failed, "budget": own["budget"]}
-    told.pop("", None)
-    return {"llms": told} if told else {}
+    llms: dict[str, dict[str, int]] = {}
+    for llm, n in sorted(getattr(asked, "by_llm", {}).items()):
+        tokens, failed = n["prompt_tokens"] + n["completion_tokens"], n["fallback"] + n["failed"]
+        llms[llm] = {"calls": n["calls"], "tokens": tokens, "answered": n["llm"] + n["cache"]}
+        llms[llm] |= {"fallbacks": failed, "budget": n["budget"]}
+    llms.pop("", None)
+    return {"llms": llms} if llms else {}
 
 
 def _writing(model: SocialModel) -> dict[str, Any] | None:

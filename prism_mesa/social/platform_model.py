@@ -33,6 +33,7 @@ from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule
+from prism_mesa.social.world.llms import AgentLLMs
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.streams import Streams
 
@@ -65,6 +66,7 @@ class PlatformModel(RoundModel):
     schedule = _Read[Schedule]()
     seeded = _Read[Seeded]()
     archetypes = _Read[Archetypes | None]()
+    llms = _Read[AgentLLMs]()
     odds = _Read[Odds]()
     posts = _Read[Posts]()
     prompt_interests = _Read[PromptInterests]()

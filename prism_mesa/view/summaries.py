@@ -75,10 +75,10 @@ def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
             "round: 1,000 calls)",
         )
-    for name, own in decisions.get("llms", {}).items():
-        spent = f"{own['calls']:,} calls, {own['tokens']:,} tokens"
-        left = f", {own['budget']:,} beyond a limit" if own["budget"] else ""
-        yield "by LLM", f"{name}: {spent}; {own['answered']:,} answered, {counted(own['fallbacks'], 'fallback')}{left}"
+    for llm, n in decisions.get("llms", {}).items():
+        spent = f"{n['calls']:,} calls, {n['tokens']:,} tokens"
+        left = f", {n['budget']:,} beyond a limit" if n["budget"] else ""
+        yield "by LLM", f"{llm}: {spent}; {n['answered']:,} answered, {counted(n['fallbacks'], 'fallback')}{left}"
 
 
 def _writing_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

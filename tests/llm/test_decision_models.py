@@ -148,7 +148,7 @@ def test_the_model_that_the_reply_names_is_recorded(tmp_path):
 def test_what_does_not_count_for_a_decision_is_not_in_the_key():
     other = {"temperature": 1, "seed": 5, "max_tokens": 9, "think": True, "num_ctx": 99, "keep_alive": "1h"}
     client = OllamaChatClient(MODEL, **other)
-    one, two = (Reasoner(client, answer="decision", decision_orders=orders).identity()[2] for orders in (1, 2))
+    one, two = (Reasoner(client, answer="decision", decision_orders=n).oracle.decoding for n in (1, 2))
     assert (one, two) == ({"answer": "decision"}, {"answer": "decision", "decision_orders": 2})
     assert answer_key("p", ["a"], "m", "d", two) != answer_key("p", ["a"], "m", "d", one)
     with pytest.raises(ConfigError, match="decision_orders"):
@@ -299,6 +299,16 @@ def test_without_a_model_ollamas_decision_model_is_asked_and_auto_falls_back_to_
     with serves() as server, make_reasoner(params(server, model=None)) as reasoner:
         assert reasoner.answer(asks(1))[0].source == "llm"
     assert "decision model" in make_reasoner(ReasonerParams(kind="auto", answer="decision", host="127.0.0.1:9")).note
+
+
+def test_a_server_that_does_not_say_what_its_models_can_is_let_through():
+    with serving(always=decided(composing=0.3, scrolling=0.7)) as server:
+        for shown in (as_json(200, {"capabilities": None}), as_json(200, [1]), raw(200, b"<html>"), as_json(500, {})):
+            server.gets["/api/show"] = shown
+            OllamaChatClient("llama3.2", server.url).check(decides=True)
+        server.gets["/api/show"] = as_json(200, {"capabilities": ["completion"]})
+        with pytest.raises(ConfigError, match="no decision model"):
+            OllamaChatClient("llama3.2", server.url).check(decides=True)
 
 
 def test_a_client_that_cannot_decide_is_a_clear_error():

@@ -1,9 +1,9 @@
 """Fixtures that several files here share."""
 
-import pandas as pd
 import pytest
 from key_worlds import table, words
 from stand_in import StandIn
+from stand_in.decisions import Decisions
 from worlds import small
 
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
@@ -22,8 +22,14 @@ def server():
         yield server
 
 
+@pytest.fixture(scope="module")
+def decider():
+    with StandIn(models=("d1-omni:600m",), decisions=Decisions()) as server:
+        yield server
+
+
 @pytest.fixture
-def made(tmp_path, server):
+def made(tmp_path, server, decider):
     """Return what the worlds are made from: files, a server, and a ledger of it."""
     follows = [(i, (i + step) % 30) for i in range(30) for step in (1, 3, 7)]
     numbers = "engagement_threshold timeout_threshold activity post_rate like reply reshare".split()
@@ -49,14 +55,13 @@ def made(tmp_path, server):
         report={},
     )
     (tmp_path / "distilled.json").write_text(distilled.text(), encoding="utf-8")
-    pd.DataFrame({"text": [f"{words(i)} {i}" for i in range(30)]}).to_parquet(tmp_path / "bare.parquet")
     return {
         "edges": table(tmp_path / "edges.csv", ["src", "dst"], follows),
         "profiles": table(tmp_path / "p.csv", ["agent", *numbers], [(i, *profile) for i in range(30)]),
         "bare": table(tmp_path / "bare.csv", ["text"], [(f"{words(i)} {i}",) for i in range(30)]),
-        "parquet": str(tmp_path / "bare.parquet"),
         "labels": table(tmp_path / "labels.csv", ["text", "topic"], [(f"{words(i)} {i}", words(i)) for i in range(30)]),
         "distilled": str(tmp_path / "distilled.json"),
         "server": {"reasoner.kind": "ollama", "reasoner.host": server.url},
+        "decides": {"reasoner.kind": "ollama", "reasoner.host": decider.url},
         "tmp": tmp_path,
     }

@@ -18,18 +18,6 @@ from prism_mesa.social.without_effect import TABLE
 # -- worlds in which keys have no effect -----------------------------------------------------------------
 
 
-X = "feed.x_algo."
-
-
-ZEROS = ["good_click", "profile_click", "negative", "report"]
-
-
-WEIGHTLESS = {f"{X}weight_{name}": 0 for name in [*ZEROS, "like", "reshare", "reply_engaged"]}
-
-
-NEVER = {f"{X}rate_{name}": 0 for name in ZEROS} | {f"{X}reply_engaged": 0}
-
-
 WRITES = {"content": "llm", "agents.post_rate": 0.4, "agents.n": 12, "rounds": 2}
 
 
@@ -42,15 +30,10 @@ WORLDS = {
     "nothing goes by who is alike": lambda made: ({"attributes": LEANING}, ALIKE),
     "alike, and nobody follows": lambda made: ({"attributes": LEANING, **ALIKE, "utility.sensitivity": 0.05}, {}),
     "alike, and utility is relevance": lambda made: ({"attributes": LEANING, **ALIKE, "network.dynamics": "live"}, {}),
-    "opinions that stay": lambda made: ({**OPINIONS, "opinions.rate": 0}, {}),
-    "opinions without confidence": lambda made: ({**OPINIONS, "opinions.confidence": 0}, {}),
     "opinions that repel": lambda made: ({**OPINIONS, "opinions.rule": "assimilation_repulsion"}, {}),
     "a rule of one's own": lambda made: ({**OPINIONS, "opinions.rule": named(lambda c: c["read"], "rule")}, {}),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
-    "one block": lambda made: (
-        {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.count": 2},
-        {},
-    ),
+    "blocks": lambda made: ({"network.kind": "stochastic_block"}, {}),
     "edges": lambda made: (
         {"network.edges": made["edges"], "network.mean_degree": None},
         {"network.kind": "barabasi_albert", "agents.n": 77},
@@ -60,23 +43,9 @@ WORLDS = {
         {"agents.profiles": activities(made["tmp"]), "agents.post_sigma": 0.5, "agents.activity": None},
         {},
     ),
-    "all alike in activity": lambda made: ({"agents.activity_sigma": 0}, {}),
     "nobody posts": lambda made: ({"agents.post_rate": 0, "posts.seeded.count": 3}, {"agents.posting": "always"}),
-    "nobody posts, and all are alike in activity": lambda made: (
-        {"agents.post_rate": 0, "agents.activity_sigma": 0, "posts.seeded.count": 3},
-        {"agents.posting": "always"},
-    ),
     "nobody comes online": lambda made: ({"agents.activity": 0}, {}),
-    "rounds of two days": lambda made: ({"clock.round_minutes": 2880}, {}),
-    "only likes": lambda made: ({"agents.reply": 0, "agents.reshare": 0}, {}),
     "bare texts": lambda made: ({"posts.file": made["bare"]}, {}),
-    "texts in Parquet": lambda made: ({"posts.file": made["parquet"]}, {}),
-    "labels alone": lambda made: ({"posts.file": made["labels"], "posts.label_weight": 1}, {}),
-    "weights of 0": lambda made: (
-        {"feed.mode": "x_algo", **WEIGHTLESS, f"{X}out_of_network": 0, f"{X}author_decay": 1},
-        {},
-    ),
-    "rates of 0": lambda made: ({"feed.mode": "x_algo", **NEVER}, {}),
     "a chart in Python": lambda made: ({}, {}),
     "a reasoner in Python": lambda made: (
         {},
@@ -94,6 +63,7 @@ WORLDS = {
         {**made["server"], "reasoner.attempts": 1, "reasoner.answer": "probabilities"},
         {"reasoner.distilled": made["distilled"]},
     ),
+    "a decision": lambda made: ({**made["decides"], "reasoner.answer": "decision"}, {}),
     "embedded": lambda made: ({"reasoner.kind": "embedded", **TINY}, {}),
     "embedded in its place": lambda made: (
         {"reasoner.kind": "auto", "reasoner.host": NOBODY, **TINY},

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _NAME: Final = "answer"
 _KEPT: Final = ("type", "probabilities", "choice", "score", "legend")
 _SHOWN: Final = 200
+_LOOK_S: Final = 5.0
 
 
 class DecidesOverHTTP:
@@ -100,7 +101,8 @@ class DecidesOverHTTP:
 
         async def shown(model: str) -> frozenset[str]:
             try:
-                reply = await http.post(f"{_root(self.host)}/api/show", json={"model": model})
+                async with asyncio.timeout(min(self.timeout_s, _LOOK_S)):
+                    reply = await http.post(f"{_root(self.host)}/api/show", json={"model": model})
                 return frozenset(map(str, reply.json().get("capabilities", ())))
             except client_faults():
                 return frozenset()

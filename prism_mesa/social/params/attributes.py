@@ -169,9 +169,9 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
     """
     if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
         return
-    own = attributes.get(reasoner.model_by)
-    values = list(map(value_text, own.values or ())) if own is not None and own.of == "agent" else []
+    by = attributes.get(reasoner.model_by)
+    values = list(map(value_text, by.values or ())) if by is not None and by.of == "agent" else []
     if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
         known = shortened(", ".join(values), 200) or "no attribute of agents with values"
-        told = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
-        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {told}")
+        wanted = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
+        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {wanted}")

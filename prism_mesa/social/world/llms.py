@@ -41,15 +41,17 @@ class AgentLLMs:
         return [self.names[code] for code in self.codes(rows, people).tolist()] if self.names else [""] * len(rows)
 
 
-def llms_of_agents(asked: AnyReasoner, params: ReasonerParams, given: AttributeSource, streams: Streams) -> AgentLLMs:
+def llms_of_agents(
+    reasoner: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams
+) -> AgentLLMs:
     """Return which LLMs agents have by `params`, or by those of a reasoner that was made in Python."""
-    if not asks_llm(asked) or not (names := asked.llms):
+    if not asks_llm(reasoner) or not (names := reasoner.llms):
         return AgentLLMs(streams)
-    params = asked.params if asked.kind == "python" else params
+    params = reasoner.params if reasoner.kind == "python" else params
     model = params.model if isinstance(params.model, dict) else {params.one_llm: 1.0}
     if params.model_by is None:
         return AgentLLMs(streams, names, tuple(float(model.get(name, 0)) for name in names))
-    check_model_by(params, given.declared)
-    place, own = given.known.of_agents(params.model_by)
-    by_value = {kept: names.index(str(model[value_text(own.value(kept))])) for kept in own.kept.tolist()}
+    check_model_by(params, source.declared)
+    place, attribute = source.known.of_agents(params.model_by)
+    by_value = {kept: names.index(str(model[value_text(attribute.value(kept))])) for kept in attribute.kept.tolist()}
     return AgentLLMs(streams, names, by_value=by_value, place=place)

@@ -5,6 +5,7 @@ from collections import Counter
 from hashlib import sha256
 from itertools import count
 
+import numpy as np
 import pandas as pd
 import pytest
 from small_runs import small, table_bytes
@@ -13,7 +14,11 @@ from stand_in import StandIn
 from prism_mesa import Interview, Ledger, Reasoner, SocialModel, open_run, replay, survey, why
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import ConfigError, NotedWarning, PrismError
+from prism_mesa.runs.config import Config
 from prism_mesa.runs.run_files import LEDGER
+from prism_mesa.view.page.live import oracle_of
+from prism_mesa.view.page.live_model import PageModel
+from prism_mesa.view.page.retold import tell_round
 
 TWO = {"gemma3": 0.5, "llama3.2": 0.5}
 QUIET = {"pictures": False}
@@ -230,6 +235,23 @@ def test_one_of_several_llms_that_writes_nothing_of_use_ends_the_run_and_is_name
 
     with serving(writes) as server, pytest.raises(PrismError, match=r"gemma3 at \S+ none of its first 20 answers"):
         run(asking(server, content="llm", rounds=6), out=tmp_path, **QUIET)
+
+
+def test_the_page_counts_each_llm_and_tells_which_one_decided():
+    with serving() as server:
+        model = PageModel(Config.model_validate(asking(server)))
+        model.step()
+        asked = Counter(body["model"] for body in server.requests)
+        told = {row: "\n".join(tell_round(model, row).lines) for row in range(len(model.population))}
+        llms = model.llms.of(np.arange(len(told)), model.population)
+        notes = oracle_of(model).notes
+        model.close()
+    assert [note for note in notes if "calls" in note] == [
+        f"{llm}: {n} calls, {n} answers, 0 fallbacks." for llm, n in sorted(asked.items())
+    ]
+    decided = {row for row, lines in told.items() if "Decided by" in lines}
+    assert decided
+    assert all(f"Decided by {llms[row]}." in told[row] for row in decided)
 
 
 def test_where_nobody_is_asked_the_keys_have_no_effect(tmp_path):

@@ -324,6 +324,11 @@ def oracle_of(model: PageModel) -> OracleOnShow:
         f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
         f"If no answer comes: {asked.params.fallback}.",
         *([asked.note] if asked.note else []),
+        *(
+            f"{llm}: {n['calls']:,} calls, {n['llm'] + n['cache']:,} answers, {n['fallback']:,} fallbacks."
+            for llm, n in sorted(asked.by_llm.items())
+            if llm
+        ),
     ]
     if model.written:
         notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from prism_mesa.params import Params, UserPath
 
@@ -50,9 +50,7 @@ class LLMParams(Params):
     """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
 
     kind: str
-    model: (
-        Host | Annotated[dict[Annotated[Host, BeforeValidator(value_text)], float | str], Field(min_length=1)] | None
-    ) = Field(
+    model: Host | dict[Annotated[Host, BeforeValidator(value_text)], float | str] | None = Field(
         default=None,
         description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
         "Ollama (d1-omni:600m where it decides), SmolLM2 embedded; several: {NAME: SHARE, ...}, or with model_by "
@@ -128,6 +126,13 @@ class LLMParams(Params):
         min_length=1,
         description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
     )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _names_llms(cls, model: Any) -> Any:
+        if not isinstance(model, str | dict | None) or model in ("", {}):
+            raise ValueError("give the name of an LLM, or of several {NAME: SHARE, ...}")
+        return model
 
     def as_llm(self, **changes: Any) -> "LLMParams":
         """Return what of the parameters says how an LLM is asked, with some changed."""

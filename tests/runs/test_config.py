@@ -10,6 +10,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from prism_mesa import Config, EconomyModel, SocialModel, load_config
+from prism_mesa.analysis.compare.settings import settings_that_differ
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import Params, leaves, merged, nested, validated
 from prism_mesa.runs.config import EconomyConfig, load, make_config
@@ -49,6 +50,17 @@ def test_a_mapping_of_llms_is_one_value_wherever_it_is_given(written, key, value
 def test_an_llm_of_several_cannot_be_set_alone():
     with pytest.raises(ConfigError, match=r"reasoner.model.llama3.2: reasoner.model is one value"):
         load_config(None, ["reasoner.model.llama3.2=.5"])
+
+
+@pytest.mark.parametrize("model", ["[a, b]", "{}", "''", "3"])
+def test_what_names_no_llm_is_refused_with_what_is_allowed(model):
+    with pytest.raises(ConfigError, match=r"reasoner.model: give the name of an LLM, or of several \{NAME: SHARE"):
+        load_config(None, [f"reasoner.model={model}"])
+
+
+def test_a_mapping_of_llms_is_one_setting_where_runs_are_compared():
+    sides = ({"reasoner": {"model": model}} for model in ({"a": 1.0}, {"a": 0.5, "b": 0.5}))
+    assert [one.key for one in settings_that_differ(*sides)] == ["reasoner.model"]
 
 
 def test_nations_ask_one_llm(written):

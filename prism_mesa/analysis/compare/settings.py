@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from prism_mesa.params import ONE_VALUE
 from prism_mesa.runs.identity import of_module
 
 MISSING: Final = "not there"
@@ -42,7 +43,7 @@ def settings_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> l
 
 
 def _differing(base: Any, other: Any, key: str) -> Iterator[Setting]:
-    pairs = _parts_of(base, other)
+    pairs = None if key in ONE_VALUE else _parts_of(base, other)
     if pairs is None:
         if type(base) is not type(other) or base != other:
             yield from () if _same_number(base, other) else (Setting(key, base, other),)

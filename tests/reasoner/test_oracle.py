@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracle_questions import REST, C, Logged, S, question
 
 from prism_mesa.llm import Completion, FunctionClient, UselessAnswerError
+from prism_mesa.llm.formats.multiple_choice import recordable
 from prism_mesa.reasoner import ChatOracle, Persona, Question, answer_schema, question_prompt
 from prism_mesa.statechart import AgentState
 
@@ -83,6 +84,13 @@ def test_a_letter_cannot_count_more_than_what_the_likeliest_leave_of_one():
     assert of_letters({"A": 0.9}) == pytest.approx((0.9, 0.1))
     assert of_letters({"A": 0.7, "x": 0.299}) == pytest.approx((0.7 / 0.701, 0.001 / 0.701))
     assert of_letters({"B": 1.0}) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("said", ["A. composing? No, B", "A. composing. Or rather B.", "B. scrolling, not A", "A, B"])
+def test_a_letter_that_is_followed_by_another_is_useless(said):
+    answer = recordable(Completion(said, top_logprobs=((("A", -0.1), ("B", -2.5)),)), ["composing", "scrolling"])
+    with pytest.raises(UselessAnswerError, match="names no option"):
+        ChatOracle(Logged(), "probabilities").read(question(), answer.text)
 
 
 def test_the_first_place_with_a_letter_decides():

@@ -194,7 +194,8 @@ def _is_letter(text: str, names: Sequence[str]) -> bool:
     name = names[place].casefold() if place < len(names) else ""
     after = rest.removeprefix(name) if name else rest
     others = [other.casefold() for other in names if other.casefold() != name]
-    return name.startswith(rest) or (after != rest and not any(other in after for other in others))
+    letters = set(re.findall(r"\b[A-Z]\b", words[2][len(rest) - len(after) :])) & set(LETTERS[: len(names)])
+    return name.startswith(rest) or (after != rest and not letters and not any(other in after for other in others))
 
 
 def _place(token: str, n_options: int) -> int:

@@ -1,23 +1,23 @@
 """A run that was stopped, made again as it stood then; nothing is changed in its folder yet."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import DataError, NotRestorableError
+from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.checkpoints.kept_world import world_of
-from prism_mesa.runs.checkpoints.last_point import FROM_START, Point, RefusedError, say_passed_over, whole_points
-from prism_mesa.runs.config import Config
+from prism_mesa.runs.checkpoints.file import FOLDER, FROM_START, WORLD, RefusedError, read_checkpoint
+from prism_mesa.runs.checkpoints.last_point import say_passed_over, whole_points
 from prism_mesa.runs.economy import NationsRun
-from prism_mesa.runs.identity import in_words
+from prism_mesa.runs.identity import code_version, in_words
 from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.records.reopened import ReopenedFolder
 from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
 from prism_mesa.runs.social import PlatformRun
-from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.world.kept import KeptWorld, kept_world
 
 _START_AGAIN: Final = f" (start the run again {FROM_START})"
 _SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style")
@@ -46,10 +46,12 @@ class Stood:
     @property
     def rounds(self) -> int:
         """How many rounds were complete."""
-        return 0 if self.point is None else int(self.point["rounds"])
+        return 0 if self.point is None else self.point["rounds"]
 
 
-def as_it_stood(run: RecordedRun, config: Config, make: Make, *, from_start: bool = False) -> tuple[PlatformRun, Stood]:
+def as_it_stood(
+    run: RecordedRun, make: Make, *, from_start: bool = False, trust: bool = False
+) -> tuple[PlatformRun, Stood]:
     """Return a run, made again, and how it stood at the newest checkpoint that can be taken, else at its beginning.
 
     Warns:
@@ -62,12 +64,12 @@ def as_it_stood(run: RecordedRun, config: Config, make: Make, *, from_start: boo
     """
     passed: list[tuple[str, int | None]] = []
     stood = None
-    for found in () if from_start else whole_points(run.folder):
+    for point, before in () if from_start else whole_points(run.folder, trust=trust):
         try:
-            stood = _taken(run, config, make, found)
+            stood = _taken(run, make, point, trust=trust)
             break
         except _NotTakenError as error:
-            passed.append((str(error), found.before))
+            passed.append((str(error), before))
     if passed and stood is None and any(run.manifest.made_in_python):
         raise RefusedError(passed[0][0], _START_AGAIN)
     for why, before in passed:
@@ -86,7 +88,7 @@ class _NotTakenError(DataError):
     """A checkpoint whose state the run cannot take."""
 
 
-def _taken(run: RecordedRun, config: Config, make: Make, found: Point) -> tuple[PlatformRun, Stood]:
+def _taken(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, Stood]:
     """Return a run as it stood at a checkpoint.
 
     Raises:
@@ -94,8 +96,8 @@ def _taken(run: RecordedRun, config: Config, make: Make, found: Point) -> tuple[
         _NotTakenError: If its state is none of this run.
         DataError: As `as_it_stood`.
     """
-    point, what = found.data, f"{run.folder}: the checkpoint of round {found.rounds}: "
-    work = make(world_of(run.folder, config, point))
+    what = f"{run.folder}: the checkpoint of round {point['rounds']}: "
+    work = make(_world_of(run.folder, trust=trust))
     with closed_if_refused(work):
         facts = same_facts(run, work)
         try:
@@ -106,7 +108,24 @@ def _taken(run: RecordedRun, config: Config, make: Make, found: Point) -> tuple[
             raise RefusedError(f"{what}{error}", _START_AGAIN) from error
         except DataError as error:
             raise _NotTakenError(f"{what}{error}") from None
-        return work, Stood(facts, folder, str(point["ledger"]["run"]), point)
+        return work, Stood(facts, folder, point["ledger"]["run"], point)
+
+
+def _world_of(run: Path, *, trust: bool) -> KeptWorld | None:
+    """Return the world of a run as it was drawn; None if it is to be drawn again, which gives the same.
+
+    Warns:
+        PrismWarning: If the file is damaged.
+    """
+    file = run / FOLDER / WORLD
+    if not file.is_file():
+        return None
+    try:
+        kept = read_checkpoint(file, trust=trust)
+    except DataError as error:
+        warnings.warn(shortened(f"{error}: the world is made again"), PrismWarning, stacklevel=5)
+        return None
+    return kept_world(kept) if kept["code"] == code_version() else None
 
 
 @contextmanager

@@ -263,8 +263,8 @@ def changed(folder, **values):
 
 def test_a_run_from_elsewhere_goes_on_only_with_trust_and_is_ones_own_from_then_on(killed, copy):
     folder = copy(5)
-    before = tables_and_points(folder)
     changed(folder, note="hello")
+    before = tables_and_points(folder)
     with pytest.raises(DataError, match=r"was not made here.*--trust"):
         resume(folder, **QUIET)
     assert tables_and_points(folder) == before

@@ -30,7 +30,7 @@ _SHORT: Final = 255
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
-class HandedOver(np.ndarray[Any, np.dtype[Any]]):
+class OwnedArray(np.ndarray[Any, np.dtype[Any]]):
     """An array that nobody else has, in one piece: `restored` returns its memory, where it copies other arrays."""
 
 
@@ -109,7 +109,7 @@ def restored(value: Plain) -> Any:
     if isinstance(value, list):
         return [restored(item) for item in value]
     if isinstance(value, np.ndarray):
-        return value.view(np.ndarray) if isinstance(value, HandedOver) else np.array(value, order="C")
+        return value.view(np.ndarray) if isinstance(value, OwnedArray) else np.array(value, order="C")
     if not isinstance(value, dict):
         return value
     kind, items = value[_MARK], value["of"]

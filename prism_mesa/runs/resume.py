@@ -34,7 +34,7 @@ from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.rounds import RunTimer, as_before
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import PlatformRun, start_run
-from prism_mesa.runs.standing import Make, Stood, as_it_stood, closed_if_refused, name_in, same_facts
+from prism_mesa.runs.standing import Make, RestorePoint, closed_if_refused, load_restore_point, name_in, same_facts
 from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.world.kept import KeptWorld
@@ -122,7 +122,7 @@ def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
             work.model.reasoner.note = _note_of(run)
         return work
 
-    work, stood = as_it_stood(run, make, from_start=given.from_start, trust=given.trust)
+    work, stood = load_restore_point(run, make, from_start=given.from_start, trust=given.trust)
     return _go_on(run, work, stood, lock)
 
 
@@ -160,21 +160,21 @@ def go_on_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], Pl
         return _go_on(run, work, stood, lock)
 
 
-def _stood_or_starts_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, Stood]:
-    """Return what `as_it_stood` does; where a checkpoint is refused, as the run stood at its beginning.
+def _stood_or_starts_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
+    """Return what `load_restore_point` does; where a checkpoint is refused, as the run stood at its beginning.
 
     Raises:
-        DataError: As `as_it_stood`.
+        DataError: As `load_restore_point`.
     """
     try:
-        return as_it_stood(run, make)
+        return load_restore_point(run, make)
     except RefusedError as error:
         told = f"{error.why}: the run starts again, with the answers that are there"
         warnings.warn(shortened(told), PrismWarning, stacklevel=3)
-        return as_it_stood(run, make, from_start=True)
+        return load_restore_point(run, make, from_start=True)
 
 
-def _go_on(run: RecordedRun, work: PlatformRun, stood: Stood, lock: RunLock) -> RunResult:
+def _go_on(run: RecordedRun, work: PlatformRun, stood: RestorePoint, lock: RunLock) -> RunResult:
     with closed_if_refused(work):
         manifest = _reopened(run, stood, lock)
     return work.go_on(stood.folder, manifest, stood.name, stood.rounds)
@@ -192,7 +192,7 @@ def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     with closed_if_refused(work):
         facts = same_facts(run, work)
         folder = ReopenedFolder(run.folder, ECONOMY_TABLES, None)
-        stood = Stood(facts, folder, name_in(run.folder), None)
+        stood = RestorePoint(facts, folder, name_in(run.folder), None)
         manifest = _reopened(run, stood, lock)
     return go_on_to_completion(work, folder, manifest, stood.name, 0)
 
@@ -235,7 +235,7 @@ def _note_of(run: RecordedRun) -> str:
     return printable(shortened(run.manifest.note))
 
 
-def _reopened(run: RecordedRun, stood: Stood, lock: RunLock) -> dict[str, Any]:
+def _reopened(run: RecordedRun, stood: RestorePoint, lock: RunLock) -> dict[str, Any]:
     """Change a folder back to how it stood, and return its manifest.
 
     Only here the folder is changed.

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from prism_mesa.errors import DataError, NotRestorableError, shortened
 from prism_mesa.runs.trust import seal
-from prism_mesa.snapshot import HandedOver, Plain
+from prism_mesa.snapshot import OwnedArray, Plain
 
 FOLDER: Final = "checkpoints"
 """The folder of the checkpoints in a run's folder."""
@@ -140,7 +140,7 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
             if not zipfile.is_zipfile(stream):
                 raise ValueError("it is cut short, or no checkpoint")
             members = np.load(stream, allow_pickle=False)
-            arrays = {name: np.asarray(members[name], order="C").view(HandedOver) for name in members.files}
+            arrays = {name: np.asarray(members[name], order="C").view(OwnedArray) for name in members.files}
     except Exception as error:  # of a damaged file zipfile and numpy raise nearly anything
         raise DamagedError(f"{file}: is damaged: {_fault(error)}") from None
     if _SEAL not in arrays:

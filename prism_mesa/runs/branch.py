@@ -87,7 +87,7 @@ def branch(
         RunError: As for `run`; so KeyboardInterrupt.
     """
     run = read_run(folder_of(run_dir))
-    require_own(run.folder, run.whose, "branch", trust=trust)
+    require_own(run.folder, run.whose, "branching", trust=trust)
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
     given = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
     check_given(run, given, does=("branch", "branch({}, ROUND, "))

@@ -99,7 +99,7 @@ def resume(
     given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
     if run.is_left(from_start=from_start):
         return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
-    require_own(run.folder, run.whose, "resume", trust=trust)
+    require_own(run.folder, run.whose, "resuming", trust=trust)
     with lock_run(run.folder) as lock:
         now = read_run(run.folder)  # another process may have brought it to its end before it let go of the lock
         if now.is_left(from_start=from_start):

@@ -130,13 +130,13 @@ def require_trust(folder: Path, whose: Origin, named: Sequence[Named], *, trust:
     )
 
 
-def require_own(folder: Path, whose: Origin, verb: str, *, trust: bool) -> None:
+def require_own(folder: Path, whose: Origin, doing: str, *, trust: bool) -> None:
     """Make sure that a run was made here, or that the user trusts it.
 
     Args:
         folder: The run's folder.
         whose: Its `origin`.
-        verb: What is to be done with it: `resume` or `branch`.
+        doing: What is to be done with it: `resuming` or `branching`.
         trust: Whether the user trusts it.
 
     Raises:
@@ -144,8 +144,8 @@ def require_own(folder: Path, whose: Origin, verb: str, *, trust: bool) -> None:
     """
     if not trust and whose != "own":
         raise DataError(
-            f"{folder}: {_NOT_OWN[whose]}: to {verb} it uses its checkpoints, and the modules, servers and files that "
-            "it names: allow that with --trust (in Python trust=True)"
+            f"{folder}: {_NOT_OWN[whose]}: {doing} it uses its checkpoints, and the modules, servers and files that it "
+            "names: allow that with --trust (in Python trust=True)"
         )
 
 

@@ -251,7 +251,7 @@ def test_what_changes_nothing_is_said(parent, tmp_path):
 
 def test_a_run_from_elsewhere_is_branched_only_with_trust(parent, tmp_path):
     foreign = from_elsewhere(parent[0].run_dir, tmp_path / "foreign")
-    with pytest.raises(DataError, match=r"was not made here.* to branch it .*--trust"):
+    with pytest.raises(DataError, match=r"was not made here.* branching it .*--trust"):
         branch(foreign, 2, OTHER, out=tmp_path / "out", **QUIET)
     assert not (tmp_path / "out").exists()
     assert read_run(branch(foreign, 2, OTHER, out=tmp_path / "out", trust=True, **QUIET).run_dir).whose == "own"

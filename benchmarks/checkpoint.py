@@ -18,9 +18,8 @@ import numpy as np
 from measuring import Target, at_most, cpu_s, print_targets, say
 
 from prism_mesa.errors import PrismWarning
-from prism_mesa.runs.checkpoints.file import read_checkpoint
+from prism_mesa.runs.checkpoints.file import WORLD, files, read_checkpoint
 from prism_mesa.runs.checkpoints.keeping import Checkpoints
-from prism_mesa.runs.checkpoints.names import WORLD, files
 from prism_mesa.runs.config import load_config
 from prism_mesa.runs.resume import resume
 from prism_mesa.runs.social import run, start_run

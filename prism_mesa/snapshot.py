@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.errors import DataError, NotRestorableError
 
@@ -25,13 +24,13 @@ _COLUMNS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
     float: ("floats", np.float64),
 }
 _NO_COLUMN: Final = ("", np.generic)
-_KINDS: Final = dict(_COLUMNS.values())
+_KINDS: Final = [name for name, _ in _COLUMNS.values()]
 _SHORT: Final = 255
 """Up to so many numbers a list of them stays a list: an array of a file costs as much as so many numbers in JSON."""
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
-class HandedOver(np.ndarray[Any, np.dtype[Any]]):
+class OwnedArray(np.ndarray[Any, np.dtype[Any]]):
     """An array that nobody else has, in one piece: `restored` returns its memory, where it copies other arrays."""
 
 
@@ -49,23 +48,17 @@ class Restorable:
         return {name: plain(getattr(self, name)) for name in self.changes}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned.
-
-        Raises:
-            DataError: If something is missing, or is of another type.
-        """
+        """Bring back what `snapshot` returned."""
         self.restore_each(self.changes, kept)
 
     def restore_each(self, names: Iterable[str], kept: Mapping[str, Plain]) -> None:
         """Bring back some of what `snapshot` returned, as `restore` does."""
         for name in names:
-            if name not in kept:
-                raise DataError(f"{type(self).__name__}.{name}: is missing")
             before = getattr(self, name)
             if isinstance(before, Restorable):
                 before.restore(kept[name])
-                continue
-            object.__setattr__(self, name, restored_like(f"{type(self).__name__}.{name}", kept[name], before))
+            else:
+                object.__setattr__(self, name, restored(kept[name]))
 
 
 def plain(value: Any) -> Plain:
@@ -112,60 +105,19 @@ def _plain_list(values: list[Any]) -> Plain:
 
 
 def restored(value: Plain) -> Any:
-    """Return what `plain` was given; arrays are copied, but for those that are handed over.
-
-    Raises:
-        DataError: If it is not what that returns.
-    """
+    """Return what `plain` was given; arrays are copied, but for those that are handed over."""
     if isinstance(value, list):
-        return [restored(one) for one in value]
+        return [restored(item) for item in value]
     if isinstance(value, np.ndarray):
-        return value.view(np.ndarray) if isinstance(value, HandedOver) else np.array(value, order="C")
+        return value.view(np.ndarray) if isinstance(value, OwnedArray) else np.array(value, order="C")
     if not isinstance(value, dict):
         return value
-    kind, of = value.get(_MARK), value.get("of")
-    if isinstance(kind, str) and kind in _KINDS and isinstance(of, np.ndarray) and of.dtype == _KINDS[kind]:
-        return of.tolist()
-    try:
-        of = restored(of)
-        if kind not in _CONTAINERS or not isinstance(of, list):
-            raise DataError(f"a snapshot holds no {kind!r:.80}")
-        if kind in ("dict", "Counter"):
-            return _CONTAINERS[kind](dict(of))
-        return deque(of, value.get("most")) if kind == "deque" else _CONTAINERS[kind](of)
-    except DataError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"a snapshot holds a damaged {kind!s:.80}: {error}") from None
-
-
-def restored_like(what: str, value: Plain, before: Any) -> Any:
-    """Return what `plain` was given, of the type of what was made from the configuration.
-
-    Raises:
-        DataError: If it is another type; `what` is told.
-    """
-    found = restored(value)
-    check_like(what, found, before)
-    return found
-
-
-def require(holds: bool, otherwise: str) -> None:
-    """Raise DataError, unless something holds that holds of every snapshot."""
-    if not holds:
-        raise DataError(f"the snapshot is damaged: {otherwise}")
-
-
-def require_within(what: str, values: npt.NDArray[Any], low: int, below: int) -> None:
-    """Raise DataError, unless whole numbers lie in ``low .. below - 1``."""
-    if values.size and not (low <= int(values.min()) and int(values.max()) < below):
-        outside = next(x for x in (int(values.min()), int(values.max())) if not low <= x < below)
-        raise DataError(f"the snapshot is damaged: {what} is {outside:,}, and none of {low:,} .. {below - 1:,}")
-
-
-def is_column(values: object) -> bool:
-    """Return whether something is an array of whole numbers, or of truth values, of one dimension."""
-    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iub"
+    kind, items = value[_MARK], value["of"]
+    if kind in _KINDS:
+        return items.tolist()
+    if kind in ("dict", "Counter"):
+        return _CONTAINERS[kind](dict(restored(items)))
+    return deque(restored(items), value["most"]) if kind == "deque" else _CONTAINERS[kind](restored(items))
 
 
 def state_of(thing: object) -> Plain:
@@ -196,32 +148,3 @@ def bring_back(thing: object, kept: Plain) -> None:
         thing.restore(kept)
     elif thing is not None:
         thing.restore(restored(kept))  # type: ignore[attr-defined]
-
-
-def check_like(what: str, value: Any, before: Any) -> None:
-    """Check that a value is of the type that one has which was made from the configuration; of arrays but the length.
-
-    Raises:
-        DataError: If not.
-    """
-    if isinstance(before, np.ndarray):
-        fits = isinstance(value, np.ndarray) and (value.dtype, value.ndim, value.shape[1:]) == (
-            before.dtype,
-            before.ndim,
-            before.shape[1:],
-        )
-    elif isinstance(before, Counter):
-        fits = type(value) is Counter and all(type(n) in (int, float) for n in value.values())
-        fits = fits and all(isinstance(key, str) for key in value)
-    elif isinstance(before, float):
-        fits = type(value) in (float, int)
-    else:
-        fits = type(value) is type(before) or before is None
-    if not fits:
-        raise DataError(f"{what}: is no {_kind(before)}, but a {_kind(value)}")
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype} array of shape {value.shape}"
-    return type(value).__name__

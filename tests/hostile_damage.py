@@ -15,9 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from damaged_runs import CELLS, VALUES, places_of
 
-from prism_mesa.errors import NotRestorableError
-from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
-
 SCALARS = (
     ".5 .1 2 3 true random 1e18 -1 0 1e308 -1e400 .nan .inf -.inf 99999999999999999999999 1e-320 0x7fffffffffffffff "
     "0o17 1_000 12:30:45 ~ null yes 'off' \"\" '' 2026-02-30 2026-01-01T00:00:00Z ../../x /etc/passwd /dev/zero a/b "
@@ -331,57 +328,3 @@ def value_for(told, draws):
         case "null":
             return None
     return draws.choice(("random", "1", "", "x", "a:b", "module:object", *SCALARS))
-
-
-def damaged_checkpoint(good, draws):
-    """Damage a checkpoint: its bytes, or what it holds, arrays among it, which then is a whole file again."""
-    if draws.randrange(3) == 0:
-        return damaged_bytes(good, draws)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "x.npz"
-        file.write_bytes(good)
-        data = read_checkpoint(file)
-        places = list(places_of(data))
-        for _ in range(draws.choice((1, 1, 2, 6))):
-            path, holder = draws.choice(places), data
-            try:
-                for key in path[:-1]:
-                    holder = holder[key]
-                value = holder[path[-1]]
-                if draws.randrange(10) == 0:
-                    del holder[path[-1]]
-                elif isinstance(value, np.ndarray):
-                    holder[path[-1]] = _damaged_array(value.copy(), draws)
-                elif isinstance(value, int) and draws.randrange(2):
-                    holder[path[-1]] = value + draws.choice((-1, 1, -1000, 1000, 2**31, 2**62))
-                else:
-                    holder[path[-1]] = draws.choice(VALUES)
-            except (KeyError, TypeError, IndexError):  # the change before took it away
-                continue
-        try:
-            write_checkpoint(file, data)
-        except (TypeError, ValueError, NotRestorableError):  # it cannot be written so
-            return damaged_bytes(good, draws)
-        return file.read_bytes()
-
-
-def _damaged_array(array, draws):
-    """Return an array with other values, another length, shape or type."""
-    edges = (-1, 0, 1, 7, 127, 255, 2**15, 2**31 - 1, -(2**31), 2**62)
-    match draws.randrange(8):
-        case 0 | 1 | 2 | 3 if array.size and array.dtype.kind in "iubf":
-            flat, value = array.reshape(-1), draws.choice(edges)
-            with np.errstate(all="ignore"):
-                flat[draws.randrange(flat.size)] = np.array(value).astype(array.dtype)
-            return array
-        case 4 if array.dtype.kind in "iuf":
-            with np.errstate(all="ignore"):
-                return np.full_like(array, np.array(draws.choice(edges)).astype(array.dtype))
-        case 5:
-            return array[: draws.randrange(len(array) + 1)] if array.ndim else array.reshape(1)
-        case 6:
-            return np.concatenate([array, array[:3]]) if array.ndim else array.astype(np.float32)
-        case _:
-            with np.errstate(all="ignore"):
-                kinds = ("i1", "i4", "i8", "u2", "f4", "f8", "?")
-                return array.astype(draws.choice(kinds)) if array.dtype.kind in "iubf" else array[:0]

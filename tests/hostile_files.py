@@ -7,17 +7,15 @@ kind is one more entry of `KINDS`.
 import json
 import random
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import hostile_seeds as good
-import numpy as np
 import yaml
 from damaged_runs import VALUES
 from hostile_damage import (
-    damaged_checkpoint,
     damaged_csv,
     damaged_gzip,
     damaged_json,
@@ -38,7 +36,6 @@ from prism_mesa.llm import Ledger
 from prism_mesa.params import nested
 from prism_mesa.reasoner.distilled import read_distilled
 from prism_mesa.runs import run_files
-from prism_mesa.runs.checkpoints.file import read_checkpoint
 from prism_mesa.runs.config import Config, EconomyConfig, load, load_config, make_config, parse_override
 from prism_mesa.runs.ledgers import ledger_stats
 from prism_mesa.runs.recorded import recorded_config
@@ -47,9 +44,7 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import CHANGEABLE, SocialParams
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import start_platform
-from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.world.build import make_world
-from prism_mesa.social.world.kept import kept_world
 from prism_mesa.streams import Streams
 from prism_mesa.studies.journal import Journals
 from prism_mesa.studies.listing import listed
@@ -272,29 +267,6 @@ def _read_record(file: Path) -> object:
     return [repr(one) for one in listed(file.parent.parent)]
 
 
-def _read_checkpoint(file: Path) -> object:
-    """Read it, take it back into a model as that it was made of, and go on for two rounds."""
-    model = SocialModel(make_config(good.CHECKPOINTED))
-    model.restore(read_checkpoint(file))
-    model.step()
-    model.step()
-    return repr(model), model.snapshot()
-
-
-def _read_world(file: Path) -> object:
-    """Read it as a run does that goes on, whose checkpoint knows the network by its checksum, and run two rounds."""
-    kept, config = read_checkpoint(file), make_config(good.CHECKPOINTED)
-    network = FollowNetwork(np.zeros(1, np.int64), np.zeros(0, np.int32))
-    checksum = 0
-    with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        network.restore(kept["network"])
-        checksum = network.checksum
-    model = SocialModel(config, world=kept_world(kept, config, checksum))
-    model.step()
-    model.step()
-    return repr(model), model.snapshot()
-
-
 def _tables() -> list[Kind]:
     """Return a kind for each table that a run of a platform leaves."""
     columns = {"rounds": "likes", "posts": "post", "engagements": "agent", "agents": "id", "ticks": "tick"}
@@ -355,8 +327,6 @@ KINDS = [
     Kind("distilled model", "distilled.json", good.distilled, _read_distilled, *JSON, 0.5),
     Kind("sizes to validate with", "cascade_size_histogram.csv", good.sizes, _read_real, *CSV, 0.5),
     Kind("manifest", "manifest.json", good.of_run("manifest.json"), _read_manifest, *JSON),
-    Kind("checkpoint", "x.npz", good.checkpoints, _read_checkpoint, damaged_checkpoint),
-    Kind("world of a run", "world.npz", good.worlds, _read_world, damaged_checkpoint),
     Kind("lock of a run", ".lock", good.locks, _read_lock, *JSON, 0.5),
     Kind("ledger", "decisions.sqlite", good.ledgers, _read_ledger, damaged_sqlite),
     Kind("journal of a study", "journal.sqlite", good.journals, _read_journal, damaged_sqlite),

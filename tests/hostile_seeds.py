@@ -17,12 +17,8 @@ import pyarrow.parquet as pq
 from hostile_damage import parquet_bomb
 
 from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
-from prism_mesa.runs.checkpoints.file import write_checkpoint
-from prism_mesa.runs.config import make_config
 from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.social import run
-from prism_mesa.social.model import SocialModel
-from prism_mesa.social.state.population import WHO_THEY_ARE
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal import Journal
 
@@ -284,29 +280,3 @@ def records() -> list[bytes]:
     return [
         b'{"kind": "study", "name": "two", "runs": 8, "made": {"git": null, "started": "2026-01-01T00:00:00+00:00"}}'
     ]
-
-
-CHECKPOINTED = _WORLD | {"seed": 7, "statechart": {"max_history_depth": 4}}
-
-
-@cache
-def checkpoints() -> list[bytes]:
-    """Return the checkpoint of a model after two rounds."""
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = SocialModel(make_config(CHECKPOINTED))
-        model.step()
-        model.step()
-        write_checkpoint(Path(folder) / "x.npz", model.snapshot())
-        return [(Path(folder) / "x.npz").read_bytes()]
-
-
-def worlds() -> list[bytes]:
-    """Return what is kept of the world of that model, which is small: larger ones are."""
-    model = SocialModel(make_config(CHECKPOINTED))
-    people = model.population
-    agents = {name: getattr(people, name) for name in WHO_THEY_ARE}
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "world.npz"
-        write_checkpoint(file, {"network": model.network.snapshot(), "agents": agents})
-        return [file.read_bytes()]

@@ -169,7 +169,8 @@ def resume(
         llm: What `run_economy` was given.
         on_round: Called with the number of rounds or quarters done, after each.
         pictures: As for `run`.
-        trust: As for `replay`; also for a server.
+        trust: Whether a run that was not made here may be resumed: its checkpoints, and the modules, servers and files
+            that it names, are used then.
         from_start: Whether it is started again, although there is a checkpoint.
 
     Returns:

@@ -29,7 +29,10 @@ ConfiguredNations = Annotated[
 ]
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
 Trust = Annotated[
-    bool, typer.Option("--trust", help="use a server, module or file that only the RUN's folder names (it runs code)")
+    bool,
+    typer.Option(
+        "--trust", help="trust a RUN from elsewhere: use the servers, modules and files that it names (it runs code)"
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
 

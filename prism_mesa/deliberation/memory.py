@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import AgentError, ConfigError, NotRestorableError
-from prism_mesa.snapshot import Plain, Restorable, plain, require, restored
+from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
 type Vector = npt.NDArray[np.floating[Any]] | Sequence[float]
 
@@ -170,15 +170,9 @@ class Notebook(Restorable):
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
-        vectors = kept["vectors"]
-        require(vectors.ndim == 2 and vectors.dtype.kind in "if", "notes have no vectors")
-        told = [restored(kept[name]) for name in ("agent", "text", "hour", "importance")]
-        has_vector = kept["has_vector"].tolist()
-        require({len(column) for column in told} == {len(has_vector)}, "notes differ in number")
-        require(sum(map(bool, has_vector)) == len(vectors), "notes have not the vectors that they should")
-        require(all(isinstance(text, str) for text in told[1]), "a note is no text")
-        self._notes, rows = {}, iter(vectors.tolist())
-        for agent, text, hour, importance, has in zip(*told, has_vector, strict=True):
+        columns = [restored(kept[name]) for name in ("agent", "text", "hour", "importance")]
+        self._notes, rows = {}, iter(kept["vectors"].tolist())
+        for agent, text, hour, importance, has in zip(*columns, kept["has_vector"].tolist(), strict=True):
             note = Note(text, hour, importance, tuple(next(rows)) if has else None)
             self._notes.setdefault(agent, []).append(note)
 

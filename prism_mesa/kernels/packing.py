@@ -31,50 +31,6 @@ def unpack(packed: Bytes, lengths: Int64s, table: Bytes) -> None:
         begin += length
 
 
-@kernel
-def range_of_rows(table: npt.NDArray[np.int32], lengths: Int64s) -> tuple[int, int]:
-    """Return the least and the greatest of the first ``lengths[i]`` entries of each row i; (0, -1): there is none."""
-    least, most = 2**62, -(2**62)
-    for row in range(len(lengths)):
-        for at in range(lengths[row]):
-            value = table[row, at]
-            least, most = min(least, value), max(most, value)
-    return (least, most) if least <= most else (0, -1)
-
-
-@kernel
-def ranges_of_entries(
-    moves: npt.NDArray[np.uint16],
-    clocks: npt.NDArray[np.int32],
-    posts: npt.NDArray[np.int32],
-    lengths: Int64s,
-    found: npt.NDArray[np.int64],
-    bits: int,
-) -> bool:
-    """Write the least and the greatest of the entries of histories (`state.population.History`).
-
-    Args:
-        moves: Shape (n, depth), as are `clocks` and `posts`.
-        clocks: See `moves`.
-        posts: See `moves`.
-        lengths: How many entries of each row count.
-        found: Shape (3, 2), what is written: of moves, clocks and posts; it holds what is greater than all, and less.
-        bits: Of a state in a move.
-
-    Returns:
-        Whether no move is from a state to itself.
-    """
-    is_move, states = True, (1 << bits) - 1
-    for row in range(len(lengths)):
-        for at in range(lengths[row]):
-            move, clock, post = np.int64(moves[row, at]), np.int64(clocks[row, at]), np.int64(posts[row, at])
-            found[0, 0], found[0, 1] = min(found[0, 0], move), max(found[0, 1], move)
-            found[1, 0], found[1, 1] = min(found[1, 0], clock), max(found[1, 1], clock)
-            found[2, 0], found[2, 1] = min(found[2, 0], post), max(found[2, 1], post)
-            is_move &= move >> bits & states != move & states
-    return is_move
-
-
 def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.integer]) -> npt.NDArray[T]:
     """Return the first ``lengths[i]`` entries of each row i, one row behind the other.
 

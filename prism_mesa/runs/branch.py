@@ -8,18 +8,25 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.errors import BadInputError, ConfigError, NotRestorableError, PrismError, PrismWarning, shortened
+from prism_mesa.errors import BadInputError, ConfigError, PrismError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.params import require_overrides, require_whole_number, validated
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
-from prism_mesa.runs.checkpoints.file import DamagedError, read_checkpoint, write_checkpoint
-from prism_mesa.runs.checkpoints.last_point import RefusedError
-from prism_mesa.runs.checkpoints.names import FOLDER, WORLD, files, rounds_of
+from prism_mesa.runs.checkpoints.file import (
+    FOLDER,
+    WORLD,
+    DamagedError,
+    RefusedError,
+    files,
+    read_checkpoint,
+    rounds_of,
+    write_checkpoint,
+)
 from prism_mesa.runs.config import Config, parse_override
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.lifecycle import RunResult, name_in_ledgers
@@ -33,7 +40,7 @@ from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.resume import check_given, resume
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
 from prism_mesa.runs.social import platform_scope
-from prism_mesa.runs.trust import unsigned
+from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -80,6 +87,7 @@ def branch(
         RunError: As for `run`; so KeyboardInterrupt.
     """
     run = read_run(folder_of(run_dir))
+    require_own(run.folder, run.whose, "branching", trust=trust)
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
     given = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
     check_given(run, given, does=("branch", "branch({}, ROUND, "))
@@ -88,12 +96,11 @@ def branch(
     if run.manifest.llm is not None:
         own_ledger(run.folder)
     _say_other_version(run)
-    with nullcontext() if trust or run.whose == "own" else unsigned():
-        folder = new_folder(_beside(run.folder) if out is None else Path(out), config.name)
-        with _removed_if_refused(folder, run.folder):
-            _copy_before(run.folder, folder, at, _name_of(run, folder, config))
-            _write_manifest(run, folder, config, at)
-            return resume(folder, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round, trust=trust)
+    folder = new_folder(_beside(run.folder) if out is None else Path(out), config.name)
+    with _removed_if_refused(folder, run.folder):
+        _copy_before(run.folder, folder, at, _name_of(run, folder, config), trust=trust)
+        _write_manifest(run, folder, config, at)
+        return resume(folder, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round, trust=trust)
 
 
 def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
@@ -144,7 +151,7 @@ def _name_of(run: RecordedRun, folder: Path, config: Config) -> str:
     return name_in_ledgers(platform_scope(config, how, None if distilled is None else distilled.digest), folder.name)
 
 
-def _copy_before(run: Path, folder: Path, at: int, name: str) -> None:
+def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) -> None:
     """Copy what a run has of the time before a round: ledger, checkpoints, and the parts of tables that these need.
 
     `name` is what ledgers call the branch.
@@ -161,7 +168,7 @@ def _copy_before(run: Path, folder: Path, at: int, name: str) -> None:
         return
     (folder / FOLDER).mkdir()
     for file in points:
-        _copy_checkpoint(file, folder / FOLDER / file.name, name)
+        _copy_checkpoint(file, folder / FOLDER / file.name, name, trust=trust)
     for done, rows in aside_files(run):
         if done <= at:
             shutil.copyfile(rows, folder / FOLDER / rows.name)
@@ -172,12 +179,12 @@ def _copy_before(run: Path, folder: Path, at: int, name: str) -> None:
             shutil.copytree(file_of(run, table), file_of(folder, table), copy_function=shutil.copyfile)
 
 
-def _copy_checkpoint(file: Path, to: Path, name: str) -> None:
+def _copy_checkpoint(file: Path, to: Path, name: str, *, trust: bool) -> None:
     """Copy a checkpoint, with another name of the run; a damaged one as it is: whoever goes on passes it over."""
     try:
-        data = read_checkpoint(file)
+        data = read_checkpoint(file, trust=trust)
         write_checkpoint(to, {**data, "ledger": {**data["ledger"], "run": name}})
-    except (DamagedError, NotRestorableError, KeyError, TypeError):
+    except DamagedError:
         shutil.copyfile(file, to)
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from prism_mesa.errors import PrismWarning, RunError, counted, one_line, shortened, told
 from prism_mesa.llm import Ledger
+from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
-from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
 from prism_mesa.runs.process.state import RunState

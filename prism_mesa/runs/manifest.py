@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import Params, shown, validated
-from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.state import RunState, state_of
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin

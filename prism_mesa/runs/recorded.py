@@ -22,7 +22,6 @@ from prism_mesa.social.own.objects import objects_named
 OWN_PACKAGE = "prism_mesa."
 _RUNS = "a module, which would be imported and run"
 _READS = "a file outside of its folder"
-_SHARES = "a ledger outside of its folder, which would be read and written"
 _ASKS = "a server, which would be sent prompts and keys"
 _LOADS = "a model file, which would be loaded"
 _NOBODY: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
@@ -125,7 +124,7 @@ def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
     return config
 
 
-def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = (), trust: bool = False) -> Config:
+def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Config:
     """Return the configuration with which a run of a platform that was stopped goes on.
 
     Whoever was asked is asked, also where the run itself had found somebody (`auto`).
@@ -133,11 +132,10 @@ def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = (), trust: b
     Args:
         run: The run.
         overrides: ``key=value`` for keys of `OF_THE_WAY`, of which the folder may not hold all (passwords).
-        trust: Whether what only the folder names may be used.
 
     Raises:
         ConfigError: If an override is of another key.
-        DataError: If its manifest does not say who was asked, or it is not trusted.
+        DataError: If its manifest does not say who was asked.
     """
     folder, manifest = run.folder, run.manifest
     if not manifest.says_who_was_asked:
@@ -148,23 +146,20 @@ def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = (), trust: b
         values = merged(values, {"content": "template"})
     config = as_config(Config, merged(values, {"reasoner": _as_asked(run, whole.reasoner)}), folder)
     own = _of_the_way(overrides)
-    named = [*_code_and_files(run, whole), *_asked(config.reasoner, own)]
-    require_trust(folder, run.whose, named, trust=trust)
     return validated(Config, merged(config.model_dump(), nested(own)), "override") if own else config
 
 
-def economy_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = (), trust: bool = False) -> EconomyConfig:
+def economy_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = ()) -> EconomyConfig:
     """Return the configuration with which a run of nations that was stopped goes on; see `config_to_go_on`.
 
     Raises:
-        DataError: If its manifest holds none, or it is not trusted.
+        DataError: If its manifest holds none.
     """
     whole = as_config(EconomyConfig, manifest_values(run.folder, run.manifest), run.folder)
     own = _as_asked(run, whole.reasoner)
     values = merged(manifest_values(run.folder, run.manifest), {"reasoner": own})
     config = as_config(EconomyConfig, values, run.folder)
     own = _of_the_way(overrides)
-    require_trust(run.folder, run.whose, _asked(config.reasoner, own), trust=trust)
     return validated(EconomyConfig, merged(config.model_dump(), nested(own)), "override") if own else config
 
 
@@ -184,12 +179,6 @@ def _of_the_way(overrides: Sequence[str]) -> dict[str, Any]:
     return own
 
 
-def _asked(params: LLMParams, own: Mapping[str, Any]) -> list[Named]:
-    """Return the servers, files and ledgers that only the folder names."""
-    named = [*asked_places(params), *_shared_ledger(params)]
-    return [one for one in named if one.key not in own]
-
-
 def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
     """Return what of a reasoner is said of a run that goes on, beside what its configuration says."""
     folder, llm, distilled = run.folder, run.manifest.llm, run.manifest.distilled
@@ -206,11 +195,6 @@ def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
     elif llm is not None and llm.kind in ("ollama", "embedded", "openai"):
         own |= {"kind": llm.kind} | ({} if llm.kind == "embedded" or llm.llms else {"model": llm.name})
     return own
-
-
-def _shared_ledger(params: LLMParams) -> list[Named]:
-    """Return the ledger beside a run's own that answers are read from and written to."""
-    return [] if params.ledger_path is None else [Named("reasoner.ledger_path", str(params.ledger_path), _SHARES)]
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:

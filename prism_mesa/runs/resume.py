@@ -6,7 +6,6 @@ Its tables come out as those of a run that was never stopped, byte for byte, and
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,8 @@ from prism_mesa.errors import (
     shortened,
 )
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.runs.checkpoints.file import RefusedError, last_round
 from prism_mesa.runs.checkpoints.keeping import forget
-from prism_mesa.runs.checkpoints.last_point import RefusedError
-from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.economy import NationsRun
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion
@@ -36,8 +34,8 @@ from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.rounds import RunTimer, as_before
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import PlatformRun, start_run
-from prism_mesa.runs.standing import Make, Stood, as_it_stood, closed_if_refused, name_in, same_facts
-from prism_mesa.runs.trust import unsigned
+from prism_mesa.runs.standing import Make, RestorePoint, closed_if_refused, load_restore_point, name_in, same_facts
+from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
@@ -85,7 +83,8 @@ def resume(
         prepare: See `chart`.
         llm: See `chart`.
         on_round: As for `run`.
-        trust: Whether a module, a server, and files outside of the folder, that only the folder names may be used.
+        trust: Whether a run that was not made here may be resumed: its checkpoints, and the modules, servers and files
+            that it names, are used then. From then on it counts as made here.
         from_start: Whether the run is started again, although there is a checkpoint; its answers are used again.
         overrides: ``key=value`` of how an LLM is reached (`recorded.OF_THE_WAY`).
 
@@ -100,7 +99,8 @@ def resume(
     given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
     if run.is_left(from_start=from_start):
         return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
-    with nullcontext() if trust or run.whose == "own" else unsigned(), lock_run(run.folder) as lock:
+    require_own(run.folder, run.whose, "resuming", trust=trust)
+    with lock_run(run.folder) as lock:
         now = read_run(run.folder)  # another process may have brought it to its end before it let go of the lock
         if now.is_left(from_start=from_start):
             return RunResult(now.folder, now.manifest.status, read_manifest(now.folder).get("summary", {}))
@@ -112,7 +112,7 @@ def resume(
 
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     check_given(run, {name: getattr(given, name) for name in OBJECTS}, {"llm": given.llm})
-    config = config_to_go_on(run, overrides=given.overrides, trust=given.trust)
+    config = config_to_go_on(run, overrides=given.overrides)
     own: dict[str, Any] = {"chart": given.chart, "reasoner": given.reasoner, "prepare": given.prepare}
 
     def make(world: KeptWorld | None) -> PlatformRun:
@@ -122,7 +122,7 @@ def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
             work.model.reasoner.note = _note_of(run)
         return work
 
-    work, stood = as_it_stood(run, config, make, from_start=given.from_start)
+    work, stood = load_restore_point(run, make, from_start=given.from_start, trust=given.trust)
     return _go_on(run, work, stood, lock)
 
 
@@ -152,7 +152,7 @@ def go_on_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], Pl
             if run.is_over or run.whose != "own" or run.manifest.config != config.model_dump(mode="json"):
                 return None
             check_no_links(folder)
-            work, stood = _stood_or_starts_again(run, config, make)
+            work, stood = _stood_or_starts_again(run, make)
         except DataError as error:
             told = f"{error}: the run starts again in another folder, and asks again"
             warnings.warn(shortened(told), PrismWarning, stacklevel=2)
@@ -160,21 +160,21 @@ def go_on_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], Pl
         return _go_on(run, work, stood, lock)
 
 
-def _stood_or_starts_again(run: RecordedRun, config: Config, make: Make) -> tuple[PlatformRun, Stood]:
-    """Return what `as_it_stood` does; where a checkpoint is refused, as the run stood at its beginning.
+def _stood_or_starts_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
+    """Return what `load_restore_point` does; where a checkpoint is refused, as the run stood at its beginning.
 
     Raises:
-        DataError: As `as_it_stood`.
+        DataError: As `load_restore_point`.
     """
     try:
-        return as_it_stood(run, config, make)
+        return load_restore_point(run, make)
     except RefusedError as error:
         told = f"{error.why}: the run starts again, with the answers that are there"
         warnings.warn(shortened(told), PrismWarning, stacklevel=3)
-        return as_it_stood(run, config, make, from_start=True)
+        return load_restore_point(run, make, from_start=True)
 
 
-def _go_on(run: RecordedRun, work: PlatformRun, stood: Stood, lock: RunLock) -> RunResult:
+def _go_on(run: RecordedRun, work: PlatformRun, stood: RestorePoint, lock: RunLock) -> RunResult:
     with closed_if_refused(work):
         manifest = _reopened(run, stood, lock)
     return work.go_on(stood.folder, manifest, stood.name, stood.rounds)
@@ -183,7 +183,7 @@ def _go_on(run: RecordedRun, work: PlatformRun, stood: Stood, lock: RunLock) -> 
 def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     was = run.manifest.llm is not None and run.manifest.llm.kind == "python"
     check_given(run, {"llm": given.llm}, {name: getattr(given, name) for name in OBJECTS}, was=[was])
-    config = economy_to_go_on(run, overrides=given.overrides, trust=given.trust)
+    config = economy_to_go_on(run, overrides=given.overrides)
     with as_before():
         model = EconomyModel(config, llm=given.llm)
     if given.llm is None:
@@ -192,7 +192,7 @@ def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     with closed_if_refused(work):
         facts = same_facts(run, work)
         folder = ReopenedFolder(run.folder, ECONOMY_TABLES, None)
-        stood = Stood(facts, folder, name_in(run.folder), None)
+        stood = RestorePoint(facts, folder, name_in(run.folder), None)
         manifest = _reopened(run, stood, lock)
     return go_on_to_completion(work, folder, manifest, stood.name, 0)
 
@@ -235,14 +235,14 @@ def _note_of(run: RecordedRun) -> str:
     return printable(shortened(run.manifest.note))
 
 
-def _reopened(run: RecordedRun, stood: Stood, lock: RunLock) -> dict[str, Any]:
+def _reopened(run: RecordedRun, stood: RestorePoint, lock: RunLock) -> dict[str, Any]:
     """Change a folder back to how it stood, and return its manifest.
 
     Only here the folder is changed.
     """
     manifest, facts = read_manifest(run.folder), stood.facts
     config = manifest["config"]
-    said = manifest["notes"] if isinstance(manifest.get("notes"), list) else []
+    said = manifest.get("notes", [])
     added = [note for note in facts["notes"] if note not in said]  # of a branch there are some
     _say_idle(added)
     if stood.point is None:  # all is made by this version, and from what it says
@@ -255,8 +255,7 @@ def _reopened(run: RecordedRun, stood: Stood, lock: RunLock) -> dict[str, Any]:
             manifest |= {key: facts[key] for key in ("llm", "writer", "decided_by")}
     ended = [key for key in ("error", "of_own_code", "ended", "summary") if key in manifest]
     manifest = {key: value for key, value in manifest.items() if key not in ended}
-    before = manifest.get("resumed")
-    resumed = [*(before if isinstance(before, list) else ()), {"at": wall_clock(), "round": stood.rounds}]
+    resumed = [*manifest.get("resumed", ()), {"at": wall_clock(), "round": stood.rounds}]
     manifest |= {"status": "running", "config": config, "resumed": resumed}
     forget(run.folder, after=-1 if stood.point is None else stood.rounds)
     stood.folder.remove_later()
@@ -274,8 +273,8 @@ def _say_idle(notes: Sequence[str]) -> None:
 
 def _say_versions(folder: Path, point: Mapping[str, Any]) -> None:
     """Warn if packages are of other versions than they were."""
-    before, now = point.get("packages"), package_versions()
-    if isinstance(before, Mapping) and (other := [name for name in now if before.get(name) != now[name]]):
+    before, now = point["packages"], package_versions()
+    if other := [name for name in now if before.get(name) != now[name]]:
         told = ", ".join(f"{name} {now[name]} instead of {before.get(name)!s:.40}" for name in other)
         text = f"{folder}: goes on with {told}: its tables may not be those of a run that was never stopped"
         warnings.warn(shortened(text), PrismWarning, stacklevel=6)

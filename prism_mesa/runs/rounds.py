@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from prism_mesa.errors import DataError, PrismWarning
+from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.process.machine import peak_memory_mb
 from prism_mesa.runs.process.stopping import stop_now, whole_rounds
 from prism_mesa.runs.work import Records, Stepped
@@ -39,17 +39,10 @@ class RunTimer:
         return {"rounds": np.array(self.rounds, np.float64), "cpu_s": told["cpu_s"], "wall_s": told["wall_s"]}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Add what the clocks showed when a run was stopped that goes on.
-
-        Raises:
-            DataError: If it is something else.
-        """
-        rounds, cpu_s, wall_s = kept["rounds"], kept["cpu_s"], kept["wall_s"]
-        if not (isinstance(rounds, np.ndarray) and rounds.dtype == np.float64 and rounds.ndim == 1):
-            raise DataError("clocks: is no seconds by round")
-        self.rounds = rounds.tolist()
-        self._cpu -= float(cpu_s)
-        self._wall -= float(wall_s)
+        """Add what the clocks showed when a run was stopped that goes on."""
+        self.rounds = kept["rounds"].tolist()
+        self._cpu -= kept["cpu_s"]
+        self._wall -= kept["wall_s"]
 
     def read(self) -> dict[str, float]:
         """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.

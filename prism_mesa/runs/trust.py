@@ -1,15 +1,15 @@
 """Whose a run's folder is, and what of it may be used: a folder is data, and comes from anybody.
 
-Manifests are signed with a key in the user's own data folder, so that runs made here are known again wherever they
-were moved. Of any other folder no module is imported, no server asked, and no file outside of it read, unless whoever
-calls says that it is to be trusted.
+Manifests and checkpoints are signed with a key in the user's own data folder, so that runs made here are known again
+wherever they were moved. Without `trust` no other folder is resumed or branched, and of it no module is imported, no
+server asked, and no file outside of it read.
 """
 
 import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Buffer, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -25,6 +25,11 @@ SIGNATURE: Final = "signature"
 KEY_BYTES: Final = 32
 _MEANING: Final = b"prism-mesa manifest 1\n"
 """What is signed besides the content, so that the signature means nothing else."""
+_MEANING_OF_SEAL: Final = b"prism-mesa checkpoint 1\n"
+_NOT_OWN: Final = {
+    "unsigned": "was not made here (its manifest.json is not signed)",
+    "changed": "was not made here, or was changed (the signature of its manifest.json does not match)",
+}
 _SHOWN: Final = 90
 _MOST_NAMED: Final = 4
 
@@ -117,16 +122,42 @@ def require_trust(folder: Path, whose: Origin, named: Sequence[Named], *, trust:
     """
     if trust or whose == "own" or not named:
         return
-    why = {
-        "unsigned": "was not made here (its manifest.json is not signed)",
-        "changed": "was not made here, or was changed (the signature of its manifest.json does not match)",
-    }[whose]
     told = "; ".join(map(str, named[:_MOST_NAMED]))
     more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     raise DataError(
-        f"{folder}: {why}, and it names {told}{more}: nothing of that is used unless you "
+        f"{folder}: {_NOT_OWN[whose]}, and it names {told}{more}: nothing of that is used unless you "
         f"{f'{instead}, or ' if instead else ''}allow it with --trust (in Python trust=True)"
     )
+
+
+def require_own(folder: Path, whose: Origin, doing: str, *, trust: bool) -> None:
+    """Make sure that a run was made here, or that the user trusts it.
+
+    Args:
+        folder: The run's folder.
+        whose: Its `origin`.
+        doing: What is to be done with it: `resuming` or `branching`.
+        trust: Whether the user trusts it.
+
+    Raises:
+        DataError: If not; its line says how to allow it.
+    """
+    if not trust and whose != "own":
+        raise DataError(
+            f"{folder}: {_NOT_OWN[whose]}: {doing} it uses its checkpoints, and the modules, servers and files that it "
+            "names: allow that with --trust (in Python trust=True)"
+        )
+
+
+def seal(parts: Iterable[Buffer]) -> bytes:
+    """Return a signature of data with the user's key; empty if there is none."""
+    try:
+        mac = hmac.new(_key(), _MEANING_OF_SEAL, sha256)
+    except _NoKeyError:
+        return b""
+    for part in parts:
+        mac.update(part)
+    return mac.digest()
 
 
 def is_inside(folder: Path, path: str | Path) -> bool:

@@ -13,7 +13,7 @@ from prism_mesa.errors import BadInputError, DataError, RunError, one_line
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Reporters, RoundCollector
-from prism_mesa.snapshot import Plain, plain, restored_like
+from prism_mesa.snapshot import Plain, plain, restored
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
@@ -227,13 +227,13 @@ class SocialModel(CardedModel, PopulationModel):
         try:
             self.platform.restore(kept["platform"])
             set_agents(self, kept["agents"])
-            set_fields_of_model(self, self._own_fields, kept["fields"])
+            set_fields_of_model(self, kept["fields"])
             set_clock(self, kept["clock"])
             set_draws(self, kept["draws"])
             set_collected(self.prism_datacollector, kept["collected"])
             set_collected(self.their_datacollector, kept.get("theirs"))
-            self.round_row = restored_like("round_row", kept["round_row"], self.round_row)
-            self._warned_of_shortfall = bool(kept["warned"]["shortfall"])
+            self.round_row = restored(kept["round_row"])
+            self._warned_of_shortfall = kept["warned"]["shortfall"]
             self.guard_warnings.leave_said(self.chart, kept["warned"]["guards"])
         except BadInputError:
             raise

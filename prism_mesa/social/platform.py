@@ -27,7 +27,6 @@ from prism_mesa.social.reading.posts import Reading
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_rooms import WalkRooms
 from prism_mesa.social.round.walk_tables import WalkTables
-from prism_mesa.social.snapshots.whole import check_platform
 from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
@@ -216,8 +215,12 @@ class Platform(Restorable, Reading):
         found["population"] = {key: kept for key, kept in found["population"].items() if key not in same}
         network = self.network.snapshot() if self.network is not self.first_network else None
         first = {"first_network": self.drawn_network.checksum, "first_agents": self.first_agents}
-        own = {"network": network, "chart": self.chart.snapshot()}
+        own = {"network": network, "chart": self.chart.snapshot(), "sizes": self._sizes()}
         return found | first | own | {"asked": [state_of(asked) for asked in self._asked()]}
+
+    def _sizes(self) -> list[int]:
+        """Return the lengths of arrays that parameters set, but for those of the network and the agents."""
+        return [*self.tick_counts.shape, self.history.depth]
 
     def world_to_keep(self) -> dict[str, Plain] | None:
         """Return what was drawn of the world, if that is dear to make, and the agents are who they were."""
@@ -239,6 +242,8 @@ class Platform(Restorable, Reading):
             raise DataError("the network is not that of the run: has network.edges changed since?")
         if kept["first_agents"] != self.first_agents:
             raise DataError("the agents are not those of the run: has agents.profiles changed since?")
+        if kept["sizes"] != self._sizes():
+            raise DataError("ticks_per_round and statechart.max_history_depth are not those of the run")
         if not kept["population"].keys() | self._unchanged() >= {*WHO_THEY_ARE}:
             raise DataError("the agents are not those of the run: they were changed before its first round")
         own = self.notes
@@ -251,7 +256,6 @@ class Platform(Restorable, Reading):
         self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
             bring_back(asked, spent)
-        check_platform(self)
 
     def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
         """Return who decides and who writes, None for who is not there or never changes."""

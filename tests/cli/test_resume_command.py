@@ -18,7 +18,7 @@ from worlds import plain
 from prism_mesa import open_run, run
 from prism_mesa.api.runs import resume
 from prism_mesa.errors import PrismWarning
-from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.run_files import read_manifest, read_table
 
 QUIET = {"pictures": False}

@@ -15,8 +15,7 @@ from prism_mesa import Ledger, open_run, replay, run_economy
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import BadInputError, ConfigError, DataError, NotedWarning, PrismWarning
 from prism_mesa.llm import AnswerStore
-from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
-from prism_mesa.runs.checkpoints.names import files, last_round
+from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, write_checkpoint
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
@@ -220,7 +219,7 @@ def test_a_branch_of_a_run_of_another_version_is_said_to_repeat_it_with_this_one
     assert manifest.pop("code") == code_version()
     (old / MANIFEST).write_text(json.dumps(manifest | ({} if code is None else {"code": code})))
     with pytest.warns(PrismWarning, match=rf"^{old}: another version of PRISM made it: the rounds before the branch"):
-        found = branch(old, 2, OTHER, out=tmp_path / "out", **QUIET)
+        found = branch(old, 2, OTHER, out=tmp_path / "out", trust=True, **QUIET)
     assert found.manifest["branched_from"]["code"] == (code or "")
     assert found.manifest["code"] == code_version()  # this one has none but rounds of this version
 
@@ -250,10 +249,12 @@ def test_what_changes_nothing_is_said(parent, tmp_path):
     assert any("feed.mode: no effect: it is so before" in note for note in found.summary["notes"])
 
 
-def test_a_branch_of_a_run_from_elsewhere_is_not_signed_either(parent, tmp_path):
+def test_a_run_from_elsewhere_is_branched_only_with_trust(parent, tmp_path):
     foreign = from_elsewhere(parent[0].run_dir, tmp_path / "foreign")
-    found = branch(foreign, 2, OTHER, out=tmp_path / "out", **QUIET)
-    assert read_run(found.run_dir).whose != "own"
+    with pytest.raises(DataError, match=r"was not made here.* branching it .*--trust"):
+        branch(foreign, 2, OTHER, out=tmp_path / "out", **QUIET)
+    assert not (tmp_path / "out").exists()
+    assert read_run(branch(foreign, 2, OTHER, out=tmp_path / "out", trust=True, **QUIET).run_dir).whose == "own"
 
 
 def test_the_command_branches_a_run_and_tells_what_run_does(prism, parent, tmp_path):

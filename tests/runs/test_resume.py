@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import sqlite3
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,12 @@ from prism_mesa import Reasoner, SocialAgent, open_run, replay, run_economy
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.params import nested
-from prism_mesa.runs.checkpoints.names import files, last_round, rounds_of
+from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, rounds_of, write_checkpoint
+from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.records import folder as folders
-from prism_mesa.runs.run_files import read_manifest
+from prism_mesa.runs.run_files import LEDGER, read_manifest
+from prism_mesa.runs.trust import sign
 
 ROUNDS = 8
 MOMENTS = (1, 2, 3, 5, 7)
@@ -257,17 +261,36 @@ def changed(folder, **values):
     (folder / "manifest.json").write_text(json.dumps(manifest | values))
 
 
-def test_a_run_from_elsewhere_goes_on_unsigned_and_asks_no_server_that_it_names(killed, copy):
+def test_a_run_from_elsewhere_goes_on_only_with_trust_and_is_ones_own_from_then_on(killed, copy):
     folder = copy(5)
     changed(folder, note="hello")
-    assert all_bytes(resume(folder, **QUIET)) == all_bytes(killed[0])
-    assert "signature" not in json.loads((folder / "manifest.json").read_text())
-    folder = copy(3)
-    config = read_manifest(folder)["config"]
-    config["reasoner"] |= {"kind": "ollama", "host": "http://127.0.0.1:9"}
-    changed(folder, config=config, llm={"kind": "ollama", "name": "x"})
-    with pytest.raises(DataError, match=r"it names reasoner\.host=http://127\.0\.0\.1:9 .*--trust"):
-        resume(folder)
+    before = tables_and_points(folder)
+    with pytest.raises(DataError, match=r"was not made here.*--trust"):
+        resume(folder, **QUIET)
+    assert tables_and_points(folder) == before
+    assert all_bytes(resume(folder, trust=True, **QUIET)) == all_bytes(killed[0])
+    assert read_run(folder).whose == "own"
+
+
+def test_a_checkpoint_that_another_key_signed_is_not_used_in_a_run_of_ones_own(killed, copy, tmp_path, monkeypatch):
+    folder = copy(5)
+    with monkeypatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody"))
+        sign({})
+        write_checkpoint(files(folder)[0], read_checkpoint(files(folder)[0], trust=True))
+    before = tables_and_points(folder)
+    with pytest.raises(DataError, match=r"was not written here, or was changed: .*--trust.*--from-start"):
+        resume(folder, **QUIET)
+    assert tables_and_points(folder) == before
+    assert all_bytes(resume(folder, trust=True, **QUIET)) == all_bytes(killed[0])
+
+
+SUFFIXES = (".parquet", ".npz", ".json")
+
+
+def tables_and_points(folder):
+    """Return all that is written in a folder as a run goes on."""
+    return {file: file.read_bytes() for file in folder.rglob("*.*") if file.is_file() and file.suffix in SUFFIXES}
 
 
 def test_a_link_in_the_folder_is_not_written_through(copy, tmp_path):
@@ -279,3 +302,32 @@ def test_a_link_in_the_folder_is_not_written_through(copy, tmp_path):
     with pytest.raises(DataError, match=said):
         resume(folder)
     assert list((tmp_path / "precious").iterdir()) == []
+
+
+def test_a_ledger_that_does_something_when_it_is_written_is_none(copy):
+    folder = copy(5)
+    with closing(sqlite3.connect(folder / LEDGER)) as db:
+        db.execute("CREATE TRIGGER answers AFTER INSERT ON asked BEGIN DELETE FROM answers; END")
+    before = tables_and_points(folder)
+    with pytest.raises(DataError, match="it holds a trigger"):
+        resume(folder, **QUIET)
+    assert tables_and_points(folder) == before
+
+
+# -- while another process does ----------------------------------------------------------------------
+
+
+def test_a_run_that_another_process_ended_while_the_lock_was_waited_for_is_left_as_it_is(killed, copy, monkeypatch):
+    @contextmanager
+    def waited_for(path):
+        with monkeypatch.context() as patch:
+            patch.setattr("prism_mesa.runs.resume.lock_run", lock_run)
+            resume(path, **QUIET)
+        with lock_run(path) as lock:
+            yield lock
+
+    monkeypatch.setattr("prism_mesa.runs.resume.lock_run", waited_for)
+    shown = []
+    result = resume(copy(5), on_round=shown.append, **QUIET)
+    assert (shown, result.status, len(result.manifest["resumed"])) == ([], "done", 1)
+    assert all_bytes(result) == all_bytes(killed[0])

@@ -20,8 +20,7 @@ from prism_mesa.errors import DataError, PrismWarning, RunError
 from prism_mesa.params import nested
 from prism_mesa.runs.checkpoints import file as checkpoint_files
 from prism_mesa.runs.checkpoints import keeping
-from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
-from prism_mesa.runs.checkpoints.names import files, last_round
+from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, write_checkpoint
 from prism_mesa.runs.records import folder as folders
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
 
@@ -70,7 +69,7 @@ def cut(file):
 
 def flip(file):
     raw = bytearray(file.read_bytes())
-    raw[len(raw) // 2] ^= 0xFF
+    raw[raw.index(b'"rounds"')] ^= 0xFF
     file.write_bytes(raw)
 
 
@@ -107,23 +106,12 @@ def test_one_that_was_being_written_is_none(folder, killed):
     assert not (folder / "checkpoints").exists()
 
 
-def test_one_of_another_round_than_its_name_says_is_damaged(folder, killed):
-    newest, before = files(folder)
-    shutil.copy(before, newest)
-    with pytest.warns(
-        PrismWarning, match=r"round-000000006\.npz: is damaged: it is of round 4: it goes on from round 4"
-    ):
-        shown, tables = go_on(folder)
-    assert (shown[0], tables) == (5, killed[0])
-
-
 def changed(file, **values):
     write_checkpoint(file, read_checkpoint(file) | values)
 
 
-@pytest.mark.parametrize("values", [{"code": "0123456789abcdef"}, {"format": 2}])
-def test_one_of_another_version_of_the_code_is_refused_with_both_ways_on(values, folder, killed):
-    changed(files(folder)[0], **values)
+def test_one_of_another_version_of_the_code_is_refused_with_both_ways_on(folder, killed):
+    changed(files(folder)[0], code="0123456789abcdef")
     before = contents(folder)
     said = r"round-000000006\.npz: another version of PRISM wrote it, .*: go on with that version, or .* --from-start"
     with pytest.raises(DataError, match=said):
@@ -138,15 +126,6 @@ def test_other_versions_of_packages_are_said(folder, killed):
     changed(files(folder)[0], packages=packages)
     with pytest.warns(PrismWarning, match=r"goes on with pyarrow \d.* instead of 1\.0: its tables may not be those"):
         assert go_on(folder)[1] == killed[0]
-
-
-@pytest.mark.parametrize("key", ["records", "ledger", "clocks"])
-@pytest.mark.parametrize("value", [None, 7, {}, {"rounds": "x", "tables": {"rounds": 1}, "cpu_s": None}])
-def test_one_that_is_whole_but_says_something_else_is_damaged(key, value, folder, killed):
-    changed(files(folder)[0], **{key: value})
-    with pytest.warns(PrismWarning, match=r"round-000000006\.npz: is damaged: .*: it goes on from round 4"):
-        shown, tables = go_on(folder)
-    assert (shown[0], tables) == (5, killed[0])
 
 
 # -- damaged tables, manifest and ledger -------------------------------------------------------------
@@ -288,7 +267,7 @@ def test_a_folder_that_is_only_to_be_read_is_one_line(killed, nobody):
     folder.chmod(0o555)
     become()
     with pytest.raises(DataError, match=rf"^{folder}/\.lock: cannot be opened to be written: Permission denied$"):
-        go_on(folder)
+        go_on(folder, trust=True)  # as another user, who has another key
     assert contents(folder) == before
 
 
@@ -352,7 +331,7 @@ def test_somebody_else_who_would_decide_is_refused(folder):
     manifest["llm"]["name"] = "another"
     (folder / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(DataError, match=r"was decided by .*, and would now be by .* \(llm is not what it was\)"):
-        go_on(folder)
+        go_on(folder, trust=True)
     assert read_manifest(folder)["status"] == "running"
 
 

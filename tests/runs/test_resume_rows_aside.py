@@ -1,20 +1,16 @@
 """Rows that wait in files beside the checkpoints: what goes on counts on them, and notices whatever is done to them."""
 
-import os
 import shutil
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from killed_runs import all_bytes, images
 from small_runs import small
 
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import PrismWarning
-from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
-from prism_mesa.runs.checkpoints.names import FOLDER, files
+from prism_mesa.runs.checkpoints.file import FOLDER, files, read_checkpoint
 from prism_mesa.runs.records import folder as folders
 
 QUIET = {"pictures": False}
@@ -123,72 +119,6 @@ def test_files_are_kept_as_long_as_a_checkpoint_counts_on_them(resumed, folder, 
     resume(folder, on_round=look, **QUIET) if resumed else run(CONFIG, out=where, on_round=look, **QUIET)
     assert all(there == wanted for _, there, wanted in seen)
     assert {done: len(there) > 0 for done, there, _ in seen}[9]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda entries: entries[::-1],
-        lambda entries: [*entries, entries[-1]],
-        lambda entries: [[*entries[0][:2], "x"], *entries[1:]],
-        lambda entries: [[99, *entries[0][1:]]],
-        lambda entries: [[-1, *entries[0][1:]]],
-        lambda entries: [7],
-        lambda entries: None,
-    ],
-)
-def test_a_checkpoint_that_counts_on_no_such_files_is_damaged(change, folder, killed):
-    data = read_checkpoint(files(folder)[0])
-    of = data["records"]["tables"]["ticks"]
-    of["aside"] = change(of["aside"])
-    write_checkpoint(files(folder)[0], data)
-    with pytest.warns(PrismWarning, match=r"(damaged|no file of rows|not in their order).*: it goes on from round 4"):
-        assert all_bytes(resume(folder, **QUIET)) == killed[0]
-
-
-def put_in_place(folder, raw):
-    """Let the newest checkpoint count on other bytes."""
-    aside(folder, "ticks", 6)[0].write_bytes(raw)
-    data = read_checkpoint(files(folder)[0])
-    data["records"]["tables"]["ticks"]["aside"][-1] = [6, len(raw), crc32(raw)]
-    write_checkpoint(files(folder)[0], data)
-
-
-def stream(rows, **how):
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(**how)) as writer:
-        writer.write_table(rows)
-    return sink.getvalue().to_pybytes()
-
-
-def ticks_of(folder):
-    return pa.ipc.open_stream(aside(folder, "ticks", 6)[0].read_bytes()).read_all()
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (lambda rows: stream(rows.select(["round"])), "table 'ticks' has the columns round, not round, tick, "),
-        (lambda rows: stream(rows, compression="zstd"), "they are compressed"),
-        (lambda rows: stream(rows)[:-40], "."),
-        (lambda rows: b"dear diary", "."),
-        (lambda rows: stream(rows.append_column("more", pa.nulls(len(rows)))), "table 'ticks' has the columns"),
-    ],
-)
-def test_rows_that_somebody_else_made_are_passed_over_with_their_checkpoint(made, said, folder, killed):
-    put_in_place(folder, made(ticks_of(folder)))
-    with pytest.warns(PrismWarning, match=rf"the checkpoint of round 6: rows that wait are damaged: {said}") as told:
-        assert all_bytes(resume(folder, **QUIET)) == killed[0]
-    assert "\n" not in str(told[0].message)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-def test_nobody_waits_at_a_pipe_that_is_called_rows(folder, killed):
-    put_in_place(folder, b"")
-    aside(folder, "ticks", 6)[0].unlink()
-    os.mkfifo(folder / FOLDER / "rows-ticks-000000006.arrow")
-    with pytest.warns(PrismWarning, match=r"rows-ticks-000000006\.arrow: is damaged: .*: it goes on from round 4"):
-        assert all_bytes(resume(folder, **QUIET)) == killed[0]
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")

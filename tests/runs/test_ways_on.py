@@ -17,7 +17,7 @@ from prism_mesa.errors import DataError, PrismWarning, RunError
 from prism_mesa.llm import factory
 from prism_mesa.params import nested
 from prism_mesa.runs import lifecycle
-from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.runs.social import start_run

@@ -18,7 +18,7 @@ from worlds import plain
 from prism_mesa import run
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
 from prism_mesa.analysis.survey.survey import survey
-from prism_mesa.runs.records.csv_tables import write_csv
+from prism_mesa.runs.records.table_checks import write_csv
 from prism_mesa.terminal import Dimmed, show, show_line
 
 PACKAGE = Path(__file__).parents[2] / "prism_mesa"

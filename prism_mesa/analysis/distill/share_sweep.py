@@ -21,9 +21,8 @@ from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
-from prism_mesa.runs.records.csv_tables import write_csv
 from prism_mesa.runs.records.folder import make_folder
-from prism_mesa.runs.records.table_checks import check_written
+from prism_mesa.runs.records.table_checks import check_written, write_csv
 from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run

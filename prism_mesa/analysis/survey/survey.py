@@ -47,8 +47,8 @@ from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
-from prism_mesa.runs.records.csv_tables import write_csv
 from prism_mesa.runs.records.folder import RunFolder
+from prism_mesa.runs.records.table_checks import write_csv
 from prism_mesa.runs.rounds import RunTimer
 from prism_mesa.runs.run_files import check_out, folder_of
 from prism_mesa.streams import Streams, digest64

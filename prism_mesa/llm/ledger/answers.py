@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
@@ -107,8 +107,6 @@ class AnswerStore(Restorable):
         """Bring back what `snapshot` returned, after `begin`."""
         known = restored(kept["known"])
         self._known, self._forgot = known or {}, known is None
-        if not isinstance(self._known, dict) or not all(map(_is_text, (*self._known, *self._known.values()))):
-            raise DataError("AnswerStore: is no answers by key")
 
     def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
         """Return whether the shared ledger holds answers of an LLM, asked like that: then its keys are known."""
@@ -180,7 +178,3 @@ class AnswerStore(Restorable):
         """Close the shared ledger."""
         if self.shared is not None:
             self.shared.close()
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

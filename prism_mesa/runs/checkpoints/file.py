@@ -1,73 +1,96 @@
-"""The file of a checkpoint: nested plain data (`prism_mesa.snapshot`) in one ``.npz``, without code and without pickle.
+"""The checkpoints of a run's folder: where they lie, and their files.
 
-It has an array for each array, uncompressed, and the rest as JSON in an array of bytes. Each has its checksum (CRC-32,
-as zip files do). It may come from anybody: what an array declares is compared with what is there before there is memory
-for it, so that reading takes no more than the file has bytes.
+A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` without pickle: an array for each array, and
+the rest as JSON in an array of bytes. It has checksums, as zip files do, and is signed with the user's key
+(`runs.trust`). Nothing else in it is checked, so a checkpoint that the key did not sign is used only if the user trusts
+it.
 """
 
-import io
+import hmac
 import json
 import os
-import struct
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tokenize import TokenError
 from typing import IO, Any, Final
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError, NotRestorableError, shortened
-from prism_mesa.snapshot import HandedOver, Plain
+from prism_mesa.runs.trust import seal
+from prism_mesa.snapshot import OwnedArray, Plain
 
-FORMAT: Final = 1
-"""The version of what is in the file."""
+FOLDER: Final = "checkpoints"
+"""The folder of the checkpoints in a run's folder."""
+WORLD: Final = "world.npz"
+"""The file beside the checkpoints with the world as it was drawn, if drawing it takes long."""
+FROM_START: Final = "with --from-start (in Python from_start=True)"
+"""How to start a run again although it has a checkpoint."""
+_NAME: Final = re.compile(r"round-(\d{1,9})\.npz", re.ASCII)
 _JSON: Final = "json"
+_SEAL: Final = "seal"
 _MARK: Final = "array"
-_KINDS: Final = "biufSUV"
-"""Kinds of arrays: truth values, numbers, texts, and rows of these; none holds objects."""
-_BEFORE_NAME: Final = 26
-"""Bytes of what stands before a file in a zip file, up to the lengths of its name and of what comes after that."""
-_BEFORE_HEADER: Final = 12
-"""Bytes of what stands before the header of an array, at most."""
-_MOST_HEADER: Final = 4096
-_MOST_ARRAYS: Final = 100_000
-_FAULTS: Final = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, struct.error)
-_UNSUPPORTED: Final = (NotImplementedError, RuntimeError, AssertionError, SyntaxError, TokenError, UnicodeError)
 
 
 class DamagedError(DataError):
     """A checkpoint that cannot be read whole."""
 
 
-def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> int:
+class RefusedError(DataError):
+    """A checkpoint that is whole, but from which the run cannot go on.
+
+    Attributes:
+        why: The reason, without what you can do about it.
+    """
+
+    def __init__(self, why: str, way: str = "") -> None:
+        super().__init__(f"{why}{way}")
+        self.why = why
+
+
+def name_of(done: int) -> str:
+    """Return the name of the checkpoint that is made when so many rounds are complete."""
+    return f"round-{done:09d}.npz"
+
+
+def files(run: Path) -> list[Path]:
+    """Return the files of a run's checkpoints, the newest first."""
+    try:
+        there = [file for file in (run / FOLDER).iterdir() if file.is_file() and _NAME.fullmatch(file.name)]
+    except OSError:
+        return []
+    return sorted(there, key=rounds_of, reverse=True)
+
+
+def rounds_of(file: Path) -> int:
+    """Return how many rounds were complete when a checkpoint was made, as its name says."""
+    return int(file.stem.rpartition("-")[2])
+
+
+def last_round(run: Path) -> int | None:
+    """Return how many rounds were complete at the newest checkpoint of a run, by its name; None if there is none."""
+    return next(map(rounds_of, files(run)), None)
+
+
+def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
     """Write nested plain data in one piece: under another name, synced to the disk, and then renamed.
-
-    Args:
-        file: Where it goes; its folder is there.
-        data: What is to be kept.
-
-    Returns:
-        The bytes that were written.
 
     Raises:
         OSError: If that cannot be done; nothing is left of it then.
         NotRestorableError: If something in it is no plain data.
     """
-    arrays: list[npt.NDArray[Any]] = []
+    arrays: dict[str, npt.NDArray[Any]] = {}
     try:
         text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise NotRestorableError(f"a checkpoint holds no such thing: {error}") from error
+    arrays[_JSON] = np.frombuffer(text, np.uint8)
+    members: dict[str, Any] = {**arrays, _SEAL: np.frombuffer(_sealed(arrays), np.uint8)}
     with in_one_piece(file) as stream:
-        with zipfile.ZipFile(stream, "w", allowZip64=True) as members:
-            _write_array(members, _JSON, np.frombuffer(text, np.uint8))
-            for place, array in enumerate(arrays):
-                _write_array(members, str(place), array)
-        return stream.tell()
+        np.savez(stream, **members)
 
 
 @contextmanager
@@ -101,109 +124,82 @@ def sync_folder(folder: Path) -> None:
             os.close(number)
 
 
-def read_checkpoint(file: Path) -> dict[str, Plain]:
-    """Return what `write_checkpoint` was given; its arrays are handed over to whoever takes it back.
+def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
+    """Return what `write_checkpoint` wrote; whoever restores it may keep its arrays.
+
+    Args:
+        file: The file.
+        trust: Whether it may be used although the user's key did not sign it.
 
     Raises:
-        DamagedError: If it cannot be read, or holds something else.
+        DamagedError: If it cannot be read, or is not what was written.
+        RefusedError: If the user's key did not sign it, or a version of PRISM wrote it that signed none.
     """
     try:
-        with file.open("rb") as stream, zipfile.ZipFile(stream) as members:
-            size = os.fstat(stream.fileno()).st_size
-            found = members.infolist()
-            if len(found) > _MOST_ARRAYS:
-                raise ValueError(f"it has {len(found)} arrays")
-            if any(one.compress_type != zipfile.ZIP_STORED for one in found):
-                raise ValueError("an array in it is compressed")
-            if sum(one.file_size for one in found) > size:
-                raise ValueError("its arrays are larger than it is")
-            held = {one.filename.removesuffix(".npy"): _read_array(stream, one) for one in found}
-        data = _with_arrays(json.loads(held.pop(_JSON).tobytes()), held)
-    except (*_FAULTS, *_UNSUPPORTED) as error:
-        raise DamagedError(f"{file}: is damaged: {_said(error)}") from None
-    if not isinstance(data, dict):
-        raise DamagedError(f"{file}: is damaged: it holds no keys and values")
+        with file.open("rb") as stream:
+            if not zipfile.is_zipfile(stream):
+                raise ValueError("it is cut short, or no checkpoint")
+            members = np.load(stream, allow_pickle=False)
+            arrays = {name: np.asarray(members[name], order="C").view(OwnedArray) for name in members.files}
+    except Exception as error:  # of a damaged file zipfile and numpy raise nearly anything
+        raise DamagedError(f"{file}: is damaged: {_fault(error)}") from None
+    if _SEAL not in arrays:
+        raise other_version(file)
+    is_own = hmac.compare_digest(arrays.pop(_SEAL).tobytes(), _sealed(arrays) or b"no key")
+    if not (is_own or trust):
+        way = f": use it with --trust (in Python trust=True), or start the run again {FROM_START}"
+        raise RefusedError(f"{file}: was not written here, or was changed", way)
+    data: dict[str, Plain] = _with_arrays(json.loads(arrays.pop(_JSON).tobytes()), arrays)
     return data
 
 
-def _said(error: BaseException) -> str:
-    if isinstance(error, KeyError):
-        return f"it has no array {error}"
+def other_version(file: Path) -> RefusedError:
+    """Return the error for a checkpoint that another version of PRISM wrote."""
+    return RefusedError(
+        f"{file}: another version of PRISM wrote it, in which a run may take another course",
+        f": go on with that version, or start the run again in this one {FROM_START}",
+    )
+
+
+def _sealed(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """Return the signature of arrays with their names, types and shapes; empty if the user has no key."""
+    return seal(
+        part
+        for name, array in arrays.items()
+        for part in (
+            f"{name} {array.dtype.descr} {array.shape}\n".encode(),
+            np.asarray(array, order="C").reshape(-1).view(np.uint8),
+        )
+    )
+
+
+def _fault(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return shortened(" ".join(str(error).split())) or type(error).__name__
 
 
-def _without_arrays(value: Plain, arrays: list[npt.NDArray[Any]]) -> Plain:
+def _without_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
     """Return data with a mark in the place of each array, which is added to `arrays`."""
     if isinstance(value, np.ndarray):
-        if not _is_plain(value.dtype):
-            raise TypeError(f"no checkpoint holds an array of {value.dtype}")
-        arrays.append(value)
-        return {_MARK: len(arrays) - 1}
+        if value.dtype.hasobject:
+            raise TypeError(f"an array of {value.dtype}")
+        name = str(len(arrays))
+        arrays[name] = value
+        return {_MARK: name}
     if isinstance(value, Mapping):
-        if value.keys() == {_MARK}:
-            raise TypeError(f"no checkpoint holds a dict of nothing but {_MARK!r}")
-        return {_key(key): _without_arrays(held, arrays) for key, held in value.items()}
-    if isinstance(value, list):
-        if not any(isinstance(one, list | Mapping | np.ndarray) for one in value):
-            return value
-        return [_without_arrays(one, arrays) for one in value]
+        if value.keys() == {_MARK} or not all(isinstance(key, str) for key in value):
+            raise TypeError(f"a dict with the keys {list(value)}")
+        return {key: _without_arrays(held, arrays) for key, held in value.items()}
+    if isinstance(value, list) and any(isinstance(item, list | Mapping | np.ndarray) for item in value):
+        return [_without_arrays(item, arrays) for item in value]
     return value
 
 
-def _is_plain(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in _KINDS and not dtype.hasobject
-
-
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"no checkpoint holds a dict by {type(key).__name__}")
-    return key
-
-
-def _with_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
-    """Return data with the arrays in their places, each in one only, as they are handed over."""
+def _with_arrays(value: Plain, arrays: Mapping[str, npt.NDArray[Any]]) -> Plain:
+    """Return data with the arrays in their places."""
     if isinstance(value, dict):
         if value.keys() == {_MARK}:
-            return arrays.pop(str(value[_MARK]))
+            return arrays[value[_MARK]]
         return {key: _with_arrays(held, arrays) for key, held in value.items()}
-    return [_with_arrays(one, arrays) for one in value] if isinstance(value, list) else value
-
-
-def _write_array(members: zipfile.ZipFile, name: str, array: npt.NDArray[Any]) -> None:
-    """Add an array as `numpy.savez` does, without a copy of what lies in one piece."""
-    array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
-    header = np.lib.format.header_data_from_array_1_0(array)
-    with members.open(f"{name}.npy", "w", force_zip64=True) as stream:
-        np.lib.format.write_array_header_1_0(stream, header)
-        if array.nbytes:
-            stream.write(memoryview(array.reshape(-1).view(np.uint8)))
-
-
-def _read_array(stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """Return an array of a file, in memory of its own into which it was read, whose checksum is looked at first."""
-    stream.seek(member.header_offset + _BEFORE_NAME)
-    stream.seek(sum(struct.unpack("<HH", stream.read(4))), os.SEEK_CUR)
-    raw = np.empty(member.file_size, np.uint8)
-    if stream.readinto(raw) != len(raw) or crc32(raw) != member.CRC:  # type: ignore[attr-defined]
-        raise ValueError(f"{member.filename} is not what was written")
-    told = io.BytesIO(raw[: _MOST_HEADER + _BEFORE_HEADER].tobytes())
-    shape, in_columns, dtype = _header(told)
-    size, has = dtype.itemsize * int(np.prod(shape, dtype=object)), len(raw) - told.tell()
-    if not _is_plain(dtype) or size != has:
-        raise ValueError(f"{member.filename} declares {size} bytes of {dtype}, and has {has}")
-    array = raw[told.tell() :].view(dtype) if dtype.itemsize else np.zeros(shape, dtype)
-    return np.ascontiguousarray(array.reshape(shape, order="F" if in_columns else "C")).view(HandedOver)
-
-
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and type of an array, as its first bytes declare them."""
-    version = np.lib.format.read_magic(stream)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
-    if read is None:
-        raise ValueError(f"an array in it is of version {version}")
-    shape, in_columns, dtype = read(stream, max_header_size=_MOST_HEADER)
-    if any(n < 0 for n in shape) or (not dtype.itemsize and np.prod(shape, dtype=object) > _MOST_ARRAYS):
-        raise ValueError("an array in it has an impossible shape")
-    return shape, in_columns, dtype
+    return [_with_arrays(item, arrays) for item in value] if isinstance(value, list) else value

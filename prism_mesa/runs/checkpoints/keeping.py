@@ -1,4 +1,4 @@
-"""The checkpoints of a run's folder: made while it runs, the last two kept, and found again."""
+"""The checkpoints of a run's folder: when they are made while it runs; the last two are kept."""
 
 import shutil
 import time
@@ -10,18 +10,61 @@ from typing import Final
 
 from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.checkpoints.file import FORMAT, sync_folder, write_checkpoint
-from prism_mesa.runs.checkpoints.names import FOLDER, WORLD, files, last_round, name_of, rounds_of
-from prism_mesa.runs.checkpoints.policy import Policy
+from prism_mesa.runs.checkpoints.file import (
+    FOLDER,
+    WORLD,
+    files,
+    last_round,
+    name_of,
+    rounds_of,
+    sync_folder,
+    write_checkpoint,
+)
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.process.machine import package_versions
 from prism_mesa.runs.records.aside import remove_aside
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.snapshot import Plain
 
+MOST_LOST_S: Final = 60.0
+"""Seconds of work that are lost at most, unless that would cost more than `MOST_SHARE`."""
+MOST_SHARE: Final = 0.05
+"""Share of the time that goes into checkpoints at most."""
+_AIM: Final = 0.8
+"""Of both, what is aimed at: rounds and checkpoints are not all alike."""
 _KEPT: Final = 2
 _SETTLED_S: Final = 1.0
 """Seconds; what takes longer may be stopped, and go on."""
+
+
+class Policy:
+    """Says after each round whether a checkpoint is due.
+
+    Args:
+        every: Every so many rounds; None: by time, of which the next round is taken to need as much as the last.
+        clock: Seconds that only grow, whatever happens to the time of day.
+    """
+
+    def __init__(self, every: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._every, self._clock = every, clock
+        self._last_end = self._last_round = clock()
+        self._round_s = 0.0
+        self._cost_s = 0.0
+
+    def due(self, done: int) -> bool:
+        """Return whether a checkpoint is to be made now, as so many rounds are done."""
+        now = self._clock()
+        self._round_s, self._last_round = max(now - self._last_round, 0.0), now
+        if self._every is not None:
+            return done % self._every == 0
+        since = now - self._last_end
+        is_time = since + self._round_s > _AIM * MOST_LOST_S
+        return is_time and since >= self._cost_s * (1 / (_AIM * MOST_SHARE) - 1)
+
+    def made(self, cost_s: float) -> None:
+        """Take note of a checkpoint that has just been made, and of the seconds that it took."""
+        self._cost_s = max(cost_s, 0.0)
+        self._last_end = self._last_round = self._clock()
 
 
 class Checkpoints:
@@ -79,7 +122,7 @@ class Checkpoints:
     def _make(self, done: int, state: Mapping[str, Plain]) -> None:
         self._ledger.sync()
         answers, asked = self._ledger.sizes(self._name, done)
-        head = {"format": FORMAT, "code": code_version(), "packages": package_versions(), "rounds": done}
+        head = {"code": code_version(), "packages": package_versions(), "rounds": done}
         known = {"ledger": {"run": self._name, "answers": answers, "asked": asked}, "records": self._run.snapshot()}
         folder = self._run.path / FOLDER
         folder.mkdir(exist_ok=True)
@@ -98,7 +141,7 @@ class Checkpoints:
         if kept is None:
             return
         try:
-            write_checkpoint(file, {"format": FORMAT, "code": code_version(), **kept})
+            write_checkpoint(file, {"code": code_version(), **kept})
         except OSError as error:
             self._say(f"the world could not be kept: {error.strerror or error}; it is drawn again if the run goes on")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import in_command
-from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.lock import held, last_holder
 
 STATUSES: Final = ("running", "done", "failed", "interrupted")

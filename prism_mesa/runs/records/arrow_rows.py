@@ -1,6 +1,5 @@
 """Rows as Arrow holds them: made from columns as they come, and waiting to be written."""
 
-import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -10,7 +9,6 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.errors import DataError, shortened
 from prism_mesa.runs.records.table_checks import ARROW_TYPES, check_written
 from prism_mesa.tables import ColumnType, TableSchema
 
@@ -33,7 +31,7 @@ class WaitingRows:
         self._schema = schema
         self._held: tuple[list[pa.Table], list[Rows]] = ([] if first is None else [first], [])
         """Tables, and after them few numbers each that are no table yet; one value, as an interrupt may come."""
-        self._aside: tuple[list[list[int]], int] = ([], 0)
+        self._aside: tuple[list[tuple[int, str]], int] = ([], 0)
         """What files hold some of the rows, and how many tables from the first on these are."""
         self._kind: _Kind | None = None
         self._n = 0 if first is None else len(first)
@@ -68,13 +66,13 @@ class WaitingRows:
         return joined(self._gather()[0])
 
     @property
-    def aside(self) -> list[list[int]]:
+    def aside(self) -> list[tuple[int, str]]:
         """What is known of the files that hold the first of these rows (`aside.write_aside`), as they were written."""
-        return [list(one) for one in self._aside[0]]
+        return list(self._aside[0])
 
-    def put_aside(self, one: list[int]) -> None:
+    def put_aside(self, file: tuple[int, str]) -> None:
         """Take note that another file holds all the rows that `fresh` returns."""
-        self._aside = ([*self._aside[0], one], len(self._gather()[0]))
+        self._aside = ([*self._aside[0], file], len(self._gather()[0]))
 
     def fresh(self) -> pa.Table | None:
         """Return the rows that no file holds; None if none has come in since."""
@@ -95,7 +93,7 @@ class WaitingRows:
         cls,
         schema: TableSchema | None,
         kept: npt.NDArray[np.uint8] | None,
-        aside: Sequence[tuple[list[int], npt.NDArray[np.uint8]]] = (),
+        aside: Sequence[tuple[tuple[int, str], bytes]] = (),
     ) -> Self:
         """Return the rows that `snapshot` returned, after those of files, as rows that wait.
 
@@ -103,15 +101,12 @@ class WaitingRows:
             schema: As for `WaitingRows`.
             kept: What `snapshot` returned.
             aside: What is known of each file (see `aside`), and its bytes.
-
-        Raises:
-            DataError: If they are damaged, or of another table.
         """
-        found, tables = cls(schema), [read_stream(raw, schema) for _, raw in aside]
-        found._aside = ([one for one, _ in aside], len(tables))
-        tables += [] if kept is None else [read_stream(kept, schema)]
-        found._held, found._n = (tables, []), sum(map(len, tables))
-        return found
+        rows = cls(schema)
+        tables = [read_stream(raw) for raw in (*(raw for _, raw in aside), *(() if kept is None else (kept,)))]
+        rows._aside = ([known for known, _ in aside], len(aside))
+        rows._held, rows._n = (tables, []), sum(map(len, tables))
+        return rows
 
     def clear(self) -> None:
         """Let go of all rows."""
@@ -149,52 +144,10 @@ def write_stream(rows: pa.Table, sink: Any) -> None:
         writer.write_table(rows)
 
 
-def read_stream(raw: npt.NDArray[np.uint8], schema: TableSchema | None) -> pa.Table:
-    """Return the rows of an Arrow stream, which may come from anybody: they take no more memory than it has bytes.
-
-    Raises:
-        DataError: If it is damaged, of another table, or compressed.
-    """
-    try:
-        buffer = pa.py_buffer(np.ascontiguousarray(raw, np.uint8))
-        if any(map(_is_compressed, pa.ipc.MessageReader.open_stream(buffer))):
-            raise ValueError("they are compressed")
-        with pa.ipc.open_stream(buffer) as stream:
-            if schema:
-                check_written(schema, stream.schema)
-            rows = stream.read_all()
-        rows.validate(full=True)
-    except (pa.ArrowException, OSError, TypeError, ValueError, struct.error) as error:
-        raise DataError(f"rows that wait are damaged: {shortened(str(error))}") from None
-    return rows
-
-
-_OF_DICTIONARY: Final = 2
-_OF_ROWS: Final = 3
-
-
-def _is_compressed(message: pa.ipc.Message) -> bool:
-    """Return whether a message of an Arrow stream says that its body is compressed (Arrow, Message.fbs).
-
-    What is packed may be of any size once it is unpacked, and pyarrow has no bound for that.
-    """
-    raw = message.metadata.to_pybytes()
-
-    def field(table: int, number: int) -> int:
-        """Return where a field of a table of the message stands; 0: it has none."""
-        layout = table - struct.unpack_from("<i", raw, table)[0]
-        has = struct.unpack_from("<H", raw, layout)[0] > 4 + 2 * number
-        offset = struct.unpack_from("<H", raw, layout + 4 + 2 * number)[0] if has else 0
-        return table + offset if offset else 0
-
-    def follow(at: int) -> int:
-        return at + int(struct.unpack_from("<I", raw, at)[0])
-
-    root = follow(0)
-    kind, header = raw[field(root, 1)], follow(field(root, 2))
-    if kind == _OF_DICTIONARY:
-        header = follow(field(header, 1))
-    return kind in (_OF_DICTIONARY, _OF_ROWS) and field(header, 3) > 0
+def read_stream(raw: Any) -> pa.Table:
+    """Return the rows that `write_stream` wrote, given the bytes."""
+    with pa.ipc.open_stream(raw) as stream:
+        return stream.read_all()
 
 
 def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:

@@ -169,7 +169,7 @@ class RunFolder:
                 waiting.put_aside(write_aside(self.path, table, self._rounds, fresh))
         tables = {
             table: {
-                "aside": waiting.aside,
+                "aside": list(map(list, waiting.aside)),
                 "sizes": [(file_of(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
                 "waiting": waiting.snapshot(),
             }

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError
+from prism_mesa.runs.checkpoints.file import DamagedError
 from prism_mesa.runs.records.arrow_rows import WaitingRows
-from prism_mesa.runs.records.aside import check_aside, read_aside
+from prism_mesa.runs.records.aside import read_aside
 from prism_mesa.runs.records.folder import RunFolder, part_name
 from prism_mesa.runs.run_files import file_of
 from prism_mesa.snapshot import Plain
@@ -25,23 +26,20 @@ class ReopenedFolder(RunFolder):
         path: The folder.
         tables: As for `RunFolder`.
         kept: What `RunFolder.snapshot` returned, and `check_parts` has looked at; None: no table counts.
-
-    Raises:
-        DataError: If rows that wait are damaged.
     """
 
     def __init__(self, path: Path, tables: Mapping[str, TableSchema], kept: Mapping[str, Plain] | None) -> None:
         self._begin(path, tables)
         if kept is not None:
-            self._rounds, self.cpu_s = int(kept["rounds"]), float(kept["cpu_s"])
-            self.notes += map(str, kept["notes"])
+            self._rounds, self.cpu_s = kept["rounds"], kept["cpu_s"]
+            self.notes += kept["notes"]
             self._open = {
-                str(table): (len(of["sizes"]), self._waiting(str(table), of)) for table, of in kept["tables"].items()
+                table: (len(rows["sizes"]), self._waiting(table, rows)) for table, rows in kept["tables"].items()
             }
 
-    def _waiting(self, table: str, of: Mapping[str, Plain]) -> WaitingRows:
-        aside = [(one, read_aside(self.path, table, one)) for one in of["aside"]]
-        return WaitingRows.of(self._tables.get(table), of["waiting"], aside)
+    def _waiting(self, table: str, rows: Mapping[str, Plain]) -> WaitingRows:
+        aside = [((done, checksum), read_aside(self.path, table, (done, checksum))) for done, checksum in rows["aside"]]
+        return WaitingRows.of(self._tables.get(table), rows["waiting"], aside)
 
     def remove_later(self) -> None:
         """Remove what was written later: parts and tables, whole or half written.
@@ -74,27 +72,26 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def check_parts(run: Path, kept: Mapping[str, Any], tables: Mapping[str, TableSchema]) -> None:
+def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
     """Check that the parts of tables that a checkpoint counts are there, and whole as far as their ends tell.
 
     So are the files of rows that wait, of which every byte counts.
 
     Raises:
-        DataError: If not; the message names the file.
+        DamagedError: If not; the message names the file.
     """
-    for table, of in kept["tables"].items():
-        if table not in tables:
-            raise DataError(f"{table!r:.80} is no table of this run")
-        for number, size in enumerate(of["sizes"]):
+    for table, rows in kept["tables"].items():
+        for number, size in enumerate(rows["sizes"]):
             part = file_of(run, table) / part_name(number)
             try:
                 if part.stat().st_size != size:
-                    raise DataError(f"{part}: is damaged: has {part.stat().st_size:,} bytes of {size:,}")
+                    raise DamagedError(f"{part}: is damaged: has {part.stat().st_size:,} bytes of {size:,}")
                 pq.read_metadata(part)
             except (OSError, pa.ArrowException) as error:
-                told = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
-                raise DataError(f"{part}: is damaged: {told}") from None
-    check_aside(run, kept, int(kept["rounds"]))
+                why = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
+                raise DamagedError(f"{part}: is damaged: {why}") from None
+        for aside in rows["aside"]:
+            read_aside(run, table, aside)
 
 
 def check_no_links(run: Path) -> None:

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import mesa
 
-from prism_mesa.errors import DataError, NotRestorableError
+from prism_mesa.errors import NotRestorableError
 from prism_mesa.snapshot import Plain, bring_back, state_of
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.mesa_agents import PopulationModel
-from prism_mesa.social.snapshots.own_fields import checked_fields, is_simple, own_fields
+from prism_mesa.social.snapshots.own_fields import is_simple, own_fields
 
 _OF_ALL: Final = frozenset({"row", "model", "unique_id", "pos"})
 """Fields that every agent has."""
@@ -38,7 +38,6 @@ def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
     """Bring back what `agents_of` returned; who came in a round is made of a class that another agent has.
 
     Raises:
-        DataError: If it is none of this model.
         NotRestorableError: If an agent was of a class that none has here.
     """
     known: list[type[SocialAgent]] = [SocialAgent, *model.made_by_class]
@@ -46,8 +45,8 @@ def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
     model.have_moved([agent.row for agent in model.made_agents])
     agents = []
     for row, name, fields, state in kept["agents"]:
-        agent = model.agent_of_class(_checked_row(model, row), _known(kinds, row, name))
-        agent.__dict__.update(checked_fields(f"agent {row}", fields or {}, _OF_ALL))
+        agent = model.agent_of_class(row, _known(kinds, row, name))
+        agent.__dict__.update(fields or {})
         if fields is None:
             bring_back(agent, state)
         agents.append(agent)
@@ -70,12 +69,6 @@ def _state_of(agent: mesa.Agent[Any]) -> tuple[Plain, Plain]:
     if hasattr(agent, "snapshot") or not all(map(is_simple, own.values())):
         return None, state_of(agent)
     return own, None
-
-
-def _checked_row(model: PopulationModel, row: Plain) -> int:
-    if type(row) is not int or not 0 <= row < len(model.population):
-        raise DataError(f"an agent's row: {row!r:.40} is none of 0 .. {len(model.population) - 1}")
-    return row
 
 
 def _known(kinds: Mapping[str, type[SocialAgent]], row: int, name: str) -> type[SocialAgent]:

@@ -9,10 +9,8 @@ import numpy as np
 from mesa import DataCollector
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import Plain, bring_back, plain, restored, restored_like, state_of
+from prism_mesa.snapshot import Plain, bring_back, plain, restored, state_of
 
-_WORDS: Final = 625
-"""Numbers of the state of `random.Random`, the last of which is a place among the others."""
 _COLLECTED: Final = ("model_vars", "tables", "_collection_steps", "_agent_records", "_validated")
 
 
@@ -36,19 +34,12 @@ def clock_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
 
 
 def set_clock(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
-    """Bring back what `clock_of` returned; what else is scheduled is dropped: it has been done.
-
-    Raises:
-        DataError: If it is no clock.
-    """
-    found = {name: restored_like(f"the model's {name}", kept[name], now) for name, now in clock_of(model).items()}
-    if min(found["steps"], found["done"]) < 0 or not found["time"] < found["next"] < np.inf:
-        raise DataError("the model's clock: its next step lies before its time")
-    model.steps, model.time, model.running = found["steps"], found["time"], found["running"]
+    """Bring back what `clock_of` returned; what else is scheduled is dropped: it has been done."""
+    model.steps, model.time, model.running = kept["steps"], kept["time"], kept["running"]
     model._event_list.clear()
     steps = model._default_schedule
-    steps._execution_count = found["done"]
-    steps._schedule_next(found["next"])
+    steps._execution_count = kept["done"]
+    steps._schedule_next(kept["next"])
 
 
 def draws_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
@@ -65,15 +56,8 @@ def draws_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
 
 
 def set_draws(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
-    """Bring back what `draws_of` returned.
-
-    Raises:
-        DataError: If it is no state of these generators.
-    """
-    words, normal = np.asarray(kept["words"]), kept["normal"]
-    if words.shape != (_WORDS,) or not (normal is None or isinstance(normal, float)):
-        raise DataError("the model's random: is damaged")
-    model.random.setstate((int(kept["version"]), tuple(words.tolist()), normal))
+    """Bring back what `draws_of` returned."""
+    model.random.setstate((kept["version"], tuple(kept["words"].tolist()), kept["normal"]))
     model.rng.bit_generator.state = restored(kept["rng"])
 
 
@@ -101,14 +85,11 @@ def set_collected(collector: object, kept: Any) -> None:
     if not isinstance(collector, DataCollector):
         bring_back(collector, kept)
         return
-    found = {name: restored_like(f"datacollector.{name}", kept[name], getattr(collector, name)) for name in _COLLECTED}
+    found = {name: restored(kept[name]) for name in _COLLECTED}
     if list(found["model_vars"]) != list(collector.model_vars):
         raise DataError("datacollector: its model_reporters are not those of the run")
     if {name: list(own) for name, own in found["tables"].items()} != {n: list(t) for n, t in collector.tables.items()}:
         raise DataError("datacollector: its tables are not those of the run")
-    columns = [found["model_vars"], *found["tables"].values()]
-    if not all(isinstance(values, list) for named in columns for values in named.values()):
-        raise DataError("datacollector: what it has collected is damaged")
     kinds = {_full_name(kind): kind for kind in collector.agenttype_reporters}
     by_type = restored(kept["by_type"])
     for name, value in found.items():

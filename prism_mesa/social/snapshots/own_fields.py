@@ -17,18 +17,6 @@ def own_fields(thing: object, known: Container[str]) -> dict[str, Any]:
     return {name: value for name, value in vars(thing).items() if name not in known}
 
 
-def checked_fields(where: str, fields: Mapping[str, Plain], known: Container[str]) -> dict[str, Plain]:
-    """Return simple fields of a snapshot.
-
-    Raises:
-        DataError: If there are others, or some that are known.
-    """
-    for name, value in fields.items():
-        if name in known or not is_simple(value):
-            raise DataError(f"{where}: {name!r:.40} is no field of its own")
-    return dict(fields)
-
-
 def fields_of_model(model: object, known: Container[str]) -> dict[str, Plain]:
     """Return what users gave a model: simple fields, and what other ones say themselves of their state.
 
@@ -44,14 +32,14 @@ def fields_of_model(model: object, known: Container[str]) -> dict[str, Plain]:
     return {"simple": {name: value for name, value in own.items() if is_simple(value)}, "said": said}
 
 
-def set_fields_of_model(model: object, known: Container[str], kept: Mapping[str, Plain]) -> None:
+def set_fields_of_model(model: object, kept: Mapping[str, Plain]) -> None:
     """Bring back what `fields_of_model` returned.
 
     Raises:
-        DataError: If a field that said something is not there, or one is none of its own.
+        DataError: If a field that said something is not there.
     """
-    vars(model).update(checked_fields("the model", kept["simple"], known))
+    vars(model).update(kept["simple"])
     for name, state in kept["said"].items():
-        if name in known or name not in vars(model):
+        if name not in vars(model):
             raise DataError(f"the model: {name!r:.40} is no field of its own")
         bring_back(vars(model)[name], state)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored_like
+from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.population import Rows
 
 type Mask = npt.NDArray[np.bool_]
@@ -44,10 +44,7 @@ class Engagements(Restorable):
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
         super().restore(kept)
-        keys = restored_like("Engagements.keys", kept["keys"], _NO_KEYS)
-        lengths = restored_like("Engagements.lengths", kept["lengths"], _NO_KEYS)
-        require_within("a number of engagements", lengths, 1, len(keys) + 1)
-        require(int(lengths.sum()) == len(keys), "there are not the engagements that there should be")
+        keys, lengths = kept["keys"], kept["lengths"]
         self._parts = [part.copy() for part in np.split(keys, np.cumsum(lengths)[:-1])] if len(keys) else []
 
     def add(self, keys: Keys) -> None:

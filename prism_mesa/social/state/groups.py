@@ -1,13 +1,12 @@
 """Groups of agents by an attribute, and how many of each group read, and engaged with, each root."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.attributes import Attribute
 
 type Rows = npt.NDArray[np.integer[Any]]
@@ -49,14 +48,6 @@ class GroupCounts(Restorable):
     def __init__(self, n: int) -> None:
         self.impressions = np.zeros((0, n), np.int32)
         self.engagements = np.zeros((0, n), np.int32)
-
-    def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned, also of other groups: `feed.attribute` may have changed since."""
-        for name in self.changes:
-            found = kept.get(name)
-            if isinstance(found, np.ndarray) and found.ndim == 2:
-                setattr(self, name, np.zeros((0, found.shape[1]), np.int32))
-        super().restore(kept)
 
     @property
     def n(self) -> int:

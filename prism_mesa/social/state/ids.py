@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from prism_mesa.errors import counted, printable
-from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored_like
+from prism_mesa.snapshot import Plain, Restorable
 
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
@@ -94,11 +94,6 @@ class Ids(Labels, Restorable):
 
     def _label(self, row: int) -> str:
         return str(self._base[row]) if row < len(self._base) else self._added[row - len(self._base)]
-
-    def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
-        super().restore(kept)
-        require(all(isinstance(label, str) for label in self._added), "an agent's id is no text")
 
     @property
     def is_range(self) -> bool:
@@ -217,11 +212,7 @@ class Names(Labels, Restorable):
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
         super().restore(kept)
-        require_within("an agent's name", self._codes, 0, len(self._pool))
-        rows, names = restored_like("Names.rows", kept["rows"], np.zeros(0, np.int64)), kept["names"]
-        require_within("a row of an agent's name", rows, 0, len(self))
-        require(isinstance(names, list) and all(isinstance(name, str) for name in names), "an agent's name is no text")
-        self._given = dict(zip(rows.tolist(), names, strict=True))
+        self._given = dict(zip(kept["rows"].tolist(), kept["names"], strict=True))
 
     def __setitem__(self, row: int | slice, name: str | Sequence[str]) -> None:
         if isinstance(row, slice):

@@ -65,11 +65,6 @@ class Outcomes(Restorable):
         self._known = _grown(self._known, window.stop, 2 * window.stop)
         add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
-    def is_of(self, posts: Posts) -> bool:
-        """Return whether nothing was taken in but what posts have."""
-        known = self._known[: len(posts)]
-        return 0 <= self._seen <= len(posts) and bool((known <= posts.impressions[: len(known)]).all())
-
     def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
         """Return `OUTCOME_FIELDS`, given the totals so far, and who is or has been on the platform.
 

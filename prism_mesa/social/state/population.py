@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import ChartError, counted
-from prism_mesa.kernels.packing import packed_rows, range_of_rows, ranges_of_entries, unpack_rows
+from prism_mesa.kernels.packing import packed_rows, unpack_rows
 from prism_mesa.kernels.walking import arrays
-from prism_mesa.snapshot import Plain, Restorable, plain, require, require_within, restored, restored_like
+from prism_mesa.snapshot import Plain, Restorable, plain, restored
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -109,15 +109,10 @@ class Population(Restorable):
 
         Columns of who they are may be missing from it, and stay then.
         """
-        shown = restored_like("Population.feed", kept["feed"], np.zeros(0, np.int32))
-        n_feed = restored_like("Population.n_feed", kept["n_feed"], self.n_feed).astype(np.int64)
-        self.ids.restore(kept["ids"])
-        require(len(n_feed) == len(self.ids), "there are not as many feeds as agents")
-        require(int(n_feed.sum()) == len(shown), "feeds have not the posts that they should")
         size = self.feed.shape[1]
-        self.restore_each([name for name in self.changes if name in kept or name not in WHO_THEY_ARE], kept)
-        self.feed = np.zeros((len(n_feed), size), np.int32)  # it takes memory where it is filled
-        unpack_rows(shown, n_feed, self.feed)
+        self.restore_each([name for name in self.changes if name in kept], kept)
+        self.feed = np.zeros((len(self.n_feed), size), np.int32)  # it takes memory where it is filled
+        unpack_rows(restored(kept["feed"]), self.n_feed.astype(np.int64), self.feed)
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
 
     @property
@@ -133,12 +128,6 @@ class Population(Restorable):
     def shown(self) -> npt.NDArray[np.int32]:
         """Return the posts in all feeds, one feed behind the other."""
         return packed_rows(self.feed, self.n_feed)
-
-    def range_shown(self) -> npt.NDArray[np.int64]:
-        """Return the first and the last post in all feeds; nothing if they are empty."""
-        if not self.n_feed.any():
-            return np.zeros(0, np.int64)
-        return np.array(range_of_rows(self.feed, self.n_feed.astype(np.int64)))
 
     def __repr__(self) -> str:
         return f"<Population: {counted(len(self), 'agent')}>"
@@ -233,33 +222,12 @@ class History(Restorable):
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
-        self.count = restored_like("History.count", kept["count"], self.count)
-        self.limits = restored_like("History.limits", kept.get("limits", plain({})), self.limits)
-        require(all(0 <= n <= self.depth for n in self.limits.values()), "a history is longer than it can be")
-        require_within("a history's length", self.count, 0, 2**62)
-        ring = restored(kept["ring"])
-        is_full, lengths = ring.ndim == 2, np.minimum(self.count, self.depth)
-        shape = (len(self.count), self.depth) if is_full else (int(lengths.sum()),)
-        require(ring.dtype == self.ENTRY and ring.shape == shape, "histories have not the entries that they should")
-        self.ring = ring if is_full else np.zeros((len(self.count), self.depth), self.ENTRY)
-        if not is_full:
-            unpack_rows(ring, lengths, self.ring)
-
-    def check(self, n_posts: int, n_triggers: int) -> tuple[int, int]:
-        """Return the least and the greatest `clock`.
-
-        Raises:
-            DataError: If there is an entry of a trigger or a post that is not there, or of no transition.
-        """
-        lengths, found = np.minimum(self.count, self.depth), np.full((3, 2), (2**62, -(2**62)))
-        ring = self.ring
-        is_move = ranges_of_entries(ring["move"], ring["clock"], ring["post"], lengths, found, STATE_BITS)
-        if not lengths.any():
-            return 0, 0
-        require_within("a trigger of a history", found[0] >> 2 * STATE_BITS, 0, n_triggers)
-        require_within("a post of a history", found[2], NO_POST, n_posts)
-        require(is_move, "a history has a transition from a state to itself")
-        return int(found[1, 0]), int(found[1, 1])
+        self.count, self.limits, ring = (restored(kept[name]) for name in ("count", "limits", "ring"))
+        if ring.ndim == 2:
+            self.ring = ring
+        else:
+            self.ring = np.zeros((len(self.count), self.depth), self.ENTRY)
+            unpack_rows(ring, np.minimum(self.count, self.depth), self.ring)
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS, Post
-from prism_mesa.errors import DataError
 from prism_mesa.kernels.commit.posts import add, shown_texts
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.kernels.walking.arrays import PostTable
-from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
+from prism_mesa.snapshot import Plain, Restorable, plain, restored
 from prism_mesa.social.state.spare import zeroed_columns
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
@@ -141,17 +140,9 @@ class Posts(Restorable):
         columns = kept["columns"]
         self.n = len(columns["author"])
         self._columns_for(self.n, 0)
-        for name, kind in _COLUMNS.items():
-            if columns[name].dtype != kind or columns[name].shape != (self.n, *self._columns[name].shape[1:]):
-                raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
+        for name in _COLUMNS:
             self._columns[name][: self.n] = columns[name]
-        self._recent = restored_like("Posts.recent", kept["recent"], self._recent)
-        require(len(self._recent) <= self.window, "velocity counts more rounds than its window")
-        for roots in self._recent:
-            require(is_column(roots), "velocity counts no posts")
-            require_within("a root of velocity", roots, 0, self.n)
-        self._wordings = restored_like("Posts.wordings", kept["wordings"], self._wordings)
-        require(len(self._wordings) == len(self.corpus.subjects), "its wordings are of another corpus")
+        self._recent, self._wordings = restored(kept["recent"]), restored(kept["wordings"])
         self._all_texts.restore(kept["texts"])
 
     def add(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError
-from prism_mesa.snapshot import Plain, Restorable, plain, require, restored
+from prism_mesa.snapshot import Plain, Restorable, plain, restored
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
 from prism_mesa.social.world.wording import reworded
@@ -56,17 +56,12 @@ class Texts(Restorable):
         """Bring back what `snapshot` returned, after the same corpus.
 
         Raises:
-            DataError: If it is another corpus, or the texts are damaged.
+            DataError: If it is another corpus.
         """
         if kept["corpus"] != self._checksum():
             raise DataError("the texts are not those of the run: has posts.file, or the embedder, changed since?")
         new, first, vectors = kept["texts"], len(self.corpus.texts), kept["vectors"]
-        n_topics = self._vectors.shape[1]
         about, shows = restored(kept["about"]), restored(kept["shows"])
-        require(len(new) == len(about) == len(shows), "its texts differ in number")
-        require(vectors.shape == (len(new), n_topics) and vectors.dtype == np.int8, "its texts have no topics")
-        require(all(isinstance(text, str) for text in new), "a text is none")
-        require(all(type(i) is int and NO_TEXT <= i < first for i in (*about, *shows)), "a text is about none there is")
         self.texts, self._about, self._shows = [*self.corpus.texts, *new], about, shows
         self._ids = {key: first + i for i, key in enumerate(zip(new, about, shows, strict=True))}
         self.with_media = np.concatenate([self.with_media[:first], self._have_media(first)])

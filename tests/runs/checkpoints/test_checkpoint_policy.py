@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.runs.checkpoints.policy import Policy
+from prism_mesa.runs.checkpoints.keeping import Policy
 
 
 def carried_out(round_s, cost_s, total_s=2000.0, **how):

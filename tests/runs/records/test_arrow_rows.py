@@ -5,8 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from prism_mesa.errors import DataError
-from prism_mesa.runs.records.arrow_rows import WaitingRows, arrow_table, joined, read_stream
+from prism_mesa.runs.records.arrow_rows import WaitingRows, arrow_table, joined
 from prism_mesa.tables import Column, TableSchema
 
 SCHEMA = TableSchema("ticks", "a tick", tuple(Column(name, "int", "what it says") for name in ("round", "idle")))
@@ -103,37 +102,14 @@ def test_rows_of_which_none_came_in_stay_so_and_columns_without_rows_too():
     assert (again.is_new, len(again)) == (False, 0)
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:0], lambda raw: raw * 0])
-def test_bytes_that_are_no_rows_of_the_table_are_refused(damage):
-    rows = WaitingRows(SCHEMA)
-    rows.add(columns(0, 3))
-    with pytest.raises(DataError, match=r"^rows that wait are damaged: "):
-        WaitingRows.of(SCHEMA, damage(rows.snapshot()))
-    with pytest.raises(DataError, match=r"^rows that wait are damaged: table 'rounds' has the columns"):
-        WaitingRows.of(TableSchema("rounds", "a round", SCHEMA.columns[:1]), rows.snapshot())
-
-
-def test_texts_and_rows_that_are_compressed_are_not_unpacked():
-    """What is compressed may be of any size once it is not."""
-    codes = pa.DictionaryArray.from_arrays(pa.array(np.zeros(9, np.int8)), pa.array(["x" * 10_000]))
-    rows, sink = pa.record_batch({"text": codes}), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_batch(rows)
-    messages = [message.serialize() for message in pa.ipc.MessageReader.open_stream(sink.getvalue())]
-    for some in (messages[:2], messages[::2]):  # the texts alone, and the rows alone
-        raw = np.frombuffer(b"".join(map(bytes, some)), np.uint8)
-        with pytest.raises(DataError, match=r"^rows that wait are damaged: they are compressed$"):
-            read_stream(raw, None)
-
-
 def test_rows_that_a_file_holds_are_not_written_again():
     rows = WaitingRows(SCHEMA)
     rows.add(columns(0, 3))
     first = rows.snapshot()
-    rows.put_aside([1, 2, 3])
-    assert (rows.fresh(), rows.snapshot(), rows.aside) == (None, None, [[1, 2, 3]])
+    rows.put_aside((1, "x"))
+    assert (rows.fresh(), rows.snapshot(), rows.aside) == (None, None, [(1, "x")])
     rows.add(columns(3, 2))
     assert rows.fresh().num_rows == 2
-    again = WaitingRows.of(SCHEMA, rows.snapshot(), [([1, 2, 3], first)])
+    again = WaitingRows.of(SCHEMA, rows.snapshot(), [((1, "x"), first)])
     assert again.table().equals(rows.table())
-    assert (again.aside, again.fresh().num_rows, len(again)) == ([[1, 2, 3]], 2, 5)
+    assert (again.aside, again.fresh().num_rows, len(again)) == ([(1, "x")], 2, 5)

@@ -341,7 +341,7 @@ def test_a_folder_that_is_opened_again_is_written_further_from_where_it_stood(tm
     folder.write_whole("posts", {"text": pd.Categorical(["x"]), "parent": [1], "likes": [2]})
     folder.close()
     (folder.path / ".agents.parquet").write_text("half")
-    check_parts(folder.path, kept, schemas(**TABLES))
+    check_parts(folder.path, kept)
     again = ReopenedFolder(folder.path, schemas(**TABLES), kept)
     again.remove_later()
     assert names(again.path) == ["agents.parquet", "rounds.parquet"]

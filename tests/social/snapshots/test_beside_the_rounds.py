@@ -220,13 +220,6 @@ def test_a_field_of_a_model_whose_state_nobody_knows_is_named():
         model.snapshot()
 
 
-def test_a_snapshot_sets_no_field_that_is_the_models_own():
-    snapshot = ran(small(**LIVELY), 1).snapshot()
-    for fields in ({"simple": {"_platform": 1}, "said": {}}, {"simple": {}, "said": {"random": {}}}):
-        with pytest.raises(DataError, match=r"the model: '(_platform|random)' is no field of its own"):
-            small(**LIVELY).restore(snapshot | {"fields": fields})
-
-
 def test_mesas_ways_of_running_go_on():
     stopped, other = ran(small(**LIVELY, rounds=5), 2), small(**LIVELY, rounds=5)
     other.restore(from_bytes(as_bytes(stopped.snapshot())))

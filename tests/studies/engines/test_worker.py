@@ -15,8 +15,7 @@ from stand_in import StandIn
 
 from prism_mesa.llm import Ledger
 from prism_mesa.params import nested
-from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
-from prism_mesa.runs.checkpoints.names import files
+from prism_mesa.runs.checkpoints.file import files, read_checkpoint, write_checkpoint
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest, read_table
 from prism_mesa.runs.social import run

@@ -8,11 +8,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable
+from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable, whole
 from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import bare_option, json_of, plain
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.prompt import answer_schema, decision_form, question_prompt
+from prism_mesa.reasoner.prompt import STATE_DESCRIPTIONS, answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
 from prism_mesa.statechart import AgentState
 
@@ -112,9 +112,9 @@ class ChatOracle:
         if self.form == "decision":
             return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
-            return await self.client.chat(prompt, answer_schema(question.options, reason=self.reason), attempt)
+            return whole(await self.client.chat(prompt, answer_schema(question.options, reason=self.reason), attempt))
         said = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
-        return recordable(said, [option.value for option in question.options])
+        return recordable(said, [f"{option.value}: {STATE_DESCRIPTIONS[option]}" for option in question.options])
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""

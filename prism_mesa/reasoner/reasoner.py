@@ -16,7 +16,7 @@ from prism_mesa.llm.dispatch.pending import Identity, PendingQuestion
 from prism_mesa.llm.errors import MOST_USELESS, UselessAnswerError
 from prism_mesa.llm.formats.request import RunPosition
 from prism_mesa.llm.ledger.answers import AnswerStore
-from prism_mesa.llm.ledger.database import AskedRow, Ledger
+from prism_mesa.llm.ledger.database import AskedRow, Ledger, answer_key
 from prism_mesa.llm.params import Source
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner.batch import Decider, drawn_one
@@ -87,6 +87,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         super().__init__(own, store, kind=kind, note=note)
         self.oracles = {llm: as_oracle(one, own, llm) for llm, one in sorted(clients.items())}
         self.oracle, self.llms = next(iter(self.oracles.values())), own.llms
+        if len({answer_key("", (), *self.identity(llm)) for llm in self.oracles}) < len(self.oracles):
+            raise ConfigError("Reasoner: two clients have the same name, digest and decoding: give each its own name")
         self.store.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None

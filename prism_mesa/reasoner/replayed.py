@@ -5,7 +5,7 @@ from typing import Any
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, asked_alike, llms_in, other_llms
 from prism_mesa.llm.ledger.database import Ledger
-from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL
+from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, decision_decoding
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams
 from prism_mesa.reasoner.pmi import PmiOracle
@@ -52,7 +52,7 @@ def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bo
         return params.kind in ("auto", "embedded") and params.answer in (None, "probabilities")
     expected = {**params.decoding, "answer": params.answer or "choice"}
     if params.decides:
-        expected = {"answer": "decision", "decision_orders": params.decision_orders}
+        expected = {"decision_orders": 1} | decision_decoding(params.decoding, params.decision_orders)
         decoding = {"decision_orders": 1} | decoding
     if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
         expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # all that older ledgers had

@@ -148,7 +148,7 @@ def test_the_model_that_the_reply_names_is_recorded(tmp_path):
 def test_what_does_not_count_for_a_decision_is_not_in_the_key():
     other = {"temperature": 1, "seed": 5, "max_tokens": 9, "think": True, "num_ctx": 99, "keep_alive": "1h"}
     client = OllamaChatClient(MODEL, **other)
-    one, two = (Reasoner(client, answer="decision", decision_orders=n).oracle.decoding for n in (1, 2))
+    one, two = (Reasoner(client, answer="decision", decision_orders=orders).identity()[2] for orders in (1, 2))
     assert (one, two) == ({"answer": "decision"}, {"answer": "decision", "decision_orders": 2})
     assert answer_key("p", ["a"], "m", "d", two) != answer_key("p", ["a"], "m", "d", one)
     with pytest.raises(ConfigError, match="decision_orders"):
@@ -327,7 +327,7 @@ def test_a_client_that_cannot_decide_is_a_clear_error():
 
 def decided(**shares):
     answers = {"answer": {"type": "choice", "probabilities": shares}}
-    return as_json(200, {"model": "x", "answers": answers, "usage": {"input_tokens": 10, "output_tokens": 1}})
+    return as_json(200, {"model": "x", "answers": answers, "usage": {"input_tokens": 900, "output_tokens": 1}})
 
 
 @pytest.mark.parametrize("kind", ["ollama", "openai"])

@@ -153,7 +153,7 @@ def test_log_probabilities_are_those_of_the_answer_or_none(thought, answer, end,
     content = f"<think>{''.join(thought)}</think>{answer}" if inline else answer
     said = ["<think>", *thought, "</think>", *answer, *([end] if end else [])] if inline else said
     reply = Completion(content, 9, len(said), 1.0, tuple(((token, -0.1),) for token in said))
-    own = {"label": "x", "thought": "hm", "cut": False, "tokens": said, "decoding": {"max_tokens": 9}}
+    own = {"label": "x", "thought": "hm", "tokens": said, "decoding": {"max_tokens": 9}}
     kept = completed(reply=reply, **own)
     assert kept.text.strip() == answer.strip()
     assert "B" in [token for ((token, _),) in kept.top_logprobs]
@@ -163,7 +163,7 @@ def test_log_probabilities_are_those_of_the_answer_or_none(thought, answer, end,
 def test_log_probabilities_of_something_else_are_refused():
     reply = Completion("B", top_logprobs=((("A", -0.1),),))
     with pytest.raises(OracleError, match="not those of its answer") as caught:
-        completed("x", reply, thought=None, cut=False, tokens=["A"], decoding={"max_tokens": 9})
+        completed("x", reply, thought=None, tokens=["A"], decoding={"max_tokens": 9})
     assert caught.value.reason == "unmatched"
 
 
@@ -271,10 +271,19 @@ def test_several_questions_at_once_all_learn_what_a_server_takes():
 @pytest.mark.parametrize(
     ("text", "reads"),
     [
-        *[(text, True) for text in ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling", "B: scrolling, as they do")],
+        *[(text, True) for text in ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling")],
         *[(text, True) for text in ("Answer: B", "The answer is B.", "B - scroll")],
         *[(text, False) for text in ("B or A", "Not B", "B person", "I would not choose A; I choose B")],
-        *[(text, False) for text in ("B. composing", "B. scrolling or composing", "A user likes B", "Be")],
+        *[
+            (text, False)
+            for text in (
+                "B. composing",
+                "B. scrolling or composing",
+                "B: scrolling, as they do",
+                "A user likes B",
+                "Be",
+            )
+        ],
     ],
 )
 def test_log_probabilities_count_where_the_text_is_a_letter_with_its_option_or_alone(text, reads):

@@ -242,7 +242,7 @@ def test_the_weights_of_the_parameters_are_used():
         ({"max_concurrency": 0}, "greater than or equal to 1"),
         ({"max_fallback_share": 1.5}, "less than or equal to 1"),
         ({"fallback": "guess"}, "Input should be 'first', 'rule' or 'stay'"),
-        ({"model": ""}, "at least 1 character"),
+        ({"model": ""}, "give the name of an LLM"),
         ({"rule": {"slop": 1}}, "Extra inputs are not permitted"),
     ],
 )

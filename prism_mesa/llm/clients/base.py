@@ -23,6 +23,7 @@ class Completion:
         top_logprobs: For each token that was said, where they were asked for, the likeliest tokens at its
             place with their log-probabilities, best first.
         calls: How many requests it took.
+        cut: Whether it had no tokens left, so that it may have gone on.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Completion:
     latency_ms: float = 0.0
     top_logprobs: tuple[tuple[tuple[str, float], ...], ...] = ()
     calls: int = 1
+    cut: bool = False
 
 
 @runtime_checkable

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion, status_reason
+from prism_mesa.llm.clients.cut_prompts import was_cut
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.clients.ollama_errors import client_faults, ollama_fault
-from prism_mesa.llm.clients.responses import retry_after_s
+from prism_mesa.llm.clients.responses import kept, retry_after_s
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.params import DECISION_MODEL
@@ -56,7 +57,7 @@ class DecidesOverHTTP:
     def _plain_http(self) -> "httpx.AsyncClient":
         import httpx
 
-        return httpx.AsyncClient(timeout=self.timeout_s, limits=httpx.Limits(max_connections=None), **self._http())
+        return httpx.AsyncClient(timeout=self.timeout_s, limits=kept(self.host), **self._http())
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
         """Return ``{"model": ..., "answer": ...}`` (see `formats.decision`).
@@ -74,7 +75,8 @@ class DecidesOverHTTP:
             reason = "refused-request" if status == 501 else status_reason(status)
             told = f"{self.label}: the server says {_error_text(response)} (status {status})"
             raise OracleError(reason, told, retry_after_s=retry_after_s(response, self.timeout_s))
-        return decision_in(response.text, self.label, (time.perf_counter() - started) * 1000)
+        said = decision_in(response.text, self.label, (time.perf_counter() - started) * 1000)
+        return of_whole(said, state, self.decoding)
 
     async def _post(self, state: str, question: Mapping[str, Any]) -> "httpx.Response":
         """Ask where the server answers decisions, which is remembered."""
@@ -86,7 +88,7 @@ class DecidesOverHTTP:
             response = await client.post(f"{_root(self.host)}{path}", json={"model": self.name, **body})
             told = _error_text(response) if response.text.lstrip().startswith("{") else ""
             if response.status_code not in (404, 405) or "model" in told.lower():  # there is no such model
-                self._paths = (path,)
+                self._paths = (path,) if response.status_code < 300 else self._paths
                 return response
         told = "it has neither /v1/systemone nor /v1/decisions (Ollama 0.35 and llama.cpp have): reasoner.answer=choice"
         raise OracleError("http-404", told)
@@ -140,6 +142,15 @@ def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
     usage = told["usage"] if isinstance(told.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
     return Completion(dumps({"model": plain(told.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
+
+
+def of_whole(said: Completion, state: str, decoding: Mapping[str, Any]) -> Completion:
+    """Return a decision, unless the LLM read fewer tokens than the state has (OracleError, `cut-prompt`)."""
+    if was_cut(state, said.prompt_tokens, 0) and decoding.get("cut_prompts") != "accept":
+        told = f"only {said.prompt_tokens} tokens of a text of {len(state)} characters were read"
+        told += ": give shorter texts, or an LLM with more context (reasoner.model)"
+        raise OracleError("cut-prompt", told, tokens=(said.prompt_tokens, said.completion_tokens))
+    return said
 
 
 def _root(host: str) -> str:

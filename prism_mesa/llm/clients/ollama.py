@@ -16,7 +16,7 @@ from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
-from prism_mesa.llm.clients.responses import guarded
+from prism_mesa.llm.clients.responses import guarded, kept
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import reported_count
 from prism_mesa.llm.params import CutPrompts, Think, later_options
@@ -127,9 +127,8 @@ class OllamaChatClient(DecidesOverHTTP):
         )
         return completed(
             self.label,
-            Completion(text, *spent, latency_ms, places),
+            Completion(text, *spent, latency_ms, places, cut=response.done_reason == "length"),
             thought=response.message.thinking,
-            cut=response.done_reason == "length",
             tokens=[place.token for place in response.logprobs or ()],
             decoding=self.decoding,
         )
@@ -185,11 +184,9 @@ class OllamaChatClient(DecidesOverHTTP):
             return ""
 
     def _connect(self) -> "AsyncClient":
-        import httpx
         from ollama import AsyncClient
 
-        limits = httpx.Limits(max_connections=None)
-        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http())
+        return AsyncClient(self.host, timeout=self.timeout_s, limits=kept(self.host), **self._http())
 
     def _http(self) -> dict[str, Any]:
         http = guarded(self._given, key := os.environ.get("OLLAMA_API_KEY", "")) | {"verify": _trusted()}

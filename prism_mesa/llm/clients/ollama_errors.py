@@ -17,6 +17,7 @@
 | `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | (by `formats.decision`) a decision that is none |
 | `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
 | `thought` | (raised by the client) nothing but a thought |
+| `cut-answer` | (by `formats.multiple_choice`) it ran out of tokens, so it may have gone on |
 | `cut-prompt` | (raised by the client) the server read only a part of the prompt |
 | `unmatched` | (raised by the client) log-probabilities that may be of a thought |
 | `circuit-open`, `still-down` | (raised by `HostPool`) all servers are down: not asked; tried again in vain |

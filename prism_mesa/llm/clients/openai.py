@@ -18,7 +18,7 @@ from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
 from prism_mesa.llm.clients.event_loop import run_now
-from prism_mesa.llm.clients.responses import guarded, retry_after_s
+from prism_mesa.llm.clients.responses import guarded, kept, retry_after_s
 from prism_mesa.llm.clients.thoughts import completed
 from prism_mesa.llm.clients.urls import reported_count
 from prism_mesa.llm.params import CutPrompts, Think, later_options
@@ -87,7 +87,7 @@ class OpenAIChatClient(DecidesOverHTTP):
             timeout=self.timeout_s,
             max_retries=0,
             default_query=query,
-            http_client=DefaultAsyncHttpxClient(**guarded(http, _key(), *query.values())),
+            http_client=DefaultAsyncHttpxClient(**guarded(http, _key(), *query.values()), limits=kept(self.host)),
         )
 
     async def chat(
@@ -160,7 +160,7 @@ class OpenAIChatClient(DecidesOverHTTP):
 
     def _completion(self, response: "ChatCompletion", spent: tuple[int, int], latency_ms: float) -> Completion:
         try:
-            choice = response.choices[0]
+            [choice] = response.choices
             text = choice.message.content or ""
             tokens = (choice.logprobs.content or []) if choice.logprobs else []
             places = tuple(
@@ -171,11 +171,12 @@ class OpenAIChatClient(DecidesOverHTTP):
             text.strip()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
+        if choice.finish_reason == "content_filter":
+            raise OracleError("refusal", f"{self.label}: the server's content filter cut the answer", tokens=spent)
         return completed(
             self.label,
-            Completion(text, *spent, latency_ms, places),
+            Completion(text, *spent, latency_ms, places, cut=choice.finish_reason == "length"),
             thought=thought,
-            cut=choice.finish_reason == "length",
             tokens=said,
             decoding=self.decoding,
         )

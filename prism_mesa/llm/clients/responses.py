@@ -30,6 +30,13 @@ def guarded(http: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {**http, "headers": {"Accept-Encoding": "identity"}, "event_hooks": {"response": [Guard(secrets)]}}
 
 
+def kept(host: str) -> Any:
+    """Return how many connections are kept: none without TLS, as the rest of one response may look like the next."""
+    from httpx import Limits
+
+    return Limits(max_connections=None, max_keepalive_connections=None if host.startswith("https:") else 0)
+
+
 class Guard:
     """Reads the body of a response as soon as it begins to arrive: an event hook of an HTTP client.
 

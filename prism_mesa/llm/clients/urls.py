@@ -70,4 +70,4 @@ def check_settings(model: str, timeout_s: float, temperature: float) -> None:
 
 def reported_count(told: object) -> int:
     """Return a count as a server tells it, or 0 (not known) where that can be none."""
-    return told if isinstance(told, int) and 0 <= told < 2**31 else 0
+    return told if type(told) is int and 0 <= told < 2**31 else 0

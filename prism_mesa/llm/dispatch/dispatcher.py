@@ -27,7 +27,9 @@ _NO_DECISION = frozenset({"refusal", "no-answer", "wrong-options", "wrong-number
 _REFUSED = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
 _FINAL = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
-_USELESS = _NO_DECISION | _REFUSED | {"empty", "thought", "unmatched", "not-json", "wrong-shape"}
+_USELESS = (
+    _NO_DECISION | _REFUSED | {"empty", "partial", "thought", "cut-answer", "unmatched", "not-json", "wrong-shape"}
+)
 """Reasons by which a client calls an answer useless, or a question refused; `http-3...` and `http-4...` are others."""
 _TOO_MANY = "http-429"
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.thoughts import more_tokens
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.text import LETTERS, bare_option, json_of, one_letter, unwrapped
 
@@ -126,12 +127,27 @@ def recordable(said: Completion, names: Sequence[str]) -> Completion:
     """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told.
 
     A text that goes on after its letter with anything but its option, or has it in a sentence, has no numbers.
+
+    Raises:
+        OracleError: As `whole`.
     """
-    if not said.top_logprobs:
+    if not whole(said).top_logprobs:
         return said
     told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, names)}
     raw = json.dumps({"text": said.text, "top_logprobs": told})
     return replace(said, text=raw, top_logprobs=())
+
+
+def whole(said: Completion) -> Completion:
+    """Return an answer that names an option.
+
+    Raises:
+        OracleError: `cut-answer`, if it ran out of tokens and may have gone on: "A" may begin "A person".
+    """
+    if said.cut and not said.text.rstrip("` \n").endswith("}"):
+        told = f"the answer {said.text[:80]!r} has no end, it was cut: {more_tokens(said.completion_tokens)}"
+        raise OracleError("cut-answer", told, tokens=(said.prompt_tokens, said.completion_tokens))
+    return said
 
 
 def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
@@ -186,16 +202,12 @@ def _deciding(said: Completion, names: Sequence[str]) -> tuple[tuple[str, Any], 
 
 
 def _is_letter(text: str, names: Sequence[str]) -> bool:
-    """Whether a text is one letter, also with its option after it (which may be cut); or has no words at all."""
+    """Whether a text is one letter, also with its option, or how it begins, after it; or has no words at all."""
     words = _LETTERED.fullmatch(text)
     if words is None:
         return not re.search(r"\w", text)
-    place, rest = LETTERS.find(words[1]), words[2].casefold()
-    name = names[place].casefold() if place < len(names) else ""
-    after = rest.removeprefix(name) if name else rest
-    others = [other.casefold() for other in names if other.casefold() != name]
-    letters = set(re.findall(r"\b[A-Z]\b", words[2][len(rest) - len(after) :])) & set(LETTERS[: len(names)])
-    return name.startswith(rest) or (after != rest and not letters and not any(other in after for other in others))
+    option = names[place] if (place := LETTERS.find(words[1])) < len(names) else None
+    return option is not None and option.casefold().startswith(re.sub(r"[\W_]+$", "", words[2].casefold()))
 
 
 def _place(token: str, n_options: int) -> int:

@@ -74,13 +74,13 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         self._useless_left: float = MOST_USELESS if gives_up else math.inf
 
     def identity(self, llm: str = "") -> Identity:
-        """Return name, digest and decoding of one of the clients."""
+        """Return name, digest and decoding of the client of an LLM."""
         client = self.clients.get(llm, self.client)
         return client.name, digest_of(client), client.decoding
 
     @property
     def label(self) -> str:
-        """What a summary calls it."""
+        """Its name in a summary."""
         name = ", ".join(map(label_of, self.clients.values()))
         return f"{name}, replayed" if self.store.mode == "replay" else name
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 MOST_USELESS: Final = 20
-"""Useless answers, and no other, after which an LLM is not asked any more."""
+"""PRISM gives an LLM up if this many first answers are all useless."""
 
 
 class UselessAnswerError(ValueError):

@@ -24,10 +24,10 @@ def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
 
 
 def limited(params: LLMParams) -> bool:
-    """Return whether there is a limit to be spent."""
+    """Return whether the parameters set a limit."""
     return any(getattr(params, name) is not None for name in LIMITS)
 
 
 def is_for_a_server(params: LLMParams) -> bool:
-    """Return whether the name of the LLM is no file: an embedded one that `auto` found in its place is not that."""
+    """Return whether `model` names an LLM on a server, which an embedded LLM chosen by `auto` is not."""
     return params.kind == "auto" and params.model is not None and not str(params.model).endswith(".gguf")

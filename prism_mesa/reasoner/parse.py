@@ -26,7 +26,7 @@ def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -
 
 
 def reason_in(response_text: str) -> str:
-    """Return the reason that an answer gives for its choice, as `plain` text; empty if it gives none."""
+    """Return the reason in an answer, as `plain` text; empty if there is none."""
     try:
         data = json_of(response_text)
     except UselessAnswerError:

@@ -27,7 +27,7 @@ _WAYS_OUT: Final = (
 
 
 class Usefulness(Restorable):
-    """Counts each LLM's useless answers and refusals until one of its answers is used; a dead server does not count."""
+    """Count each LLM's useless answers and refusals until an answer can be used; a dead server does not count."""
 
     changes = ("_useless", "_used")
 
@@ -36,14 +36,14 @@ class Usefulness(Restorable):
         self._used: set[str] = set()
 
     def answer_was_used(self, llm: str) -> None:
-        """Take note of an answer that could be used: from now on nothing is counted of that LLM."""
+        """Note that an LLM gave a useful answer: from now on its useless answers do not count."""
         self._used.add(llm)
 
     def answer_was_useless(self, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> None:
         """Take note of one that could not.
 
         Raises:
-            LLMFailureException: If it is the last of `MOST_USELESS`, and none before could be used.
+            LLMFailureException: If the LLM's first `MOST_USELESS` answers are all useless.
         """
         llm = call.place.llm
         self._useless[llm] += 1

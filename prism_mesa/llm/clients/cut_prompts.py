@@ -40,8 +40,7 @@ def was_cut(prompt: str, n_read: int, context: int) -> bool:
     """Return whether a server that read `n_read` tokens (0: unknown) cannot have read the whole prompt.
 
     Either `n_read` is below the fewest tokens of any tokenizer, or it is what Ollama leaves of a cut prompt: all of its
-    `context` (older versions; 0: unknown), or half of it plus 2. A cut that still leaves a token per word goes
-    unnoticed if the context is unknown.
+    `context` (older versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word are missed.
 
     >>> was_cut("word " * 300, 102, 0), was_cut("word " * 300, 301, 0), was_cut("word " * 300, 0, 0)
     (True, False, False)

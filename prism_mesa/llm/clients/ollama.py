@@ -145,8 +145,7 @@ class OllamaChatClient(DecidesOverHTTP):
         """Check that the server answers and has the LLM; keep the LLM's digest and the server's version.
 
         Raises:
-            MissingLLMError: If the server does not answer or lacks the LLM; the message says what to do.
-            ConfigError: If the LLM does not decide although `decides`, or only decides.
+            ConfigError: If not (MissingLLMError), or if the LLM is not of the kind that `decides` says.
         """
         try:
             models = self.models(_CHECK_TIMEOUT_S)

@@ -217,8 +217,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         """Check that the server answers and, if it lists its LLMs, has this LLM.
 
         Raises:
-            MissingLLMError: If the server does not answer or lacks the LLM; the message says what to do.
-            ConfigError: If the LLM does not decide although `decides`, or only decides.
+            ConfigError: If not (MissingLLMError), or if the LLM is not of the kind that `decides` says.
         """
         import openai
 
@@ -261,11 +260,9 @@ class OpenAIChatClient(DecidesOverHTTP):
 def _modalities(model: object) -> frozenset[str]:
     """Return what an LLM can do, according to llama.cpp's list of models; empty if it does not say."""
     architecture = getattr(model, "architecture", None)
-    outputs = architecture.get("output_modalities") if isinstance(architecture, dict) else None
+    listed = architecture.get("output_modalities") if isinstance(architecture, dict) else None
     known = {"decisions": "decision", "text": "completion"}
-    return (
-        frozenset(known[output] for output in known if output in outputs) if isinstance(outputs, list) else frozenset()
-    )
+    return frozenset(known[name] for name in known if name in listed) if isinstance(listed, list) else frozenset()
 
 
 def _unsupported(told: str) -> set[str]:

@@ -17,7 +17,7 @@ class QuestionKind[Q, A, P: LLMParams]:
     params: P
 
     def identity(self, llm: str = "") -> Identity:
-        """Return name, digest and decoding of one of the LLMs, by which a ledger knows it (see `RunPosition.llm`)."""
+        """Return the name, digest and decoding that identify an LLM in a ledger (see `RunPosition.llm`)."""
         raise NotImplementedError
 
     @property

@@ -60,9 +60,7 @@ class Decision:
         """
         decide = getattr(client, "decide", None)
         if decide is None:
-            raise ConfigError(
-                f"reasoner.answer: decision: {label_of(client)} has no decide(): set choice or probabilities"
-            )
+            raise ConfigError(f"reasoner.answer: decision: {label_of(client)} has no decide(): set choice")
         first = self.options if self.scale else tuple(sorted(self.options, key=lambda name: digest64(prompt, name)))
         asked = [first, first[::-1]][: self.orders]
         replies: list[Completion] = []
@@ -121,9 +119,7 @@ class Decision:
 
 
 def _tokens(replies: Sequence[Completion], read: int = 0, wrote: int = 0) -> tuple[int, int]:
-    return read + sum(reply.prompt_tokens for reply in replies), wrote + sum(
-        reply.completion_tokens for reply in replies
-    )
+    return read + sum(each.prompt_tokens for each in replies), wrote + sum(each.completion_tokens for each in replies)
 
 
 def _is_probability(value: Any) -> bool:

@@ -203,7 +203,7 @@ def _failing_guards(model: SocialModel) -> str:
 
 
 def _writer(writer: Any) -> dict[str, Any]:
-    """Return who writes and how, of several LLMs each."""
+    """Return the name and decoding of the LLM that writes; with several, of each."""
     each = [{"name": client.name, **client.decoding} for client in writer.clients.values()]
     return {**each[0], "llms": each} if len(each) > 1 else each[0]
 

@@ -171,14 +171,14 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
 
 
 def _by_llm(asked: Any) -> dict[str, Any]:
-    """Return what each of several LLMs cost and answered; nothing where one serves all."""
-    told: dict[str, dict[str, int]] = {}
-    for llm, own in sorted(getattr(asked, "by_llm", {}).items()):
-        tokens, failed = own["prompt_tokens"] + own["completion_tokens"], own["fallback"] + own["failed"]
-        told[llm] = {"calls": own["calls"], "tokens": tokens, "answered": own["llm"] + own["cache"]}
-        told[llm] |= {"fallbacks": failed, "budget": own["budget"]}
-    told.pop("", None)
-    return {"llms": told} if told else {}
+    """Return the cost and answers of each of several LLMs; nothing if one LLM serves all."""
+    llms: dict[str, dict[str, int]] = {}
+    for llm, counts in sorted(getattr(asked, "by_llm", {}).items()):
+        tokens, failed = counts["prompt_tokens"] + counts["completion_tokens"], counts["fallback"] + counts["failed"]
+        llms[llm] = {"calls": counts["calls"], "tokens": tokens, "answered": counts["llm"] + counts["cache"]}
+        llms[llm] |= {"fallbacks": failed, "budget": counts["budget"]}
+    llms.pop("", None)
+    return {"llms": llms} if llms else {}
 
 
 def _writing(model: SocialModel) -> dict[str, Any] | None:

@@ -53,7 +53,7 @@ def test_an_llm_of_several_cannot_be_set_alone():
 
 def test_nations_ask_one_llm(written):
     config = load(EconomyConfig, None, ["reasoner.model={a: 1}", "economy.policy=llm", "reasoner.kind=ollama"])
-    with pytest.raises(ConfigError, match=r"one LLM is asked"):
+    with pytest.raises(ConfigError, match=r"only one LLM"):
         EconomyModel(config)
 
 

@@ -12,7 +12,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import read_study
+from prism_mesa.studies.params import read_study, settings
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ROOT = Path(__file__).parents[2]
@@ -28,8 +28,9 @@ def conditions(study, most=None):
     points = [{}]
     for key, values in study.vary.items():
         points = [point | {key: value} for point in points for value in values]
-    own = [{**study.set, **arm, **point} for arm in study.arms.values() or [{}] for point in points]
-    for values in own[:: -(-len(own) // most) if most else 1]:
+    arms = [settings(arm) for arm in study.arms.values()] or [{}]
+    changes = [{**study.set, **arm, **point} for arm in arms for point in points]
+    for values in changes[:: -(-len(changes) // most) if most else 1]:
         yield make_config(merged(nested(base), nested(values)))
 
 

@@ -162,16 +162,16 @@ def check_attributes(given: Mapping[str, AttributeParams]) -> None:
 
 
 def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeParams]) -> None:
-    """Check that `model` has an LLM for each value of the attribute `model_by`, and no other key.
+    """Check that the keys of `model` are the values of the attribute `model_by`.
 
     Raises:
-        ConfigError: If not.
+        ConfigError: If they are not.
     """
     if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
         return
-    own = attributes.get(reasoner.model_by)
-    values = list(map(value_text, own.values or ())) if own is not None and own.of == "agent" else []
+    params = attributes.get(reasoner.model_by)
+    values = list(map(value_text, params.values or ())) if params is not None and params.of == "agent" else []
     if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
         known = shortened(", ".join(values), 200) or "no attribute of agents with values"
-        told = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
-        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {told}")
+        allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
+        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {allowed}")

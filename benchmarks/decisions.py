@@ -1,8 +1,8 @@
-"""What an answer costs by its form: calls, tokens and CPU seconds of the same questions put to the same weights.
+"""The cost of an answer by its form: calls, tokens and CPU seconds for the same questions and the same weights.
 
-SmolLM2-135M is asked the open choices of a default run in words (`choice`), for a letter (`probabilities`), and, with
-two keys added to its file, as a decision model in one order and in two. llama.cpp reads and says everything in this
-process. It says nothing about how well anybody decides: these weights decide badly.
+SmolLM2-135M answers the open choices of a default run in words (`choice`), with a letter (`probabilities`), and, with
+two keys added to its file, as a decision model in one order and in two. llama.cpp does all the work in this process.
+This measures cost, not quality: these weights decide badly.
 
     uv run --extra embedded python benchmarks/decisions.py
 """
@@ -25,7 +25,7 @@ from prism_mesa.social.model import SocialModel
 
 
 def questions(n: int) -> list[PlacedQuestion]:
-    """Return the first `n` questions of a run that differ."""
+    """Return the first `n` different questions of a run."""
     asked: dict[str, PlacedQuestion] = {}
     with Reasoner(lambda prompt: '{"next_state": "scrolling"}') as reasoner:
         reasoner.heard = lambda question, answer: asked.setdefault(answer.key, question)
@@ -37,9 +37,9 @@ def questions(n: int) -> list[PlacedQuestion]:
 
 def main() -> None:
     """Print a table."""
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("--questions", type=int, default=9)
-    asks = questions(given.parse_args().questions)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=9)
+    asks = questions(parser.parse_args().questions)
     print(machine())
     forms: tuple[tuple[AnswerForm, int], ...] = (("choice", 1), ("probabilities", 1), ("decision", 1), ("decision", 2))
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def main() -> None:
                 cpu, spent, n = process_time() - cpu, reasoner.usage - before, len(asks) - 1
             read, wrote, calls = (spent[what] / n for what in ("prompt_tokens", "completion_tokens", "calls"))
             name = form if orders == 1 else f"{form}, decision_orders=2"
-            tokens = f"{read:>6.0f} read  {wrote:>5.1f} said"
+            tokens = f"{read:>6.0f} read  {wrote:>5.1f} written"
             print(f"{name:<28}{calls:>6.1f} calls  {tokens}  {cpu / n:>6.2f} CPU s a question", flush=True)
     close_engines()
 

@@ -7,8 +7,8 @@ The stand-in server (`stand_in`, a process of its own) answers with `--slots` at
 2. CPU of a question besides the client library's call, and of one whose answer is known;
 3. wall time of a whole run, against its questions x latency / slots;
 4. LLM calls and tokens per 1,000 agent-rounds of the default scenario, against asking every agent in every round;
-5. calls, tokens and seconds per 1,000 agent-rounds of configs/calibrated.yaml (with fewer agents and rounds), by the
-   form of the answer (`FORMS`); the stand-in is a thread here, and takes four characters for a token.
+5. calls, tokens and seconds per 1,000 agent-rounds of configs/calibrated.yaml (with fewer agents and rounds), for each
+   form of answer (`FORMS`); the stand-in is a thread here and counts four characters as a token.
 
 It asserts results: every question is asked once, nothing falls back, and a second run asks nothing. Targets are
 printed as met or not.
@@ -63,7 +63,7 @@ FORMS: Final[dict[str, dict[str, Any]]] = {
     "decision in two orders, archetype": ARCHETYPE | {"answer": "decision", "decision_orders": 2},
     "embedded scores, archetype": {"kind": "embedded", "persona": "archetype"},
 }
-"""Forms of answer by their parameters of `reasoner`. Those of Ollama are asked of the stand-in; it decides at once."""
+"""Forms of answer and their `reasoner` parameters. The stand-in plays Ollama, and decides without delay."""
 REASON: Final = "The post is about something that I care about, and I would like to say what I think of it."
 
 
@@ -181,15 +181,15 @@ def how_rarely() -> None:
 
 
 def with_reason(body: Body) -> Said:
-    """Answer as `choose_by_hash`, with a sentence where a reason is wanted."""
-    said = choose_by_hash(body)
+    """Answer as `choose_by_hash`, with a sentence if the request asks for a reason."""
+    answer = choose_by_hash(body)
     if "reason" not in (body.get("format") or {}).get("properties", {}):
-        return said
-    return Said(json.dumps(json.loads(said.text) | {"reason": REASON}))
+        return answer
+    return Said(json.dumps(json.loads(answer.text) | {"reason": REASON}))
 
 
 def by_form(n: int, rounds: int, slots: int, latency_ms: float) -> None:
-    """Print what 1,000 agent-rounds of the calibrated world cost by the form of the answer, as a table."""
+    """Print a table: the cost of 1,000 agent-rounds of the calibrated world for each form of answer."""
     calibrated = said_of(load_config(ROOT / "configs" / "calibrated.yaml"))
     world = {key: calibrated[key] for key in calibrated if not key.startswith(("name", "reasoner"))}
     world |= {"agents.n": n, "rounds": rounds}
@@ -214,8 +214,8 @@ def by_form(n: int, rounds: int, slots: int, latency_ms: float) -> None:
         rule_s = rule_s or wall  # the first: what the world takes without an LLM
         tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
         figures = (model.totals["open"], calls_of[name], tokens, wall - rule_s)
-        opened, calls, told, seconds = (figure / thousands for figure in figures)
-        print(f"| {name} | {opened:.1f} | {calls:.2f} | {told:,.0f} | {'' if decides else f'{seconds:.2f}'} |")
+        opened, calls, tokens, seconds = (figure / thousands for figure in figures)
+        print(f"| {name} | {opened:.1f} | {calls:.2f} | {tokens:,.0f} | {'' if decides else f'{seconds:.2f}'} |")
     assert calls_of["rule"] == 0
     assert calls_of["probabilities, archetype"] <= calls_of["probabilities, individual"]
 

@@ -61,7 +61,7 @@ class ConfigError(BadInputError):
 
 
 class MissingLLMError(ConfigError):
-    """The LLM that a configuration names is not there: no server, no such model on it, no file, or no extra."""
+    """The LLM of a configuration is missing: no server, no such model on it, no file, or no extra."""
 
 
 class OwnCodeError(ConfigError):
@@ -93,7 +93,7 @@ class OracleError(PrismError):
 
     Attributes:
         reason: One word for the ledger.
-        calls: How many requests were sent to a server, which costs.
+        calls: Requests sent to a server, each of which may cost.
         retry_after_s: Seconds after which the server wants to be asked again; 0 if it does not say.
         tokens: What it cost all the same: tokens of the prompt and of what was said.
     """

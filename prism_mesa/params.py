@@ -29,7 +29,7 @@ Seed = Annotated[int, BeforeValidator(lambda value: fresh_seed() if value is Non
 """A seed; None draws one."""
 
 ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
-"""Keys whose value may be a mapping: it is one value, and is never merged with an earlier one."""
+"""Keys whose value may be a mapping, which replaces an earlier value and is never merged with it."""
 
 FROM_PARAMS: Final = object()
 """What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
@@ -190,8 +190,10 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """
     tree: dict[str, Any] = {}
     for key, value in flat.items():
-        if whole := next((one for one in ONE_VALUE if str(key).startswith(f"{one}.")), ""):
-            raise ConfigError(f"{_key(key)}: {whole} is one value: give all of it, {whole}={{NAME: VALUE, ...}}")
+        if whole := next((name for name in ONE_VALUE if str(key).startswith(f"{name}.")), ""):
+            raise ConfigError(
+                f"{_key(key)}: {whole} is one value: give the whole mapping, {whole}={{NAME: VALUE, ...}}"
+            )
         *groups, last = key.split(".") if isinstance(key, str) else [key]
         branch = tree
         for group in groups:
@@ -214,7 +216,7 @@ def _beside(before: Any, value: Any, key: str) -> Any:
 
 
 def merged(base: Mapping[str, Any], top: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """Return `base` with the values of `top`, group by group; `where` begins the dotted keys of both."""
+    """Return `base` with the values of `top`, group by group; `where` is the prefix of their dotted keys."""
     result = dict(base)
     for key, value in top.items():
         below, name = result.get(key), f"{where}{key}"

@@ -54,7 +54,7 @@ class Streams:
     seed: int
 
     def of(self, seed: int | None) -> "Streams":
-        """Return the draws of another seed; of None, these."""
+        """Return the streams of another seed; with None, these."""
         return self if seed is None else Streams(seed)
 
     def bits(

@@ -92,10 +92,10 @@ def llm_for(
     continues: bool = False,
     decides: bool = False,
 ) -> LLMClient:
-    """Return the LLM that plays agents of a run, of several the one named `llm`; see `played_config` for what counts.
+    """Return the LLM that plays agents of a run; `llm` names one of several. `played_config` says which keys count.
 
     With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`). With `decides`
-    it decides if it did in the run (`reasoner.answer`).
+    the LLM is a decision model if the run's is (`reasoner.answer`).
 
     Raises:
         ConfigError: If there is none; its line says what to do.
@@ -108,7 +108,7 @@ def llm_for(
         )
     each = played.reasoner.each()
     if not each.keys() & {"", llm}:
-        raise ConfigError(f"reasoner.model: one LLM speaks, not {', '.join(each)}: name it, reasoner.model=NAME")
+        raise ConfigError(f"reasoner.model: only one LLM can speak, not {', '.join(each)}: set reasoner.model=NAME")
     reasoner = each.get(llm) or each[""]
     own = {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
@@ -146,7 +146,7 @@ def config_to_ask(
     before = as_config(Config, values, run.folder).reasoner
     own: dict[str, Any] = {key: values[key] for key in ("seed", "reasoner", "deliberation") if key in values}
     own = merged(own, {"reasoner": {"ledger": "live", "ledger_path": None, "distilled": None, "llm_share": 1.0}})
-    if before.model_by is not None:  # the run's table of agents says who has which one
+    if before.model_by is not None:  # the run's table `agents` has each agent's LLM
         own = merged(own, {"reasoner": {"model": dict.fromkeys(before.llms, 1.0), "model_by": None}})
     if before.kind == "distilled":
         own = merged(own, {"reasoner": {"kind": "auto"}})

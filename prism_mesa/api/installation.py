@@ -150,7 +150,7 @@ def _ollama(host: str | None) -> Finding:
     shown = ", ".join(models[:_SHOWN]) + (f", and {len(models) - _SHOWN} more" if len(models) > _SHOWN else "")
     told = f"answers at {client.host}; models: {shown or 'none'}"
     decide = ", ".join(client.deciding(models)) or f"none (ollama pull {DECISION_MODEL})"
-    told += f"; of these decide (reasoner.answer=decision): {decide}"
+    told += f"; decision models (reasoner.answer=decision): {decide}"
     if not any(name.partition(":")[0] == OLLAMA_MODEL for name in models):
         return Finding("Ollama", "missing", told, f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=...")
     return Finding("Ollama", "ok", told)

@@ -1,7 +1,7 @@
 """Answers in a form: a prompt and a pydantic model go in, an instance of that model comes out, or a named failure.
 
 The form may be plain text as well. It goes through the clients, dispatcher, limits and ledger that all requests share.
-There is no fallback: whoever asks goes without and leaves everything as it was.
+There is no fallback: without an answer the caller changes nothing.
 """
 
 import asyncio
@@ -37,19 +37,19 @@ type _Pending = PendingQuestion[LLMRequest[Any], Any]
 class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     """Asks an LLM for answers in a form, and records them.
 
-    Equal prompts for the same form are asked once; whoever asks again gets the same answer. What may pass (a timeout,
-    a server error, an answer of no use) is asked again, by default once, with the next sampling seed; a refusal (4xx)
-    is not. Several prompts may be out at the same time, from any event loop. In place of an answer that did not come
-    `answer` and `answer_all` give its `LLMFailureException`; `fetch` raises it.
+    Equal prompts for the same form are asked once and get the same answer. After a failure that may pass (a timeout, a
+    server error, a useless answer) the client asks again, by default once, with the next sampling seed; after a refusal
+    (4xx) it does not. Several prompts may be out at the same time, from any event loop. If an answer fails, `answer`
+    and `answer_all` return its `LLMFailureException`; `fetch` raises it.
 
     Args:
-        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several by `RunPosition.llm`.
+        client: A client, or a function ``(prompt) -> str``, plain or async. Several clients by `RunPosition.llm`.
         params: Attempts, limits, time-outs (see `LLMParams`).
-        store: See `LLMGateway`; so `kind`, `note` and `budget`.
-        kind: See `store`.
-        note: See `store`.
-        budget: See `store`.
-        gives_up: Whether it raises LLMFailureException once the first `MOST_USELESS` answers of an LLM are of no use.
+        store: See `LLMGateway`.
+        kind: See `LLMGateway`.
+        note: See `LLMGateway`.
+        budget: See `LLMGateway`.
+        gives_up: Whether it raises LLMFailureException if the first `MOST_USELESS` answers of an LLM are all useless.
     """
 
     def __init__(
@@ -65,19 +65,19 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     ) -> None:
         own = params or LLMParams(kind=kind, timeout_s=60.0)
         super().__init__(own, store, kind=kind, note=note, budget=budget)
-        one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
-        self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
+        known = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
+        self.clients: Mapping[str, ChatClient] = known if isinstance(known, Mapping) else {"": known}
         self.client = next(iter(self.clients.values()))
         self.gives_up = gives_up
 
     def identity(self, llm: str = "") -> Identity:
-        """Return name, digest and decoding of one of the clients."""
+        """Return name, digest and decoding of the client of an LLM."""
         client = self.clients.get(llm, self.client)
         return client.name, digest_of(client), client.decoding
 
     @property
     def label(self) -> str:
-        """What a summary calls it."""
+        """Its name in a summary."""
         name = ", ".join(map(label_of, self.clients.values()))
         return f"{name}, replayed" if self.store.mode == "replay" else name
 
@@ -132,10 +132,10 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         grace_s = 0.0 if isinstance(client, FunctionClient) else _GRACE_S
         try:
             async with asyncio.timeout(timeout_s + grace_s):
-                said = await pending.question.ask(client, pending.attempts)
+                completion = await pending.question.ask(client, pending.attempts)
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {timeout_s:g} s") from error
-        return pending.question.heard(said)
+        return pending.question.heard(completion)
 
     def _read(self, question: LLMRequest[Any], raw: str) -> Any:
         return question.read(raw)
@@ -163,9 +163,9 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     def _answer_is_useless(self, pending: _Pending) -> None:
         if self.gives_up and self._is_hopeless(pending):
             label = label_of(self._client(pending))
-            told = str(pending.error).removeprefix(f"{label}: ")
-            told = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {told}"
-            raise LLMFailureException("useless", MOST_USELESS, pending.question.component, told)
+            last = str(pending.error).removeprefix(f"{label}: ")
+            message = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {last}"
+            raise LLMFailureException("useless", MOST_USELESS, pending.question.component, message)
 
     def _client(self, pending: _Pending) -> ChatClient:
         return self.clients.get(pending.place.llm, self.client)

@@ -4,7 +4,7 @@ from types import TracebackType
 from typing import Final, Self
 
 MOST_USELESS: Final = 20
-"""Useless answers, and no other, after which an LLM is not asked any more."""
+"""PRISM gives an LLM up if this many first answers are all useless."""
 
 
 class UselessAnswerError(ValueError):

@@ -30,7 +30,7 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
         DataError: If the ledger cannot be opened.
     """
     if isinstance(params.model, dict):
-        raise ConfigError("reasoner.model: one LLM is asked here: give its name")
+        raise ConfigError("reasoner.model: only one LLM can be asked here: give its name")
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
     store = answer_store(params)
@@ -110,5 +110,5 @@ def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
     gguf, own = _gguf(params), {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
     client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
     if gguf != SMOLLM2 or params.decides:
-        client.load(decides=params.decides)  # whether llama.cpp can read somebody's file is said before a run begins
+        client.load(decides=params.decides)  # an unreadable file ends the run before it begins
     return client

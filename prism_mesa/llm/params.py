@@ -1,4 +1,4 @@
-"""The parameters of whoever asks a language model, with their defaults, units and ranges."""
+"""Parameters for asking a language model, with their defaults, units and ranges."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
@@ -29,37 +29,37 @@ type CutPrompts = Literal["useless", "accept"]
 
 
 def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
-    """Return what of these belongs to the decoding: nothing where it is the default, as ledgers know it."""
-    own: dict[str, Any] = {} if think is False else {"think": think}
-    own |= {} if num_ctx is None else {"num_ctx": num_ctx}
-    return own if cut_prompts == "useless" else own | {"cut_prompts": cut_prompts}
+    """Return those options that differ from their default: older ledgers have decodings without them."""
+    options: dict[str, Any] = {} if think is False else {"think": think}
+    options |= {} if num_ctx is None else {"num_ctx": num_ctx}
+    return options if cut_prompts == "useless" else options | {"cut_prompts": cut_prompts}
 
 
 DECISION_MODEL: Final = "d1-omni:600m"
-"""A decision model that Ollama has."""
-_OF_WORDS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
+"""The decision model that Ollama is asked for by default."""
+_WORD_OPTIONS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
 
 
 def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str, Any]:
-    """Return the decoding options of a decision, without those that only change words."""
-    own = {name: value for name, value in decoding.items() if name not in _OF_WORDS} | {"answer": "decision"}
-    return own | ({"decision_orders": orders} if orders > 1 else {})
+    """Return the decoding options of a decision, without those that only affect words."""
+    kept = {name: value for name, value in decoding.items() if name not in _WORD_OPTIONS} | {"answer": "decision"}
+    return kept | ({"decision_orders": orders} if orders > 1 else {})
 
 
 class LLMParams(Params):
-    """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
+    """How PRISM asks an LLM: its address, its limits, and its ledger."""
 
     kind: str
     model: Host | dict[Annotated[Host, BeforeValidator(value_text)], float | str] | None = Field(
         default=None,
-        description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
-        "Ollama (d1-omni:600m where it decides), SmolLM2 embedded; several: {NAME: SHARE, ...}, or with model_by "
+        description="Name of the LLM on the server, or path of a GGUF file (embedded); null: llama3.2 with Ollama "
+        "(d1-omni:600m with answer: decision), SmolLM2 embedded; several LLMs: {NAME: SHARE, ...}, with model_by "
         "{VALUE: NAME, ...}",
     )
     host: Hosts | dict[str, Hosts] | None = Field(
         default=None,
         description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
-        "http://127.0.0.1:8000/v1 (openai); by LLM: {NAME: ADDRESS, ...}",
+        "http://127.0.0.1:8000/v1 (openai); several LLMs: {NAME: ADDRESS, ...}",
     )
     timeout_s: float = Field(
         default=30.0,
@@ -93,7 +93,7 @@ class LLMParams(Params):
     )
     cut_prompts: CutPrompts = Field(
         default="useless",
-        description="What an answer to a prompt is that the server cut, as it exceeds num_ctx: useless, or accept it",
+        description="Answers to a prompt that the server cut: 'useless' discards them, 'accept' keeps them",
     )
     max_concurrency: int = Field(default=8, ge=1, le=1024, description="Questions that are out at the same time")
     attempts: int | None = Field(
@@ -140,27 +140,27 @@ class LLMParams(Params):
 
     @property
     def decides(self) -> bool:
-        """Whether a decision model is asked."""
+        """Whether it asks a decision model."""
         return False
 
     @property
     def one_llm(self) -> str:
-        """Name of the LLM, if there is one on an Ollama server."""
+        """Name of the single LLM; if none is set, of the default on an Ollama server."""
         return str(self.model or (DECISION_MODEL if self.decides else OLLAMA_MODEL))
 
     @property
     def hosts(self) -> list[str]:
-        """The addresses that are named for the LLM, or for several."""
+        """The addresses set for the LLM, or for all of several LLMs."""
         by_llm = self.host if isinstance(self.host, dict) else {self.one_llm: self.host}
-        given = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.one_llm])]
-        return [host for one in given for host in ([one] if isinstance(one, str) else one or ())]
+        entries = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.one_llm])]
+        return [host for entry in entries for host in ([entry] if isinstance(entry, str) else entry or ())]
 
     @property
     def decoding(self) -> dict[str, Any]:
-        """What a chat client of these parameters has as its decoding options."""
-        own = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
+        """The decoding options of a chat client with these parameters."""
+        options = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
         num_ctx = None if self.kind == "openai" else self.num_ctx
-        return own | later_options(self.think, num_ctx, self.cut_prompts)
+        return options | later_options(self.think, num_ctx, self.cut_prompts)
 
 
 _PLACE: Final = ("host", "model", "model_by")

@@ -56,7 +56,7 @@ def make_writer(
         else:
             client, _, _ = find_client(own, continues=True)
         if client is None:
-            raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
+            raise ConfigError("content: llm: the reasoner has no LLM that can write; give it a chat client")
         clients[llm] = client
     store, kind, budget = reasoner.store, reasoner.kind, reasoner.budget
     return LLMClient(clients, own, store=store, kind=kind, budget=budget, gives_up=True), ""
@@ -80,11 +80,11 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
 
 def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
     if store.mode == "replay" and store.shared is not None:
-        recorded = {llm: recorded_oracle(store.shared, own, llm) for llm, own in params.each().items()}
+        recorded = {llm: recorded_oracle(store.shared, each, llm) for llm, each in params.each().items()}
         return _reasoner(params, recorded, params.kind, store, "")
-    found = {llm: find_client(own) for llm, own in params.each().items()}
-    oracles = {llm: _oracle(client, params) for llm, (client, _, _) in found.items() if client is not None}
-    _, kind, note = next(iter(found.values()))
+    asked = {llm: find_client(params_of_llm) for llm, params_of_llm in params.each().items()}
+    oracles = {llm: _oracle(client, params) for llm, (client, _, _) in asked.items() if client is not None}
+    _, kind, note = next(iter(asked.values()))
     if oracles:
         return _reasoner(params, oracles, kind, store, note)
     store.close()
@@ -102,7 +102,7 @@ def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
 
 
 def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
-    """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
+    """Return a reasoner; `answer` and `persona` default to what suits the oracles."""
     scores = next(iter(oracles.values())).decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")
     persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")

@@ -52,10 +52,10 @@ class BatchReasoner[C: OpenChoices](Decider):
     """Answers whole columns of open choices at once. It needs no LLM, no ledger and no connection.
 
     Attributes:
-        note: Why it decides although something else was wished for; else empty.
-        n_archetypes: Into how many archetypes agents are clustered; 0 if each one is asked for itself.
+        note: Why it decides in place of the reasoner that the configuration names; else empty.
+        n_archetypes: Number of archetypes into which agents are clustered; 0 if each agent is asked for itself.
         llm_share: Share of the open choices that an LLM answers.
-        llms: Names of the LLMs among which agents are divided: none.
+        llms: Names of the LLMs among which agents are divided: none here.
     """
 
     note = ""

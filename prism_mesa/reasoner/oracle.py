@@ -67,13 +67,13 @@ class Oracle(Protocol):
 
 
 class ChatOracle:
-    """Asks a chat client in words, for one option (`choice`) or for the probabilities of all of them.
+    """Ask a chat client for one option (`choice`) or for the probabilities of all options.
 
-    For `probabilities` the options are lettered and the LLM is asked for one letter; `options` says how its
-    log-probabilities are read. A client without them (a function) may say a letter or ``{"composing": 0.7, ...}``. In
-    either form the name of an option alone, ``composing``, is that choice. With `reason` a choice comes with a sentence
-    that says why (`reason_in`); an answer without one is an answer. For a `decision` see `formats.decision`;
-    a function says the probabilities of the options there.
+    For `probabilities` the options have letters and the LLM answers one letter; `multiple_choice` reads its
+    log-probabilities. A client without them (a function) may return a letter or ``{"composing": 0.7, ...}``. In either
+    form the bare name of an option, ``composing``, is that choice. With `reason` the LLM also explains its choice in a
+    sentence (`reason_in`); an answer without it still counts. For a `decision` see `formats.decision`; there a
+    function returns the probabilities of the options.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ChatOracle:
         return question_prompt(question, lettered=lettered, reason=self.reason)
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Return what the client says; with `probabilities` as JSON of the text and the letters' numbers."""
+        """Return the client's answer; with `probabilities` as JSON of the text and the letters' log-probabilities."""
         if self.form == "decision":
             return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
@@ -131,10 +131,10 @@ class ChatOracle:
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:
-    """Return what a reasoner can ask: an oracle as it is, a chat client or a function (called `name`) in one.
+    """Return an oracle as it is, and wrap a chat client, or a function with the name `name`, in a `ChatOracle`.
 
     Raises:
-        TypeError: If it is none of these.
+        TypeError: If `client` is none of these.
     """
     if isinstance(client, Oracle):
         return client

@@ -38,12 +38,12 @@ class RuleParams(Params):
 
 
 LETTER_TOKENS: Final = 16
-"""Most tokens of an answer where one letter is asked for, and nothing else was set."""
+"""Most tokens of an answer of one letter, unless the user sets another limit."""
 _MOST_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
 
 
 class ReasonerParams(LLMParams):
-    """Who decides what the chart leaves open, and what happens when nobody answers."""
+    """Who decides what the chart leaves open, and what happens if no answer comes."""
 
     kind: Literal["auto", "ollama", "embedded", "openai", "rule", "distilled"] = Field(
         default="rule",
@@ -52,8 +52,8 @@ class ReasonerParams(LLMParams):
     )
     model_by: str | None = Field(
         default=None,
-        description="Attribute of agents whose value says which LLM an agent has (model maps each value to one); null: "
-        "agents draw theirs by the shares of model",
+        description="Attribute that decides which LLM an agent has (model maps each of its values to an LLM); null: "
+        "each agent draws its LLM by the shares in model",
     )
     llm_share: float = Field(
         default=1.0,
@@ -66,16 +66,16 @@ class ReasonerParams(LLMParams):
     )
     answer: Literal["choice", "probabilities", "decision"] | None = Field(
         default=None,
-        description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
-        "decision: the same from a decision model, which says no words; null: choice, with the embedded LLM "
+        description="What the LLM answers: choice: one option; probabilities: of all options, from which each agent "
+        "draws; decision: the same from a decision model, which writes no words; null: choice, with the embedded LLM "
         "probabilities",
     )
     decision_orders: Literal[1, 2] = Field(
         default=1,
-        description="Orders in which a decision model is shown the options; 2: also reversed, and averaged (two calls)",
+        description="Orders of the options that a decision model gets; 2: also reverse, then average (two calls)",
     )
     reason: bool = Field(
-        default=False, description="Ask for a sentence after each choice that says why; only with answer: choice"
+        default=False, description="Ask for a sentence that explains each choice; only with answer: choice"
     )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
@@ -119,43 +119,43 @@ class ReasonerParams(LLMParams):
     def _llms_can_be_asked(self) -> Self:
         model, by = self.model, self.model_by
         if by is not None and not isinstance(model, dict):
-            raise ValueError("model_by: give model={VALUE: NAME, ...}, an LLM for each value, or model_by=null")
+            raise ValueError("model_by: needs model={VALUE: NAME, ...}, an LLM for each value; or set model_by=null")
         if isinstance(model, dict) and self.kind == "embedded":
-            raise ValueError("model: one LLM is embedded; several need a server (reasoner.kind=ollama, openai)")
+            raise ValueError("model: kind=embedded has one LLM; several need a server (kind=ollama or openai)")
         for key, value in model.items() if isinstance(model, dict) else ():
             if not (isinstance(value, float) and value > 0 if by is None else isinstance(value, str) and value):
                 wanted = "a share above 0" if by is None else "the name of an LLM"
                 raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}")
-        asked = self.llms or (self.one_llm,)
-        if isinstance(self.host, dict) and (others := self.host.keys() - asked):
-            raise ValueError(f"host: {min(others)!r:.60} is not asked (model: {', '.join(asked)})")
+        llms = self.llms or (self.one_llm,)
+        if isinstance(self.host, dict) and (others := self.host.keys() - llms):
+            raise ValueError(f"host: {min(others)!r:.60} is not asked; model names {', '.join(llms)}")
         return self
 
     @property
     def llms(self) -> tuple[str, ...]:
-        """Names of the LLMs among which agents are divided, sorted; none where one serves all."""
+        """Sorted names of the LLMs among which agents are divided; empty if one LLM serves all."""
         model = self.model if isinstance(self.model, dict) else {}
         return tuple(sorted({str(name) for name in (model.values() if self.model_by else model)}))
 
     def each(self) -> dict[str, Self]:
-        """Return the parameters of each LLM by its name; of one that serves all by the empty text."""
-        own = {"kind": "ollama" if self.kind == "auto" else self.kind, "model_by": None}
-        return {llm: self.model_copy(update={**own, "model": llm}) for llm in self.llms} or {"": self}
+        """Return the parameters of each LLM by its name; a single LLM has the empty text as its name."""
+        same = {"kind": "ollama" if self.kind == "auto" else self.kind, "model_by": None}
+        return {llm: self.model_copy(update={**same, "model": llm}) for llm in self.llms} or {"": self}
 
     @model_validator(mode="after")
     def _a_choice_has_reasons(self) -> Self:
         if self.reason and self.answer not in (None, "choice"):
-            raise ValueError(f"reason: answer={self.answer} comes without words; set reasoner.answer=choice")
+            raise ValueError(f"reason: answer={self.answer} has no words for a reason; set reasoner.answer=choice")
         return self
 
     @property
     def decides(self) -> bool:
-        """Whether a decision model is asked."""
+        """Whether it asks a decision model."""
         return self.answer == "decision"
 
     @property
     def decoding(self) -> dict[str, Any]:
-        """What a chat client of these parameters has as its decoding options."""
+        """The decoding options of a chat client with these parameters."""
         is_letter = self.answer == "probabilities" and self.think is False and self.max_answer_tokens == _MOST_TOKENS
         return super().decoding | ({"max_tokens": LETTER_TOKENS} if is_letter else {})
 

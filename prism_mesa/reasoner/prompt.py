@@ -106,7 +106,7 @@ def _history(lines: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> str:
-    """Return what comes first in every prompt: it depends on nothing but the options and the form of the answer."""
+    """Return the beginning of every prompt, which depends only on the options and the form of the answer."""
     names = [f"{letter}. {o.value}" for letter, o in zip(LETTERS, options, strict=False)] if lettered else []
     names = names or [f"- {option.value}" for option in options]
     lines = "\n".join(f"{name}: {STATE_DESCRIPTIONS[o]}" for name, o in zip(names, options, strict=True))
@@ -139,9 +139,9 @@ def build_reasoner_prompt(
 ) -> str:
     """Return the prompt: the task and the options, then the agent, then its situation, then the post.
 
-    Of the interests the first 12 are named, of `history` (oldest first) the last 5 lines are told. For
-    `context` see `format_context`. With `lettered` the answer is to be one letter, else a JSON object, with `reason`
-    also with a sentence that says why; None: task and options stand beside the prompt (`decision_form`).
+    The prompt has the first 12 interests and the last 5 lines of `history` (oldest first). For `context` see
+    `format_context`. With `lettered` it asks for one letter, else for a JSON object, which with `reason` also has a
+    sentence of explanation. With `lettered=None` it leaves out task and options (see `decision_form`).
     """
     parts = (
         "" if lettered is None else _task(tuple(options), lettered=lettered, reason=reason),
@@ -180,32 +180,32 @@ def question_prompt(question: Question, *, lettered: bool | None = False, reason
 
 @lru_cache(maxsize=256)
 def decision_form(options: tuple[AgentState, ...], orders: int) -> Decision:
-    """Return in which form a decision model is asked which option an agent takes."""
+    """Return the form in which a decision model chooses among an agent's options."""
     names = tuple(option.value for option in options)
     return Decision(names, _ROLE, tuple(STATE_DESCRIPTIONS[option] for option in options), orders)
 
 
 def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dict[str, Any]:
-    """Return the JSON schema that leaves an LLM nothing but one of the options to say, and then a `reason`, if any."""
-    said: dict[str, Any] = {"next_state": {"type": "string", "enum": [option.value for option in options]}}
-    said |= {"reason": {"type": "string"}} if reason else {}
+    """Return the JSON schema that allows one of the options and, with `reason`, a text after it."""
+    properties: dict[str, Any] = {"next_state": {"type": "string", "enum": [option.value for option in options]}}
+    properties |= {"reason": {"type": "string"}} if reason else {}
     return {
         "type": "object",
-        "properties": said,
-        "required": list(said),
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }
 
 
 def _longest(*, lettered: bool = False, reason: bool = False) -> int:
-    """Return the characters of a prompt in which everything is as long as it can be."""
+    """Return the length of the longest possible prompt, in characters."""
     states, long, many = list(STATE_DESCRIPTIONS), "x " * TEXT_CAP, 10**COUNTS_CAP
     post = Post(text=long, author_name=long, kind="reshare", likes=many, velocity=many)
     post = replace(post, media_type=long, media_description=long, about=long)
     state, history = max(states, key=len), [long] * MAX_HISTORY
-    given = (long, [long] * 12, long, state, long, states, post)
-    return len(build_reasoner_prompt(*given, history=history, lettered=lettered, reason=reason))
+    arguments = (long, [long] * 12, long, state, long, states, post)
+    return len(build_reasoner_prompt(*arguments, history=history, lettered=lettered, reason=reason))
 
 
 PROMPT_CAP: Final = max(_longest(lettered=True), _longest(reason=True))
-"""Characters that no prompt exceeds, whatever was written by whom."""
+"""No prompt has more characters, whatever users write."""

@@ -62,8 +62,8 @@ class PlacedQuestion:
     """A question with its place in the run and the agent's own keyed draw in [0, 1).
 
     Attributes:
-        followers: How many agents follow the one who decides; a budget may be spent on the most followed.
-        llm: Which of several LLMs the agent has; empty where one serves all.
+        followers: Number of agents that follow the one who decides; a budget may go to the most followed first.
+        llm: The agent's LLM if there are several; empty if one LLM serves all.
     """
 
     question: Question

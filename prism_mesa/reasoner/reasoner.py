@@ -34,30 +34,30 @@ type _Pending = PendingQuestion[PlacedQuestion, Answer]
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    **Who answered.** Equal questions are asked once (see `LLMGateway`). If that fails, all that wait for it are
-    `fallback`, and so are equal ones later in the same round; after that it is asked again. What no limit was left for
-    is `budget`.
+    **Who answered.** Equal questions are asked once (see `LLMGateway`). If that fails, all questions that wait for it
+    are `fallback`, and so are equal questions later in the round; the next round asks again. Questions beyond a limit
+    are `budget`.
 
-    **Useless answers.** An LLM or a function whose first `MOST_USELESS` answers to a model's agents are all useless has
-    most likely not understood what is wanted: then asking ends with an error, and not with fallbacks without end.
+    **Useless answers.** If the first `MOST_USELESS` answers of an LLM or a function to a model's agents are all
+    useless, it has most likely misunderstood the task. Then the reasoner raises an error instead of using fallbacks.
 
     Args:
-        client: What is asked; a function ``(prompt) -> str``, plain or async, will do. Several, ``{"a": f, "b": g}``,
-            serve as many agents each unless `model` says otherwise; a single decision is put to the first.
+        client: A client, an oracle, or a function ``(prompt) -> str``, plain or async. Several, ``{"a": f, "b": g}``,
+            have equal shares of the agents unless `model` sets others; the first answers single decisions.
         ledger: The run's own ledger; whoever opened it closes it.
-        params: How it is asked: attempts, limits, fallback, ... (see `ReasonerParams`).
-        store: See `LLMGateway`; so `kind` and `note`.
+        params: Attempts, limits, fallback, ... (see `ReasonerParams`).
+        store: See `LLMGateway`.
         rule: The rule behind the fallback `rule`.
         distilled: Who answers the open choices of a model that `llm_share` does not give to the LLM; whoever is
             asked here directly is the LLM.
-        kind: See `store`.
-        note: See `store`.
+        kind: See `LLMGateway`.
+        note: See `LLMGateway`.
         options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
 
     Attributes:
-        batch_reasoner: Who answers whole columns in its place, or None.
-        oracles: What is asked, by the names of `llms`; the only one by the empty text.
-        heard: Called with every question and its answer, in the thread of the answers; None: nobody listens.
+        batch_reasoner: The reasoner that answers whole columns in its place, or None.
+        oracles: The oracles by the names of `llms`; a single oracle has the empty text as its name.
+        heard: Called with every question and its answer, in the thread of the answers; None: no call.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
@@ -83,9 +83,9 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if "" not in clients and not own.llms:
             own = with_options(own, {"model": dict.fromkeys(clients, 1 / len(clients))})
         if set(own.llms or ("",)) != set(clients):
-            raise ConfigError(f"Reasoner: model: names {', '.join(own.llms) or 'one LLM'}, given: {', '.join(clients)}")
+            raise ConfigError(f"Reasoner: model names {', '.join(own.llms) or 'one LLM'}, client: {', '.join(clients)}")
         super().__init__(own, store, kind=kind, note=note)
-        self.oracles = {llm: as_oracle(one, own, llm) for llm, one in sorted(clients.items())}
+        self.oracles = {llm: as_oracle(each, own, llm) for llm, each in sorted(clients.items())}
         self.oracle, self.llms = next(iter(self.oracles.values())), own.llms
         if len({answer_key("", (), *self.identity(llm)) for llm in self.oracles}) < len(self.oracles):
             raise ConfigError("Reasoner: two clients have the same name, digest and decoding: give each its own name")
@@ -101,7 +101,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         return f"<{type(self).__name__}: {said_openly(self.label)}>"
 
     def identity(self, llm: str = "") -> Identity:
-        """Return name, digest and decoding of one of the oracles."""
+        """Return name, digest and decoding of the oracle of an LLM."""
         oracle = self._oracle(llm)
         return oracle.name, oracle.digest, oracle.decoding
 

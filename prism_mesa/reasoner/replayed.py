@@ -28,16 +28,16 @@ class _RecordedPmi(PmiOracle):
 
 
 def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
-    """Return the oracle whose answers a ledger holds: the latest that is what `params` ask for.
+    """Return the oracle whose answers a ledger holds: the latest one with the options of `params`.
 
-    Where the ledger holds no answer to a question (all of a run were fallbacks) it is one of the configured kind. Of
-    several LLMs `llm` is the name of the one.
+    If the ledger holds no answers (a run may have fallbacks only), return an oracle of the configured kind. `llm` names
+    one of several LLMs.
 
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [own for own in llms_in(ledger) if READ_AS_OPTIONS & own[2].keys() and llm in ("", own[0])]
-    found = [own for own in held if _is_meant(params, own[0], own[2])]
+    held = [known for known in llms_in(ledger) if READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
+    found = [known for known in held if _is_meant(params, known[0], known[2])]
     if held and not found:
         raise other_llms(ledger, held)
     client = RecordedClient(*found[0]) if found else RecordedClient(str(params.model or ""))

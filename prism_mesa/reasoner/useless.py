@@ -25,7 +25,7 @@ _WAYS_OUT: Final = (
 
 
 def hopeless_text(call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:
-    """Return that none of an LLM's first answers could be used, the last of which is that to `call`, and a way out."""
+    """Return the message that an LLM's first answers are all useless: the last one, that to `call`, and a way out."""
     none = f"{oracle.label}: none of its first {MOST_USELESS} answers is of any use"
     decides = getattr(oracle, "form", "") == "decision"
     if decides or (isinstance(call.error, OracleError) and call.error.reason != "empty"):

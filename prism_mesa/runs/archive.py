@@ -55,7 +55,7 @@ class AgentSnapshot:
         likes_recorded: Whether the run recorded what it liked.
         interests: What of the profile it is interested in, what it likes best first.
         character: What of the profile it is like, in words.
-        llm: Which of several LLMs it had; empty where one served all.
+        llm: Its LLM if there were several; else empty.
     """
 
     run_dir: Path

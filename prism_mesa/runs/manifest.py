@@ -35,7 +35,7 @@ def llm_facts(kind: str, llm: Any, client: Any, **own: Any) -> dict[str, Any]:
 
 
 class RecordedLLM(_Facts):
-    """Who was asked in a run, and how; of several LLMs `llms` has one each, and the rest is of the first."""
+    """The LLM of a run and its options; with several, `llms` has an entry for each and the rest is the first's."""
 
     llms: list[dict[str, Any]] = Field(default_factory=list)
     kind: StrictStr | None = None

@@ -251,7 +251,7 @@ def _reopened(run: RecordedRun, stood: RestorePoint, lock: RunLock) -> dict[str,
     else:
         _say_versions(run.folder, stood.point)
         manifest["notes"] = [*said, *added]
-        if isinstance(facts["llm"], Mapping) and "llms" in facts["llm"]:  # of a branch there may be more
+        if isinstance(facts["llm"], Mapping) and "llms" in facts["llm"]:  # a branch may add LLMs
             manifest |= {key: facts[key] for key in ("llm", "writer", "decided_by")}
     ended = [key for key in ("error", "of_own_code", "ended", "summary") if key in manifest]
     manifest = {key: value for key, value in manifest.items() if key not in ended}

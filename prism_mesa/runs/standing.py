@@ -222,7 +222,7 @@ def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
     before = read_manifest(run.folder)
     told = {key: (_who(before.get(key)), _who(facts.get(key))) for key in ("llm", "distilled", "writer")}
     for key, (then, now) in told.items():
-        if any(one not in now for one in then):  # a branch may ask more LLMs
+        if any(one not in now for one in then):  # a branch may add LLMs
             by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
@@ -238,7 +238,7 @@ def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _who(said: Any) -> list[Any]:
-    """Return what a manifest says of each of those who are asked."""
+    """Return the identifying facts of each LLM in a manifest."""
     if not isinstance(said, Mapping):
         return [said]
     return [{key: own[key] for key in (*_SAME, "temperature") if key in own} for own in said.get("llms") or [said]]

@@ -171,12 +171,12 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
 
 
 def _by_llm(asked: Any) -> dict[str, Any]:
-    """Return what each of several LLMs cost and answered; nothing where one serves all."""
+    """Return the cost and answers of each of several LLMs; nothing if one LLM serves all."""
     llms: dict[str, dict[str, int]] = {}
-    for llm, n in sorted(getattr(asked, "by_llm", {}).items()):
-        tokens, failed = n["prompt_tokens"] + n["completion_tokens"], n["fallback"] + n["failed"]
-        llms[llm] = {"calls": n["calls"], "tokens": tokens, "answered": n["llm"] + n["cache"]}
-        llms[llm] |= {"fallbacks": failed, "budget": n["budget"]}
+    for llm, counts in sorted(getattr(asked, "by_llm", {}).items()):
+        tokens, failed = counts["prompt_tokens"] + counts["completion_tokens"], counts["fallback"] + counts["failed"]
+        llms[llm] = {"calls": counts["calls"], "tokens": tokens, "answered": counts["llm"] + counts["cache"]}
+        llms[llm] |= {"fallbacks": failed, "budget": counts["budget"]}
     llms.pop("", None)
     return {"llms": llms} if llms else {}
 

@@ -19,7 +19,7 @@ def _llm(keys: str, when: Callable[[Known], bool], why: str) -> Row:
 
 
 _ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
-_NO_WORDS: Final = "a decision model says no words (reasoner.answer=decision)"
+_NO_WORDS: Final = "a decision model writes no words (reasoner.answer=decision)"
 _IN_THE_RUN: Final = "in this run (interviews and surveys of it go by it)"
 
 OF_DECIDERS: Final[tuple[Row, ...]] = (

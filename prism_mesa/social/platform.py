@@ -77,7 +77,7 @@ class Platform(Restorable, Reading):
         topics: What posts and interests are about.
         schedule: The posts that a file brings, or users place, and when.
         seeded: Those that users place.
-        llms: Which of several LLMs each agent has.
+        llms: The LLM of each agent if there are several.
         archetypes: Kinds of agents, where questions are asked for these.
         prompt_interests: Which interests questions tell.
         posts: All posts so far, as columns.

@@ -66,9 +66,9 @@ def start_platform(
         *interventions_without_effect(platform, made_world, **made),
     )
     total = sum(platform.llms.shares)
-    scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled"
-    told = filter(None, [asked.note, why_not, scaled])
-    platform.notes += (*left, *told, *idle, *chart_notes, *_announced(params))
+    scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
+    notes = filter(None, [asked.note, why_not, scaled])
+    platform.notes += (*left, *notes, *idle, *chart_notes, *_announced(params))
     for said in filter(None, (made_world.misfits, idle)):
         warn("; ".join(said))
     return platform

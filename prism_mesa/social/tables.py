@@ -226,9 +226,9 @@ where an attribute moves (`opinions.of`)."""
 
 
 def tables_with(declared: Attributes, llms: Sequence[str] = ()) -> dict[str, TableSchema]:
-    """Return the tables of a run with several LLMs, or whose configuration declares attributes, which come last."""
+    """Return the tables of a run: `agents` gets the column `llm` if there are several, then the attributes."""
     agents = (
-        *([Column("llm", "category", "the LLM that it has at the end")] if llms else ()),
+        *([Column("llm", "category", "the agent's LLM at the end of the run")] if llms else ()),
         *(own.in_table("the agent") for own in declared.agents.values()),
     )
     posts = tuple(own.in_table("the post, of a reshare that of its root") for own in declared.posts.values())

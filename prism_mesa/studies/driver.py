@@ -15,7 +15,7 @@ from prism_mesa.llm import Ledger
 from prism_mesa.runs import run_files
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.design.identity import measure_version
-from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, told_of_run
+from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, run_text
 from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
@@ -57,7 +57,7 @@ class Engine:
 
 @dataclass
 class Progress:
-    """How far a study is: runs planned, done, failed and skipped, and calls of an LLM.
+    """Progress of a study: runs planned, done, failed and skipped, and calls of an LLM.
 
     Calls are those of all attempts at all runs that the folder's journals know of, also of runs that failed. Not
     counted is what other shards ask while this one runs, and what a run asked whose process was killed and that kept no
@@ -135,12 +135,12 @@ def run_missing(
 
 
 def _skip(runs: list[PlannedRun], design: StudyDesign, folder: StudyFolder, shard: Shard) -> None:
-    """Write down that runs are skipped, and why."""
+    """Write to the journal that runs are skipped, and why."""
     if runs:
         with closing(Journal(folder.journal(shard))) as journal:
-            for one in runs:
-                outcome = Outcome(one.run, "skipped", printable(design.skipped[one.condition.number]))
-                journal.put(outcome, {}, one.condition.identity, told_of_run(one, design), kept=False)
+            for planned in runs:
+                outcome = Outcome(planned.run, "skipped", printable(design.skipped[planned.condition.number]))
+                journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
 
 
 type _Todo = tuple[PlannedRun, Entry | None]
@@ -174,7 +174,7 @@ def _run_all(
                     outcome,
                     versions,
                     planned.condition.identity,
-                    told_of_run(planned, design),
+                    run_text(planned, design),
                     kept=job.keep == "tables" and (folder.runs / job.run).is_dir(),
                 )
                 if not goes_on:

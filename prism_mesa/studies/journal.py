@@ -60,7 +60,7 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """`done`, `skipped` if its LLM was not there, else `failed`."""
+        """`done`, `skipped` if its LLM was missing, else `failed`."""
         return self.ending if self.ending in ("done", "skipped") else "failed"
 
     def has(self, versions: Mapping[str, str]) -> bool:

@@ -169,7 +169,7 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
     else:
         status = "failed" if failed else "done"
     of = "" if planned is None else f" of {planned}"
-    others = "".join(f", {n} {told}" for n, told in ((skipped, "skipped"), (failed, "failed")) if n)
+    others = "".join(f", {n} {status}" for n, status in ((skipped, "skipped"), (failed, "failed")) if n)
     state = status if status == "done" and not skipped else f"{status}, {done}{of} runs done{others}"
     told = {"status": status, "state": state, "config": _text(values.get("name")) or many.name}
     made = values.get("made")
@@ -177,7 +177,7 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
 
 
 def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
-    """Return how many runs came to a good end, were skipped, and failed, by all journals of a study's folder.
+    """Count the runs that are done, skipped and failed, over all journals of a study's folder.
 
     Raises:
         ValueError: If a journal cannot be read.
@@ -188,8 +188,8 @@ def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
             for run, ending in _rows(Path(path, name)):
                 if endings.get(run) != "done":
                     endings[run] = ending
-    n = Counter(endings.values())
-    return n["done"], n["skipped"], len(endings) - n["done"] - n["skipped"]
+    counts = Counter(endings.values())
+    return counts["done"], counts["skipped"], len(endings) - counts["done"] - counts["skipped"]
 
 
 def _rows(journal: Path) -> list[tuple[str, str]]:

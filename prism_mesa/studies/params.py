@@ -47,8 +47,8 @@ class StudyParams(Params):
     set: dict[str, Any] = Field(default_factory=dict, description="values on top of it, by dotted key, for all runs")
     arms: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="conditions to compare: for each its name, and the values that it changes; with optional: true its "
-        "runs are skipped where its LLM is not there",
+        description="conditions to compare: the name of each arm and the values that it changes; optional: true skips "
+        "its runs if its LLM is missing",
     )
     vary: dict[str, list[Any]] = Field(
         default_factory=dict,
@@ -170,13 +170,13 @@ class StudyParams(Params):
 
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
-        """The values that `set` and each arm change, by where they stand."""
+        """The values that `set` and each arm change, by their place in the study file."""
         return {"set": self.set, **{f"arms.{arm}": settings(own) for arm, own in self.arms.items()}}
 
     @property
     def optional(self) -> frozenset[str]:
-        """The arms that are skipped where their LLM is not there."""
-        return frozenset(arm for arm, own in self.arms.items() if own.get("optional"))
+        """The arms to skip if their LLM is missing."""
+        return frozenset(arm for arm, values in self.arms.items() if values.get("optional"))
 
 
 def _as_text(line: object) -> object:
@@ -196,7 +196,7 @@ _ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
 
 
 def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the values that an arm of a study file changes: all of it but `optional`."""
+    """Return the values that an arm of a study file changes: everything except `optional`."""
     return {key: value for key, value in (arm or {}).items() if key != "optional"}
 
 

@@ -19,8 +19,8 @@ class StudyResult:
         study_dir: Its folder.
         name: Its name.
         question: In words.
-        status: `done`: all runs are, but for those skipped; `failed`: some failed, no other is missing; `incomplete`:
-            some have not been run.
+        status: `done`: all runs are done or skipped; `failed`: some failed and none is missing; `incomplete`: some are
+            missing.
         values: The study file's values, as they were read.
         base: The configuration that arms and points start from.
         table: The runs and how they were designed; ``table.runs`` is a DataFrame with a row for each run.

@@ -12,7 +12,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.collect import FACTS, collect, run_table
-from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, told_of_run
+from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, run_text
 from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, run_missing, versions_of
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder, replacing
 from prism_mesa.studies.journal import Entry
@@ -31,13 +31,13 @@ class StudyStatus:
 
     Attributes:
         planned: Runs of the study.
-        done: Of these, those that came to a good end.
-        failed: Those that did not.
-        missing: Those that have not been run.
-        outdated: Of those done, those of which a measure, a table or the folder is still to be made.
-        failures: For each failed run its name, condition and seed, and why.
-        stale: Names of runs in the folder that are not of this study any more, by reason.
-        skipped: Runs of optional arms whose LLM was not there; `why_skipped` has the reason by arm.
+        done: Runs that came to a good end.
+        failed: Runs that did not.
+        missing: Runs that have not started.
+        outdated: Runs that are done, but lack a measure, a table or the folder.
+        failures: For each failed run its name, its condition and seed, and the reason.
+        stale: Names of runs in the folder that no longer belong to this study, by reason.
+        skipped: Runs of optional arms whose LLM was missing; `why_skipped` has the reason by arm.
     """
 
     planned: int
@@ -52,15 +52,15 @@ class StudyStatus:
 
     @property
     def status(self) -> StudyStatusName:
-        """`done`, `failed` if some are and nothing else is left to do, else `incomplete`; skipped runs do not count."""
+        """`done`; `failed` if some runs failed and no others are left; else `incomplete`. Skipped runs do not count."""
         left = self.missing or self.outdated or self.skipped == self.planned
         return "incomplete" if left else "failed" if self.failed else "done"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What of it a reader of the results should know."""
+        """What a reader of the results should know."""
         said = [
-            f"arm {arm} is skipped, as its LLM is not there ({why}); when it is, prism study run runs it"
+            f"arm {arm} is skipped, as its LLM is missing ({why}); prism study run makes its runs when the LLM is there"
             for arm, why in self.why_skipped.items()
         ]
         said += [
@@ -120,7 +120,7 @@ def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
             if entry is not None and entry.status == "skipped":
                 why_skipped[planned.condition.arm] = entry.reason
             elif entry is not None and not entry.done:
-                failures.append((entry.run, told_of_run(planned, design), f"{entry.ending}: {entry.reason}"))
+                failures.append((entry.run, run_text(planned, design), f"{entry.ending}: {entry.reason}"))
         stale: dict[str, list[str]] = {}
         for entry in known.entries():
             if entry.run not in planned_names:
@@ -229,7 +229,7 @@ def plan_study(
     pilot = list(_pilot(design))
     with folder.locked(WHOLE):
         folder.describe(design, text)
-        skipped = [one for one in design.runs() if one.condition.number in design.skipped]
+        skipped = [planned for planned in design.runs() if planned.condition.number in design.skipped]
         run_missing(design, folder, engine, runs=[*pilot, *skipped], on_run=on_run)
         aside = collect(design, folder)
     facts = pd.read_parquet(folder.table(FACTS))
@@ -255,11 +255,11 @@ def plan_study(
 
 
 def _pilot(design: StudyDesign) -> list[PlannedRun]:
-    """Return the runs of the pilot: the first condition, and those that differ from it in one thing.
+    """Return the runs of the pilot: the first condition, and those that differ from it in one value.
 
-    Where there are none, as among points that are drawn, conditions that lie all over the design.
+    If there are none, as among drawn points, take conditions spread over the design.
     """
-    first, *others = [one for one in design.conditions if one.number not in design.skipped] or design.conditions
+    first, *others = [each for each in design.conditions if each.number not in design.skipped] or design.conditions
     apart = [one for one in others if _differences(first, one) == 1]
     if not apart and others:
         places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)

@@ -70,7 +70,7 @@ def test_ollama_is_found_with_its_models(prism):
     told = json.loads(out)
     found = {one["what"]: one for one in told["findings"]}
     assert (code, err, told["broken"], told["removed"]) == (0, "", 0, [])
-    decide = "of these decide (reasoner.answer=decision): none (ollama pull d1-omni:600m)"
+    decide = "decision models (reasoner.answer=decision): none (ollama pull d1-omni:600m)"
     assert found["Ollama"]["told"] == f"answers at {server.url}; models: llama3.2:latest; {decide}"
     assert {"prism", "packages", "kernels", "embedded LLM", "page", "threads", "results"} <= set(found)
     assert "models: mistral:latest" in other
@@ -81,7 +81,7 @@ def test_ollama_is_found_with_its_models(prism):
 def test_the_models_that_decide_are_named(prism):
     with StandIn(models=("d1-omni:600m", "llama3.2"), decisions=Decisions(only=False)) as server:
         _, out, _ = prism("doctor", "--ollama", server.url)
-    assert "of these decide (reasoner.answer=decision): d1-omni:600m, llama3.2:latest" in out
+    assert "decision models (reasoner.answer=decision): d1-omni:600m, llama3.2:latest" in out
 
 
 @pytest.mark.parametrize("raw", [b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000])

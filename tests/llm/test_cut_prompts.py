@@ -70,7 +70,7 @@ def test_a_server_that_does_not_count_is_believed(text, context):
 def test_the_context_is_the_one_that_the_server_has_loaded():
     prompt = text_of(FINNISH, 700)
     with StandIn(lambda body: Said("Hm.", prompt_tokens=258), context=512) as server:
-        with pytest.raises(OracleError, match=r"to its last 258 tokens, of 2380 characters: reasoner.num_ctx=4096"):
+        with pytest.raises(OracleError, match=r"to its last 258 tokens \(2380 characters\): reasoner.num_ctx=4096"):
             asyncio.run(OllamaChatClient(host=server.url).chat(prompt))
         assert asyncio.run(OllamaChatClient(host=server.url).chat(prompt[:1000])).text == "Hm."
 

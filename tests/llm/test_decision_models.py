@@ -148,9 +148,9 @@ def test_the_model_that_the_reply_names_is_recorded(tmp_path):
 def test_what_does_not_count_for_a_decision_is_not_in_the_key():
     other = {"temperature": 1, "seed": 5, "max_tokens": 9, "think": True, "num_ctx": 99, "keep_alive": "1h"}
     client = OllamaChatClient(MODEL, **other)
-    one, two = (Reasoner(client, answer="decision", decision_orders=orders).identity()[2] for orders in (1, 2))
-    assert (one, two) == ({"answer": "decision"}, {"answer": "decision", "decision_orders": 2})
-    assert answer_key("p", ["a"], "m", "d", two) != answer_key("p", ["a"], "m", "d", one)
+    once, twice = (Reasoner(client, answer="decision", decision_orders=orders).identity()[2] for orders in (1, 2))
+    assert (once, twice) == ({"answer": "decision"}, {"answer": "decision", "decision_orders": 2})
+    assert answer_key("p", ["a"], "m", "d", twice) != answer_key("p", ["a"], "m", "d", once)
     with pytest.raises(ConfigError, match="decision_orders"):
         validated(ReasonerParams, {"decision_orders": 3}, "reasoner")
 

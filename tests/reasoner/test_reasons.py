@@ -60,7 +60,7 @@ def test_what_holds_no_reason_has_none(said):
 
 
 def test_letters_have_no_reason_and_that_is_an_error_before_the_run():
-    with pytest.raises(ConfigError, match="reasoner: reason: answer=probabilities comes without words"):
+    with pytest.raises(ConfigError, match="reasoner: reason: answer=probabilities has no words"):
         validated(ReasonerParams, {"reason": True, "answer": "probabilities"}, "reasoner")
 
 

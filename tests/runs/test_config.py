@@ -65,7 +65,7 @@ def test_a_mapping_of_llms_is_one_setting_where_runs_are_compared():
 
 def test_nations_ask_one_llm(written):
     config = load(EconomyConfig, None, ["reasoner.model={a: 1}", "economy.policy=llm", "reasoner.kind=ollama"])
-    with pytest.raises(ConfigError, match=r"one LLM is asked"):
+    with pytest.raises(ConfigError, match=r"only one LLM"):
         EconomyModel(config)
 
 

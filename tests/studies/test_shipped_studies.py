@@ -28,8 +28,9 @@ def conditions(study, most=None):
     points = [{}]
     for key, values in study.vary.items():
         points = [point | {key: value} for point in points for value in values]
-    own = [{**study.set, **settings(arm), **point} for arm in study.arms.values() or [{}] for point in points]
-    for values in own[:: -(-len(own) // most) if most else 1]:
+    arms = [settings(arm) for arm in study.arms.values()] or [{}]
+    changes = [{**study.set, **arm, **point} for arm in arms for point in points]
+    for values in changes[:: -(-len(changes) // most) if most else 1]:
         yield make_config(merged(nested(base), nested(values)))
 
 

@@ -73,7 +73,7 @@ class Move:
 
     @property
     def reason(self) -> str:
-        """The reason that the LLM gave for its choice (`reasoner.reason`); empty without one."""
+        """The LLM's reason for its choice (`reasoner.reason`); empty if it gave none."""
         return "" if self.stored is None else reason_in(self.stored.raw)
 
 
@@ -199,7 +199,7 @@ class TracedAgent(SocialAgent):
 
     @property
     def llm(self) -> str:
-        """Which of several LLMs it has; empty where one serves all."""
+        """Its LLM if there are several; else empty."""
         [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
         return plain(llm, NAME_CAP)
 

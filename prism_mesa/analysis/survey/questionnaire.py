@@ -25,7 +25,7 @@ class SurveyQuestion(Params):
         id: What tables call it.
         ask: The question in words.
         options: 2..20 different texts, each on one line; none for an open question.
-        scale: Whether the options are the levels of a scale, lowest first, 10 at most: decision models go by that.
+        scale: Whether the options are levels of a scale, lowest first, at most 10; only decision models use it.
     """
 
     id: str = Field(pattern=r"^[\w.-]{1,60}$")

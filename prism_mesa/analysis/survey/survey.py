@@ -201,7 +201,7 @@ class _Survey:
         """Return a name for all surveys in which the same is asked."""
         asked = self.questionnaire.model_dump(mode="json")
         for question in asked["questions"]:
-            if not question["scale"]:  # which older surveys do not have
+            if not question["scale"]:  # older surveys lack this key
                 del question["scale"]
         parts = [asked, self.rows.tolist(), self.at, self.played.seed]
         return f"{digest64(json.dumps(parts)):016x}"
@@ -224,7 +224,7 @@ class _Survey:
         return f"{told}; reasoner.max_fallback_share allows {most:.1%}"
 
     def carry_out(self, folder: RunFolder) -> str:
-        """Ask everybody everything, agent by agent, a batch at a time; nobody else if no answer of the first came."""
+        """Ask all questions, agent by agent and in batches; stop if no answer of the first batch came."""
         last = ""
         for batch in batched(self._wanted(), _PER_SLOT * self.letters.slots):
             for client in dict.fromkeys((self.letters, self.words)):

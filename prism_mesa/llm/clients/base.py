@@ -22,8 +22,8 @@ class Completion:
     Attributes:
         top_logprobs: For each token that was said, where they were asked for, the likeliest tokens at its
             place with their log-probabilities, best first.
-        calls: How many requests it took.
-        cut: Whether it had no tokens left, so that it may have gone on.
+        calls: The number of requests that it took.
+        cut: Whether the LLM ran out of tokens, so that it may have gone on.
     """
 
     text: str
@@ -39,8 +39,8 @@ class Completion:
 class ChatClient(Protocol):
     """What can be asked.
 
-    A client may also have `digest` (which build of the LLM; part of the ledger's key), `label` (what a summary calls
-    it), and `decide(state, question)`, which asks a decision model (see `formats.decision`).
+    A client may also have `digest` (which build of the LLM; part of the ledger's key), `label` (its name in a summary),
+    and `decide(state, question)`, which asks a decision model (see `formats.decision`).
 
     Attributes:
         name: The LLM's name.
@@ -107,6 +107,6 @@ class FunctionClient:
         return Completion(text)
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return what the function says, which is the probabilities of the options as a JSON object."""
+        """Return the probabilities of the options, which the function returns as a JSON object."""
         answer = {"probabilities": json_of((await self.chat(state)).text)}
         return Completion(dumps({"model": self.name, "answer": answer}))

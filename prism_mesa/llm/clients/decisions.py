@@ -1,6 +1,6 @@
-"""Decision models over HTTP: a state and options go in, probabilities come out, one question a request.
+"""Decision models over HTTP: send a state and options, get probabilities, one question per request.
 
-Servers have `/v1/systemone` (Ollama, llama.cpp, LiteLLM), or else `/v1/decisions` in OpenAI's own form.
+Servers have `/v1/systemone` (Ollama, llama.cpp, LiteLLM) or `/v1/decisions` in OpenAI's own form.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class DecidesOverHTTP:
 
     @property
     def label(self) -> str:
-        """What a summary calls it."""
+        """Its name in a summary."""
         return f"{self.name} at {self.host}"
 
     def _connect(self) -> Any:
@@ -73,25 +73,25 @@ class DecidesOverHTTP:
             raise ollama_fault(error, self.label, self.timeout_s) from error
         if (status := response.status_code) >= 300:
             reason = "refused-request" if status == 501 else status_reason(status)
-            told = f"{self.label}: the server says {_error_text(response)} (status {status})"
-            raise OracleError(reason, told, retry_after_s=retry_after_s(response, self.timeout_s))
-        said = decision_in(response.text, self.label, (time.perf_counter() - started) * 1000)
-        return of_whole(said, state, self.decoding)
+            fault = f"{self.label}: the server says {_error_text(response)} (status {status})"
+            raise OracleError(reason, fault, retry_after_s=retry_after_s(response, self.timeout_s))
+        decision = decision_in(response.text, self.label, (time.perf_counter() - started) * 1000)
+        return of_whole(decision, state, self.decoding)
 
     async def _post(self, state: str, question: Mapping[str, Any]) -> "httpx.Response":
-        """Ask where the server answers decisions, which is remembered."""
+        """Post the question to the path that answers decisions, and remember that path."""
         client = await self._plain.client()
         for path in self._paths:
             body: dict[str, Any] = {"input": state, "questions": [_as_listed(question)]}
             if path == "/v1/systemone":
                 body = {"state": state, "questions": {_NAME: question}, **self._more()}
             response = await client.post(f"{_root(self.host)}{path}", json={"model": self.name, **body})
-            told = _error_text(response) if response.text.lstrip().startswith("{") else ""
-            if response.status_code not in (404, 405) or "model" in told.lower():  # there is no such model
+            fault = _error_text(response) if response.text.lstrip().startswith("{") else ""
+            if response.status_code not in (404, 405) or "model" in fault.lower():  # there is no such model
                 self._paths = (path,) if response.status_code < 300 else self._paths
                 return response
-        told = "it has neither /v1/systemone nor /v1/decisions (Ollama 0.35 and llama.cpp have): reasoner.answer=choice"
-        raise OracleError("http-404", told)
+        fault = "the server lacks /v1/systemone and /v1/decisions (Ollama 0.35, llama.cpp): set reasoner.answer=choice"
+        raise OracleError("http-404", fault)
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
@@ -99,7 +99,7 @@ class DecidesOverHTTP:
         await self._plain.aclose()
 
     async def _capabilities(self, *models: str) -> list[frozenset[str]]:
-        """Return what LLMs on an Ollama server can do (`completion`, `decision`); nothing if it does not say."""
+        """Return what LLMs on an Ollama server can do (`completion`, `decision`); empty sets if it does not say."""
 
         async def shown(model: str) -> frozenset[str]:
             try:
@@ -114,10 +114,10 @@ class DecidesOverHTTP:
 
 
 def check_capability(model: str, can: Iterable[str], *, decides: bool) -> None:
-    """Make sure that an LLM decides if it is to, and else speaks, where its server says what it can.
+    """Check that an LLM decides if `decides`, and chats otherwise; pass if `can`, what its server says, is empty.
 
     Raises:
-        ConfigError: If not.
+        ConfigError: If it does not.
     """
     can = sorted(can)
     if decides and can and "decision" not in can:
@@ -129,19 +129,19 @@ def check_capability(model: str, can: Iterable[str], *, decides: bool) -> None:
 
 
 def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
-    """Return the decision in a server's reply, JSON or its text.
+    """Return the decision in a server's reply, which is parsed JSON or its text.
 
     Raises:
-        OracleError: `no-answer`, if it holds none.
+        OracleError: `no-answer`, if the reply has no decision.
     """
     try:
-        told = json_of(reply) if isinstance(reply, str) else reply
-        answer = _answer_in(told["answers"])
+        data = json_of(reply) if isinstance(reply, str) else reply
+        answer = _answer_in(data["answers"])
     except (UselessAnswerError, LookupError, TypeError, AttributeError, ValueError):
         raise OracleError("no-answer", f"{label}: the response holds no decision: {plain(reply, _SHOWN)}") from None
-    usage = told["usage"] if isinstance(told.get("usage"), dict) else {}
+    usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
-    return Completion(dumps({"model": plain(told.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
+    return Completion(dumps({"model": plain(data.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
 
 
 def of_whole(said: Completion, state: str, decoding: Mapping[str, Any]) -> Completion:
@@ -159,22 +159,22 @@ def _root(host: str) -> str:
 
 def _as_listed(question: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question in OpenAI's form."""
-    own = {"type": question["type"], "name": _NAME, "instructions": question["instructions"]}
+    entry = {"type": question["type"], "name": _NAME, "instructions": question["instructions"]}
     if question["type"] == "score":
-        return own | {"levels": [{"label": level} for level in question["criteria"]]}
-    means = question["criteria"].items()
-    return own | {"choices": [{"value": name} | ({"description": mean} if mean else {}) for name, mean in means]}
+        return entry | {"levels": [{"label": level} for level in question["criteria"]]}
+    criteria = question["criteria"].items()
+    return entry | {"choices": [{"value": name} | ({"description": text} if text else {}) for name, text in criteria]}
 
 
 def _answer_in(answers: Any) -> dict[str, Any]:
-    """Return the one answer to our question, in the form of `/v1/systemone`."""
+    """Return the answer to our question, in the form of `/v1/systemone`."""
     if isinstance(answers, list):
         [answers] = [{_NAME: entry} for entry in answers if entry["name"] == _NAME]
     answer = {name: value for name, value in answers[_NAME].items() if name in _KEPT and value is not None}
     if isinstance(entries := answer.get("probabilities"), list):
         answer["probabilities"] = {str(entry["value"]): entry["probability"] for entry in entries}
         if len(answer["probabilities"]) < len(entries):
-            raise LookupError("an option stands twice")
+            raise LookupError("an option appears twice")
         if answer.get("type") == "score":
             answer["legend"] = {str(entry["value"]): entry["label"] for entry in entries}
     return answer
@@ -182,9 +182,9 @@ def _answer_in(answers: Any) -> dict[str, Any]:
 
 def _error_text(response: "httpx.Response") -> str:
     try:
-        told = response.json()
+        error = response.json()
     except (ValueError, RecursionError):
-        told = response.text
+        error = response.text
     for name in ("error", "message", "detail"):
-        told = told.get(name, told) if isinstance(told, dict) else told
-    return plain(told, _SHOWN)
+        error = error.get(name, error) if isinstance(error, dict) else error
+    return plain(error, _SHOWN)

@@ -148,10 +148,10 @@ class EmbeddedChatClient:
         return tuple(found), n_tokens
 
     def load(self, *, decides: bool = False) -> None:
-        """Load the LLM now, not with the first question, and make sure that it decides if it is to.
+        """Load the LLM now, not with the first question; with `decides`, check that it is a decision model.
 
         Raises:
-            ConfigError: If llama.cpp cannot load the file, or it is to decide and cannot.
+            ConfigError: If llama.cpp cannot load the file, or the LLM should decide and cannot.
         """
         engine_of(self.path).thread.submit(engine_of(self.path).load, whole=decides).result()
         if decides:

@@ -58,8 +58,8 @@ def gguf_of(model: str) -> Path:
     """Return the file of `model`.
 
     Raises:
-        MissingLLMError: If something is not installed, or there is no such file.
-        ConfigError: If the file is no GGUF file.
+        MissingLLMError: If a package or the file is missing.
+        ConfigError: If the file is not a GGUF file.
     """
     fault = embedded_fault(model)
     if fault:
@@ -100,7 +100,7 @@ class Engine:
         self._server: Any = None
 
     def load(self, *, whole: bool = False) -> None:
-        """Load the LLM, if it is not, so that it can read a prompt as a `whole` (encoders); only called in `thread`.
+        """Load the LLM once; with `whole` it reads a prompt in one batch (encoders). Call only in `thread`.
 
         Raises:
             ConfigError: If the file cannot be loaded.

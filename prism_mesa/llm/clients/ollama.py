@@ -109,7 +109,7 @@ class OllamaChatClient(DecidesOverHTTP):
         return self._completion(response, spent, latency_ms)
 
     async def _loaded_context(self, client: "AsyncClient") -> int:
-        """Return the context of the LLM as the server has loaded it, else as it was asked for; 0 if unknown."""
+        """Return the context of the loaded LLM, else the requested context; 0 if both are unknown."""
         try:
             async with asyncio.timeout(_CHECK_TIMEOUT_S):
                 loaded = {entry.model: entry.context_length for entry in (await client.ps()).models}
@@ -134,10 +134,10 @@ class OllamaChatClient(DecidesOverHTTP):
         )
 
     def check(self, *, decides: bool = False) -> None:
-        """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
+        """Check that the server answers and has the LLM; keep the LLM's digest and the server's version.
 
         Raises:
-            MissingLLMError: If not; its one line says what to do.
+            ConfigError: If not (MissingLLMError), or if the LLM is not of the kind that `decides` says.
         """
         try:
             models = self.models(_CHECK_TIMEOUT_S)
@@ -166,9 +166,9 @@ class OllamaChatClient(DecidesOverHTTP):
             raise OracleError("refused", f"{self.host} does not answer ({what})") from error
 
     def deciding(self, models: Sequence[str]) -> list[str]:
-        """Return which of these LLMs on the server decide (`reasoner.answer=decision`), as far as it says."""
+        """Return which of these LLMs are decision models (`reasoner.answer=decision`), by what the server says."""
         can = run_now(self._capabilities(*models))
-        return [name for name, own in zip(models, can, strict=True) if "decision" in own]
+        return [name for name, abilities in zip(models, can, strict=True) if "decision" in abilities]
 
     async def _models(self, timeout_s: float) -> dict[str, str]:
         async with asyncio.timeout(timeout_s), self._connect() as client:

@@ -14,11 +14,11 @@
 | `wrong-shape` | 200 and JSON, but no chat answer |
 | `transport` | anything else that HTTP can do wrong |
 | `no-answer` | 200, but no decision |
-| `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | (by `formats.decision`) a decision that is none |
+| `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | (raised by `formats.decision`) a useless decision |
 | `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
 | `thought` | (raised by the client) nothing but a thought |
 | `cut-answer` | (by `formats.multiple_choice`) it ran out of tokens, so it may have gone on |
-| `cut-prompt` | (raised by the client) the server read only a part of the prompt |
+| `cut-prompt` | (raised by the client) the server read only part of the prompt |
 | `unmatched` | (raised by the client) log-probabilities that may be of a thought |
 | `circuit-open`, `still-down` | (raised by `HostPool`) all servers are down: not asked; tried again in vain |
 | `resting` | (raised by `HostPool`) the same, but only for some seconds: to be asked again |

@@ -32,7 +32,7 @@ KEY = "OPENAI_API_KEY"
 _NO_KEY = "none"
 _CHECK_TIMEOUT_S = 10.0
 _OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
-"""Options that some servers refuse, by the name with which they say so."""
+"""Options that some servers refuse, by the name in their error."""
 _MORE_CONTEXT: Final = "OLLAMA_CONTEXT_LENGTH={0} for the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
@@ -122,7 +122,7 @@ class OpenAIChatClient(DecidesOverHTTP):
         return http
 
     def _more(self) -> dict[str, Any]:
-        return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else what was read before counts
+        return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else cached tokens are not counted
 
     async def _create(
         self, client: "AsyncOpenAI", prompt: str, seed_offset: int, more: dict[str, Any]
@@ -207,10 +207,10 @@ class OpenAIChatClient(DecidesOverHTTP):
         return "wrong-shape", "the answer is JSON, but no chat answer"
 
     def check(self, *, decides: bool = False) -> None:
-        """Make sure that the server answers and, where it lists its LLMs, has this one.
+        """Check that the server answers and, if it lists its LLMs, has this LLM.
 
         Raises:
-            MissingLLMError: If not; its one line says what to do.
+            ConfigError: If not (MissingLLMError), or if the LLM is not of the kind that `decides` says.
         """
         import openai
 
@@ -246,11 +246,11 @@ class OpenAIChatClient(DecidesOverHTTP):
 
 
 def _modalities(model: object) -> frozenset[str]:
-    """Return what an LLM can do, as far as llama.cpp's list of models says so."""
-    about = getattr(model, "architecture", None)
-    ways = about.get("output_modalities") if isinstance(about, dict) else None
+    """Return what an LLM can do, according to llama.cpp's list of models; empty if it does not say."""
+    architecture = getattr(model, "architecture", None)
+    listed = architecture.get("output_modalities") if isinstance(architecture, dict) else None
     known = {"decisions": "decision", "text": "completion"}
-    return frozenset(known[way] for way in known if way in ways) if isinstance(ways, list) else frozenset()
+    return frozenset(known[name] for name in known if name in listed) if isinstance(listed, list) else frozenset()
 
 
 def _unsupported(told: str) -> set[str]:

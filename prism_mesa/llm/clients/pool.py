@@ -112,7 +112,7 @@ class HostPool:
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
     def check(self, *, decides: bool = False) -> None:
-        """Make sure that every server answers, and that all have the same build of the LLM.
+        """Check that every server answers, and that all have the same build of the LLM.
 
         Raises:
             ConfigError: If not.
@@ -137,7 +137,7 @@ class HostPool:
         return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
-        """Return what the least busy server says; ties go to the first.
+        """Ask the least busy server and return its answer; ties go to the first.
 
         Raises:
             OracleError: What the server's client raises; with all servers down `circuit-open` if nobody was asked, and
@@ -147,7 +147,7 @@ class HostPool:
         host.busy += 1
         began, tries_again = self._clock(), self._all_down
         try:
-            said = await ask(host.client)
+            completion = await ask(host.client)
         except OracleError as error:
             if error.reason not in UNAVAILABLE or error.retry_after_s:
                 self._note_success(host)  # it answers, if not this question
@@ -161,7 +161,7 @@ class HostPool:
         finally:
             host.busy -= 1
         self._note_success(host)
-        return said
+        return completion
 
     def _note_success(self, host: _Host) -> None:
         host.note_success()

@@ -30,29 +30,29 @@ class RecordedClient:
 
 
 def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> RecordedClient:
-    """Return the LLM whose answers in a form a ledger holds, the latest that was asked as `params` ask.
+    """Return the LLM whose chat answers a ledger holds: the latest with the options of `params`.
 
-    Where it holds none it is one that nobody knows. Of several LLMs `llm` is the name of the one.
+    If the ledger holds none, the client has no digest and no decoding. `llm` names one of several LLMs.
 
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [own for own in llms_in(ledger) if not READ_AS_OPTIONS & own[2].keys() and llm in ("", own[0])]
+    held = [known for known in llms_in(ledger) if not READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
     if not held:
         return RecordedClient(str(params.model or ""))
-    found = [llm for llm in held if asked_alike(llm[2], params.decoding, lenient=True)]
+    alike = [known for known in held if asked_alike(known[2], params.decoding, lenient=True)]
     if params.model is not None:
-        found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
-    if not found:
+        alike = [known for known in alike if "build" in known[2] or known[0] == params.model]
+    if not alike:
         raise other_llms(ledger, held)
-    return RecordedClient(*found[0])
+    return RecordedClient(*alike[0])
 
 
 def asked_alike(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
     """Return whether an LLM of a ledger was asked with the options that are expected.
 
-    How it thinks, and what comes of a cut prompt, is not in `decoding` where it is the default, nor with an embedded
-    LLM. If `lenient`, options that are not in it are as expected.
+    `decoding` has `think`, `num_ctx` and `cut_prompts` only if they differ from the default, and never with an embedded
+    LLM. If `lenient`, options that it lacks count as expected.
     """
     unset: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
     held, wanted = unset | dict(decoding), unset | dict(expected)

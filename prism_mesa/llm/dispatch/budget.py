@@ -22,7 +22,7 @@ class _Allowance:
     tokens: float = _NO_LIMIT
     seconds: float = _NO_LIMIT
 
-    def holds(self, calls: int, tokens: int) -> bool:
+    def suffices(self, calls: int, tokens: int) -> bool:
         return self.calls >= calls and self.tokens >= tokens and self.seconds > 0
 
     def part(self, share: float) -> "_Allowance":
@@ -132,9 +132,9 @@ class Budget(Restorable):
             _, self._round = _allowances(self.limits)
 
     def set_aside(self, tokens: int, calls: int = 1) -> bool:
-        """Take calls of at most `tokens` tokens together out of the budget, if it holds that much; say whether."""
+        """Reserve calls of at most `tokens` tokens in all, if the budget allows; return whether it does."""
         self._pass_time()
-        if not (self._run.holds(calls, tokens) and self._round.holds(calls, tokens)):
+        if not (self._run.suffices(calls, tokens) and self._round.suffices(calls, tokens)):
             return False
         for allowance in (self._run, self._round):
             allowance.take(calls, tokens)
@@ -142,7 +142,7 @@ class Budget(Restorable):
         return True
 
     def settle(self, aside: int, tokens: int, *, unused: int = 0) -> None:
-        """Give back what calls that were set aside did not take, and those calls that were not made."""
+        """Return the unspent tokens of reserved calls to the budget, and the `unused` calls."""
         self._pass_time()
         self._out -= 1
         for allowance in (self._run, self._round):
@@ -165,13 +165,13 @@ class Budget(Restorable):
 _PROMPT_OVERHEAD = 256
 """Tokens that a server may add to a prompt (its template); a token is at least one byte of text."""
 _OPTIONS = 1024
-"""Tokens of the options of a decision, and of what is asked about them."""
+"""Most tokens of the options and instructions of a decision."""
 
 
 def most_tokens(prompt: str, decoding: Mapping[str, Any], calls: int = 1) -> int:
-    """Return a number of tokens that asking `prompt` cannot exceed: what a budget sets aside for it.
+    """Return the most tokens that asking `prompt` can take: what a budget reserves for it.
 
-    A decision model may read state and options twice, in either order.
+    A decision model may read state and options twice, once in either order.
     """
     read = len(prompt.encode("utf-8", "replace")) + _PROMPT_OVERHEAD
     passes = 2 * calls if decoding.get("answer") == "decision" else 1

@@ -23,14 +23,14 @@ NO_BUDGET = "budget"
 _RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
 _NO_DECISION = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
-"""Reasons by which the answer of a decision model is useless: it would be the same again."""
+"""Reasons for which a decision model's answer is useless; a second answer would be the same."""
 _REFUSED = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
 _FINAL = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
 _USELESS = (
     _NO_DECISION | _REFUSED | {"empty", "partial", "thought", "cut-answer", "unmatched", "not-json", "wrong-shape"}
 )
-"""Reasons by which a client calls an answer useless, or a question refused; `http-3...` and `http-4...` are others."""
+"""Reasons for which an answer is useless or a question refused; `http-3...` and `http-4...` are others."""
 _TOO_MANY = "http-429"
 
 
@@ -89,10 +89,10 @@ class Dispatcher[Q, A]:
             times as long by the key; a useless answer is asked again at once.
         patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
             their refusals count as attempts.
-        spend: Called with each call that was tried, and its `calls` (0 or 1), `prompt_tokens` and `completion_tokens`.
+        spend: Called after each attempt with the question, and its `calls`, `prompt_tokens` and `completion_tokens`.
         on_done: Called with each call that is done.
-        on_useless: Called after each answer that is none to its question, and each refusal (3xx, 4xx).
-            What either of the two raises ends the work.
+        on_useless: Called after each useless answer and each refusal (3xx, 4xx).
+            An error that `on_done` or `on_useless` raises ends the work.
     """
 
     def __init__(
@@ -259,8 +259,8 @@ class Dispatcher[Q, A]:
         if self._budget.limited:
             cost_nothing = not said.calls or reason in ("refused", "busy") or reason.startswith("http-")
             unknown = 0 if cost_nothing else call.most_tokens
-            told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else unknown
-            self._budget.settle(call.most_tokens, told, unused=call.calls - said.calls)
+            spent = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else unknown
+            self._budget.settle(call.most_tokens, spent, unused=call.calls - said.calls)
 
     def _finish(self, call: PendingQuestion[Q, A]) -> None:
         call.done = True

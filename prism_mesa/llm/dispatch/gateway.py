@@ -42,8 +42,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     Attributes:
         counts: Answers so far by source.
         reasons: Answers that did not come, so far, by reason.
-        usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
-        by_llm: Answers by source, and what was spent, by LLM (`RunPosition.llm`).
+        usage: Cost so far: `calls`, `prompt_tokens`, `completion_tokens`.
+        by_llm: For each LLM (`RunPosition.llm`) its answers by source, and its cost as in `usage`.
     """
 
     changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store", "_useless", "_ok")
@@ -312,7 +312,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return pending.row(source, self.store.run)
 
     def _spend(self, pending: PendingQuestion[Q, A], spent: Mapping[str, int]) -> None:
-        """Count calls and tokens, in all and of the LLM that was asked."""
+        """Add calls and tokens to the totals, and to those of the LLM that was asked."""
         self.usage.update(spent)
         self.by_llm.setdefault(pending.place.llm, Counter()).update(spent)
 

@@ -27,11 +27,11 @@ class PendingQuestion[Q, A]:
             queue.
         is_submitted: Whether nobody waits for it, so that it is given out as soon as it is done.
         is_left: Whether whoever waited for it does so no more.
-        key: The ledger's; empty if no LLM is concerned.
-        identity: Of the LLM that is asked.
+        key: The ledger's key; empty if no LLM is asked.
+        identity: Name, digest and decoding of the LLM that is asked.
         others: Equal questions that wait for the answer to this one.
-        calls: Calls that one attempt takes; `most_tokens`: tokens that it cannot exceed.
-        attempts: How often the LLM was asked.
+        calls: Calls of one attempt; `most_tokens`: the most tokens of one attempt.
+        attempts: Attempts so far.
         tokens: What all attempts cost: tokens of prompts, and of what was said.
         waited_s: Seconds that it waited because busy servers asked for it; these refusals are no attempts.
         said: The last answer that was none to the question.

@@ -65,7 +65,7 @@ class AssociationScore:
         Raises:
             OracleError: `no-weights` if the client cannot tell how likely texts are, or whatever it raises.
         """
-        weigh = getattr(client, "weigh", None)  # as `embedded.EmbeddedChatClient` has
+        weigh = getattr(client, "weigh", None)  # see `embedded.EmbeddedChatClient`
         if weigh is None:
             raise OracleError("no-weights", f"{client.name} does not tell how likely texts are")
         said = tuple(f" {text}" for text in self.texts)

@@ -1,4 +1,4 @@
-"""What is wanted of an LLM: a prompt, the form of the answer, and where in a run it belongs."""
+"""A request to an LLM: a prompt, the form of the answer, and its place in a run."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +15,7 @@ from prism_mesa.llm.text import unwrapped
 
 @dataclass(frozen=True)
 class RunPosition:
-    """Where in a run a prompt belongs: round, agent (its row), question of the agent, its LLM if there are several."""
+    """The place of a prompt in a run: round, agent (its row), tick, and the agent's LLM if there are several."""
 
     round: int = 0
     agent: int = -1
@@ -29,14 +29,14 @@ def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
 
 
 class AnswerFormat[D](Protocol):
-    """What an answer must look like, where it is neither a pydantic model nor plain text, as `MultipleChoice`.
+    """A form of answer that is neither a pydantic model nor plain text, such as `MultipleChoice`.
 
     Attributes:
-        name: What the ledger calls it; `key` is what else of it counts for the ledger's key.
+        name: Its name in the ledger; `key` is the rest of it that is in the ledger's key.
         schema: The JSON schema that goes with the prompt, if any.
-        top_logprobs: For how many tokens of each place log-probabilities are asked for, 0..20.
+        top_logprobs: Number of likeliest tokens at each place whose log-probabilities are wanted, 0..20.
 
-    One that asks in its own way, and not by `chat`, has ``ask(client, prompt)`` as well (`Decision` has).
+    A form that does not ask by `chat` also has ``ask(client, prompt)``, as `Decision` has.
     """
 
     @property
@@ -107,10 +107,10 @@ class LLMRequest[D]:
         return f"{name} {self.accepts}".strip(), key
 
     def ask(self, client: ChatClient, attempt: int) -> Awaitable[Completion]:
-        """Return what a client says to the prompt; a further attempt has the next sampling seed."""
+        """Return a client's answer to the prompt; each further attempt has the next sampling seed."""
         if not isinstance(self.form, type) and hasattr(self.form, "ask"):
-            said: Awaitable[Completion] = self.form.ask(client, self.prompt)
-            return said
+            completion: Awaitable[Completion] = self.form.ask(client, self.prompt)
+            return completion
         return client.chat(self.prompt, self.schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
     def heard(self, said: Completion) -> Completion:

@@ -107,7 +107,7 @@ class AgentsParams(Params):
     propensity_sigma: float = Field(
         1.9, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
-    seed: int | None = Field(None, ge=0, lt=2**63, description="seed of who the agents are; null: that of the run")
+    seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the agents; null: the run's seed")
     profiles: UserPath | None = Field(None, description="file with agents' own profiles (CSV, .tsv, .gz, Parquet)")
     homophily: HomophilyParams = Field(default_factory=HomophilyParams)
     churn: ChurnParams = Field(default_factory=ChurnParams)

@@ -162,10 +162,10 @@ def check_attributes(given: Mapping[str, AttributeParams]) -> None:
 
 
 def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeParams]) -> None:
-    """Check that `model` has an LLM for each value of the attribute `model_by`, and no other key.
+    """Check that the keys of `model` are the values of the attribute `model_by`.
 
     Raises:
-        ConfigError: If not.
+        ConfigError: If they are not.
     """
     if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
         return
@@ -173,5 +173,5 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
     values = list(map(value_text, by.values or ())) if by is not None and by.of == "agent" else []
     if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
         known = shortened(", ".join(values), 200) or "no attribute of agents with values"
-        wanted = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
-        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {wanted}")
+        allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
+        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {allowed}")

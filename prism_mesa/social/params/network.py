@@ -77,7 +77,7 @@ class NetworkParams(Params):
         "the other way round; both: undirected, each follows the other; null: dst_follows_src, or as columns say; "
         "Source,Target and from,to need this key (the summary says who has most followers and who follows most)",
     )
-    seed: int | None = Field(None, ge=0, lt=2**63, description="seed of a drawn network; null: that of the run")
+    seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the network; null: the run's seed")
     mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(
         2.13, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"

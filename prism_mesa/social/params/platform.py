@@ -76,9 +76,9 @@ class SocialParams(Params):
 
     @property
     def asked(self) -> ReasonerParams:
-        """The reasoner's parameters, with all LLMs that interventions name."""
-        changed = [self.changed_by(one.set).reasoner for one in self.interventions if "reasoner.model" in one.set]
-        llms = {llm for own in (self.reasoner, *changed) for llm in own.llms or (own.one_llm,)}
+        """The reasoner's parameters, with every LLM that interventions name."""
+        changed = [self.changed_by(each.set).reasoner for each in self.interventions if "reasoner.model" in each.set]
+        llms = {llm for params in (self.reasoner, *changed) for llm in params.llms or (params.one_llm,)}
         return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if changed else {})
 
     def at(self, round_: int) -> Self:

@@ -34,10 +34,10 @@ class Archetypes:
     """The archetypes of a platform.
 
     Attributes:
-        centres: Shape (k, features); of several LLMs each has k, whose agents alone they are made of.
-        interests: What each archetype likes, names of topics, nearest first.
+        centres: Shape (k, features). With several LLMs each has k centres, from its own agents.
+        interests: Names of the topics that each archetype likes, nearest first.
         personality: The mean Big Five of each archetype in words.
-        llms: Which of several LLMs each agent has.
+        llms: The LLM of each agent if there are several.
     """
 
     centres: Floats
@@ -46,7 +46,7 @@ class Archetypes:
     llms: AgentLLMs
 
     def of(self, people: Population, rows: Rows) -> npt.NDArray[np.int64]:
-        """Return the kind of each agent: the nearest centre, ties to the first."""
+        """Return the archetype of each agent: the nearest centre, ties to the first."""
         own = np.empty(len(rows), np.int64)
         for part in blocks(len(rows)):
             own[part] = _nearest(_features(people, rows[part], self.llms), self.centres)
@@ -54,7 +54,7 @@ class Archetypes:
 
 
 def make_archetypes(people: Population, llms: AgentLLMs, k: int, topics: Topics) -> Archetypes:
-    """Return at most `k` archetypes of the agents, of several LLMs at most `k` of those of each.
+    """Return at most `k` archetypes of the agents; with several LLMs at most `k` for each LLM.
 
     Of more than `MOST_SAMPLED` agents every m-th is looked at.
     """
@@ -82,7 +82,7 @@ def _clustered(features: Floats, k: int) -> Floats:
 
 
 def _features(people: Population, rows: Rows, llms: AgentLLMs) -> Floats:
-    """Return interests, traits, and for each LLM whether the agent has it, which outweighs all else."""
+    """Return interests, traits, and a column for each LLM, whose weight exceeds all others."""
     standard = (people.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
     llm = _LLM_WEIGHT * np.eye(len(llms.names))[llms.codes(rows, people)] if llms.names else np.empty((len(rows), 0))
     return np.concatenate([people.interests[rows] / float(UNIT), TRAIT_WEIGHT * standard, llm], axis=1)

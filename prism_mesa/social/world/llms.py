@@ -1,4 +1,4 @@
-"""Which of several LLMs each agent has: by a keyed draw, or by one of its attributes."""
+"""The LLM of each agent if there are several, by a keyed draw or by an attribute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ from prism_mesa.streams import Streams
 
 @dataclass(frozen=True)
 class AgentLLMs:
-    """Which of several LLMs each agent has.
+    """The LLM of each agent if there are several.
 
     Attributes:
-        names: Names of the LLMs, sorted; empty if one serves all, or none is asked.
-        shares: Their shares, of any sum; no draw decides if there is `by_value`.
+        names: Names of the LLMs, sorted; empty if one LLM serves all agents, or no LLM is asked.
+        shares: Their shares, of any sum; not used if there is `by_value`.
         by_value: Index into `names` by the kept value of the attribute at `place`.
     """
 
@@ -30,24 +30,22 @@ class AgentLLMs:
     place: int = 0
 
     def codes(self, rows: Rows, people: Population) -> Rows:
-        """Return for each agent the index of its LLM in `names`; 0 if there are none."""
+        """Return the index in `names` of each agent's LLM; 0 if there are no names."""
         if self.by_value:
             return np.array([self.by_value[kept] for kept in people.attributes[rows, self.place].tolist()], np.int64)
         ends = np.cumsum(self.shares)[:-1] / sum(self.shares)
         return np.searchsorted(ends, self.streams.uniform("llm", rows), side="right").astype(np.int64)
 
     def of(self, rows: Rows, people: Population) -> list[str]:
-        """Return the name of each agent's LLM; an empty text if there are no names."""
+        """Return the name of each agent's LLM; empty texts if there are no names."""
         return [self.names[code] for code in self.codes(rows, people).tolist()] if self.names else [""] * len(rows)
 
 
-def llms_of_agents(
-    reasoner: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams
-) -> AgentLLMs:
-    """Return which LLMs agents have by `params`, or by those of a reasoner that was made in Python."""
-    if not asks_llm(reasoner) or not (names := reasoner.llms):
+def llms_of_agents(asked: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams) -> AgentLLMs:
+    """Return the agents' LLMs by `params`, or by the parameters of a reasoner made in Python."""
+    if not asks_llm(asked) or not (names := asked.llms):
         return AgentLLMs(streams)
-    params = reasoner.params if reasoner.kind == "python" else params
+    params = asked.params if asked.kind == "python" else params
     model = params.model if isinstance(params.model, dict) else {params.one_llm: 1.0}
     if params.model_by is None:
         return AgentLLMs(streams, names, tuple(float(model.get(name, 0)) for name in names))

@@ -43,19 +43,19 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
 
 
 def find_skipped(design: StudyDesign) -> StudyDesign:
-    """Return a study that knows which conditions of its optional arms have no LLM, each of which is looked for once."""
+    """Look once for each LLM of the optional arms; return the study with the conditions that must be skipped."""
     faults: dict[str, str] = {}
     skipped, idle = dict[int, str](), set(design.params.optional)
-    for condition in [one for one in design.conditions if one.arm in design.params.optional]:
+    for condition in [condition for condition in design.conditions if condition.arm in design.params.optional]:
         config = design.config_of(design.run_of(condition, design.seeds[0]))
-        asked = config.reasoner.model_dump_json()
-        if asked not in faults:
+        reasoner = config.reasoner.model_dump_json()
+        if reasoner not in faults:
             try:
-                faults[asked] = who_decides(config) and ""
+                faults[reasoner] = who_decides(config) and ""
             except MissingLLMError as error:
-                faults[asked] = str(error).replace(", or set reasoner.kind=rule", "")
-        if faults[asked]:
-            skipped[condition.number] = faults[asked]
+                faults[reasoner] = str(error).replace(", or set reasoner.kind=rule", "")
+        if faults[reasoner]:
+            skipped[condition.number] = faults[reasoner]
         if config.reasoner.kind not in ("rule", "distilled"):
             idle.discard(condition.arm)
     notes = [f"arms.{arm}.optional: no effect: this arm asks no LLM" for arm in sorted(idle)]

@@ -55,8 +55,8 @@ class StudyDesign:
         points: Of the design; one without values if nothing varies.
         conditions: Arms x points, in the order of the file.
         maker: Makes the configurations.
-        notes: What was changed on its way in, or has no effect.
-        skipped: Conditions of optional arms whose LLM is not there: number -> why.
+        notes: Changes made when the study was read, and keys without effect.
+        skipped: Conditions of optional arms whose LLM is missing: number -> reason.
     """
 
     params: StudyParams
@@ -166,7 +166,7 @@ def _with_whole_paths(config: Config, where: str) -> Config:
 
 
 def who_decides(config: Config) -> str:
-    """Return the kind of reasoner that decides; a MissingLLMError says that it is an LLM that is not there."""
+    """Return the kind of reasoner that decides; raise MissingLLMError if it needs an LLM that is missing."""
     reasoner = make_reasoner(config.reasoner)
     try:
         return str(reasoner.kind)
@@ -280,13 +280,13 @@ def told_of(condition: Condition, design: StudyDesign) -> str:
     return ", ".join([*named, *([shortest(point)] if point else [])]) or "all runs"
 
 
-def told_of_run(planned: PlannedRun, design: StudyDesign) -> str:
-    """Return a run in words: its condition, and its seed."""
+def run_text(planned: PlannedRun, design: StudyDesign) -> str:
+    """Describe a run in words: its condition and its seed."""
     return f"{told_of(planned.condition, design)}, seed {planned.seed}"
 
 
 def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
-    """Return what makes a run of the study again, on top of its base: ``key=value ...``, to be typed in a shell."""
+    """Return the overrides of the base that make a run again, ``key=value ...``, for a shell."""
     arm = settings(design.params.arms.get(planned.condition.arm))
     own = {**dict(flat(arm)), **design.factors_of(planned.condition), "seed": planned.seed}
     files = [(group, key) for group, key in _FILES if f"{group}.{key}" in own]

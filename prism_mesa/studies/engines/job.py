@@ -54,9 +54,9 @@ class Outcome:
 
     Attributes:
         run: Its name.
-        ending: `done`; `raised`: an error in it; `timeout` and `memory`: ended for a limit; `killed`: by a signal from
-            elsewhere, or its process was gone without a word; `skipped`: never begun, as its LLM is not there.
-        reason: One line that says why it is not done; empty if it is.
+        ending: `done`; `raised`: the run raised an error; `timeout` and `memory`: it hit a limit; `killed`: an outside
+            signal ended it, or its process vanished; `skipped`: it did not begin, as its LLM is missing.
+        reason: One line that says why the run is not done; empty if it is.
         measures: By name; a number that is none (NaN) where a measure is not defined for this run.
         facts: What it took and who decided: `cpu_s`, `wall_s`, `model_cpu_s`, `peak_memory_mb`, `signal` (its name),
             `decided_by`, `open`, `by_source`, `fallback`, `calls`, `tokens`, `notes`. Of a run that is not done only

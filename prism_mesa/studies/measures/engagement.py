@@ -21,7 +21,7 @@ def _rate(action: str) -> Callable[[FinishedRun], float]:
     return lambda run: ratio(count(run), run.summary["impressions"])
 
 
-def _open(run: FinishedRun) -> float:
+def _open_share(run: FinishedRun) -> float:
     moves = run.table(*_MOVES)
     return float(moves["open"][moves["to_state"] == AgentState.COMPOSING].mean())
 
@@ -73,7 +73,7 @@ DECISIONS: Final = (
         "choices that the guards left open, per agent and round",
         "choices per agent-round",
     ),
-    Measure("open_engagement_share", _open, "decisions to engage that were left open", "share", 0, 1, "", _MOVES),
+    Measure("open_engagement_share", _open_share, "decisions to engage left open", "share", 0, 1, "", _MOVES),
     Measure(
         "fallback_rate",
         said("decisions", "rates", "fallback"),

@@ -35,9 +35,9 @@ class Analysis:
             beyond the margin), `p_holm` (of the smaller of both, over all expectations), `equivalent` (by `p_holm`).
         effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect` (terms
             with `` x `` between them), `n`, `missing`, `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
-        sensitivity: A row for each measure and factor of a sobol or morris design: `measure`, `factor`, `index` (`s1`,
-            `st`, `mu_star`, `mu`, `sigma`), `value`, `low`, `high`. Of a factorial design the `share` of the variance
-            that comes from `arm`, each factor, `interactions` and `seed`.
+        sensitivity: A row for each measure, factor and index: `measure`, `factor`, `index`, `value`, `low`, `high`. The
+            index is `s1`, `st`, `mu_star`, `mu` or `sigma` in a sobol or morris design. In a factorial design it is
+            `share`: the share of the variance from `arm`, each factor, `interactions` and `seed`.
         precision: A row for each measure, pair as in `differences`, and number of seeds from 2 on: `measure`, `term`,
             `left`, `right`, `seeds`, `half_width` (of the 95 % interval of the difference, as the standard deviation
             over all seeds lets expect it).
@@ -108,13 +108,13 @@ def _missing_runs(table: RunTable, cells: Cells) -> list[str]:
             "failed; failed runs are not random, so all numbers are of those runs that could be finished."
         )
     undefined = (cells.done[:, :, None] & ~np.isfinite(cells.values)).sum(axis=1)
-    for measure, of in zip(cells.measures, undefined.T, strict=True):
-        if n := int(of.sum()):
-            where = _by_arm(cells, of) if len(table.arms) > 1 else ""
+    for measure, counts in zip(cells.measures, undefined.T, strict=True):
+        if n := int(counts.sum()):
+            where = _by_arm(cells, counts) if len(table.arms) > 1 else ""
             notes.append(f"{measure}: {counted(n, 'finished run')} without this measure{where}, which is not a number.")
     return notes
 
 
-def _by_arm(cells: Cells, n: Ints) -> str:
-    told = (f"{arm} {n[cells.at(ARM, place)].sum()}" for place, arm in enumerate(cells.texts(ARM)))
-    return f" ({', '.join(told)})"
+def _by_arm(cells: Cells, counts: Ints) -> str:
+    arms = (f"{arm} {counts[cells.at(ARM, place)].sum()}" for place, arm in enumerate(cells.texts(ARM)))
+    return f" ({', '.join(arms)})"

@@ -32,8 +32,8 @@ class Cells:
             study.
         values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
             Replicates are seeds where these are the same in all conditions, else those of each condition.
-        planned: Shape (conditions, replicates): whether there was to be a run; not where it was skipped.
-        done: Shape (conditions, replicates): whether it was finished.
+        planned: Shape (conditions, replicates): whether a run was planned and not skipped.
+        done: Shape (conditions, replicates): whether the run is done.
         measures: Names.
         paired: Whether replicates are seeds.
     """

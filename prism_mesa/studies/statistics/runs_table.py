@@ -12,7 +12,7 @@ class RunTable:
 
     Attributes:
         runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`,
-            `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN where there is none).
+            `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN if missing).
         arms: In the order of the study; ("all",) if it has none.
         factors: Dotted keys that vary.
         measures: Names.

@@ -1,4 +1,4 @@
-"""How much of a measure's variance comes from each term of a crossed study, and how much from its seeds."""
+"""The shares of a measure's variance that come from the terms of a crossed study and from its seeds."""
 
 from typing import Final
 
@@ -14,38 +14,38 @@ _SEED: Final = "seed"
 
 
 def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the table `sensitivity` of a factorial design (see `analysis.Analysis`), and notes on what is not in it.
+    """Return the table `sensitivity` of a factorial design (see `analysis.Analysis`), and notes on measures it lacks.
 
-    An analysis of variance over the seeds that all conditions have, without arms that lack a condition. The part of a
-    term is the variance of its levels' means, less what chance makes of it; `interactions` is what conditions differ by
-    beyond these; `seed` is the variance within conditions. If a term is itself a seed (`agents.seed`), its levels are a
-    sample, and its part is the variance over all seeds. Intervals are generalised 95 % intervals: quantiles of shares
-    whose mean squares are drawn anew (Weerahandi 1993, doi:10.1080/01621459.1993.10476355).
+    This is an analysis of variance over the seeds that all conditions have, without arms that lack a condition. The
+    part of a term is the variance of its levels' means minus the part due to chance; `interactions` is the further
+    variance between conditions; `seed` is the variance within conditions. If a term is itself a seed (`agents.seed`),
+    its levels are a sample, and its part is the variance over all seeds. The 95 % intervals are generalised intervals:
+    quantiles of shares with redrawn mean squares (Weerahandi 1993, doi:10.1080/01621459.1993.10476355).
     """
-    rows, without = [], []
+    rows, unsplit = [], []
     for place, measure in enumerate(cells.measures):
-        there = np.isfinite(cells.values[:, :, place])
-        kept = ~np.isin(cells.codes[ARM], cells.codes[ARM][~there.any(axis=1)])
-        values = cells.values[kept][:, there[kept].all(axis=0), place]
+        finite = np.isfinite(cells.values[:, :, place])
+        kept = ~np.isin(cells.codes[ARM], cells.codes[ARM][~finite.any(axis=1)])
+        values = cells.values[kept][:, finite[kept].all(axis=0), place]
         if not cells.terms or values.shape[1] < 2 or len(values) < 2 or constant(values.reshape(-1, 1))[0]:
-            without += [measure] * bool(cells.terms)
+            unsplit += [measure] * bool(cells.terms)
             continue
         parts = _parts(cells, kept, values)
         shares = np.array(list(parts.values())) / sum(parts.values())
         low, high = np.quantile(shares[:, 1:], (0.025, 0.975), axis=1)
         numbers = {"value": shares[:, 0], "low": low, "high": high}
         rows.append({"measure": [measure] * len(parts), "factor": list(parts), "index": "share", **numbers})
-    said = f"Variance of {', '.join(without)}: not split; it is constant, or fewer than two seeds have all runs."
-    return table_of(SENSITIVITY, rows), (said,) if without else ()
+    note = f"Variance of {', '.join(unsplit)}: not split; it is constant, or fewer than two seeds have all runs."
+    return table_of(SENSITIVITY, rows), (note,) if unsplit else ()
 
 
 def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
-    """Return the variance from each source: as estimated, then `DRAWS` times with mean squares as they might be.
+    """Return the variance from each source: the estimate, then `DRAWS` values with redrawn mean squares.
 
     Args:
         cells: The runs.
-        kept: Which conditions count.
-        values: Of these, shape (conditions, seeds), without gaps.
+        kept: Whether each condition counts.
+        values: The measure in these conditions, shape (conditions, seeds), without gaps.
     """
     draws, (conditions, seeds), grand = generator("variance shares"), values.shape, values.mean()
 

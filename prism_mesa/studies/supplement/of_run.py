@@ -130,7 +130,7 @@ def _tell_changed(values: dict[str, Any], own: dict[str, Any], contents: Content
 
 
 def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
-    """Take the servers out of a configuration's values: they are of whoever asks, and no replay needs them."""
+    """Remove the servers from a configuration's values: they are private, and no replay needs them."""
     contents.cleaner.hide(*params.hosts)
     values.setdefault("reasoner", {})["host"] = None
 

@@ -194,9 +194,7 @@ def _effects(result: StudyResult) -> Section | None:
     return _section("effects", "Effects", result, frame, columns, cells, caption)
 
 
-SHARES: Final = (
-    "Seed is the variance between runs of one condition, interactions what conditions differ by beyond their terms."
-)
+SHARES: Final = "Seed: variance between runs of one condition. Interactions: further variance between conditions."
 _INDICES: Final = {
     "s1": "S1, alone",
     "st": "ST, with its interactions",

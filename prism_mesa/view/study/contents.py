@@ -146,7 +146,7 @@ _GROUPS: Final = re.compile(r"(?:\w+\.)+(?=\w+=)")
 
 
 def run_counts(runs: pd.DataFrame) -> dict[str, int]:
-    """Return how many runs are `done`, `failed` and `missing`, and `skipped` if any are."""
+    """Count the runs that are `done`, `failed` and `missing`, and `skipped` if there are any."""
     found = runs["status"].value_counts()
     statuses = ("done", "failed", *(["skipped"] if "skipped" in found else []), "missing")
     return {status: int(found.get(status, 0)) for status in statuses}

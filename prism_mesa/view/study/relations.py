@@ -170,7 +170,7 @@ def _columns(n: int) -> int:
 
 
 def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return shares of the variance as bars with their intervals; of a Sobol design first-order and total indices."""
+    """Return bars of the shares of the variance with intervals; for a Sobol design first-order and total indices."""
     found = result.analysis.sensitivity
     factors, indices = list(found["factor"].unique()), [index for index in _SHARES if index in set(found["index"])]
     height = 0.76 / len(indices)

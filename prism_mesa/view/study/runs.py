@@ -36,7 +36,7 @@ def failures_section(result: StudyResult) -> Section:
         )
         blocks.append(Paragraph(said, note=True))
     if "skipped" in counts:
-        said = "Skipped runs are of optional arms whose LLM was not there. All other numbers leave these arms out."
+        said = "Skipped runs belong to optional arms whose LLM was missing. All other numbers leave these arms out."
         blocks.append(Paragraph(said, note=True))
     columns = (Column("arm"), *(Column(name, number=True) for name in ("planned", *counts)))
     rows: list[tuple[Words, ...]] = []

@@ -88,7 +88,7 @@ def test_values_that_are_no_texts_are_keys_as_yaml_writes_them(values, model, wa
         ({"model": {"a": "b"}}, "a: give a share"),
         ({"model": {"a": 0}}, "a: give a share"),
         ({"model": {"a": 1}, "host": {"b": "http://127.0.0.1:1"}}, "host: 'b' is not asked"),
-        ({"model": {"a": 1}, "kind": "embedded"}, "one LLM is embedded"),
+        ({"model": {"a": 1}, "kind": "embedded"}, "kind=embedded has one LLM"),
     ],
 )
 def test_a_mapping_that_says_no_llm_is_refused(own, said):

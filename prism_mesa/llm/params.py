@@ -193,4 +193,4 @@ IDLE: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     ("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
 )
-"""Names that change nothing where an LLM is asked whose kind is `k.kind`, and whose parameters `k.p.reasoner`."""
+"""Keys of an LLM that have no effect, the condition on what is known of the model, and why."""

@@ -73,8 +73,8 @@ class DecidesOverHTTP:
             reason = "refused-request" if status == 501 else status_reason(status)
             told = f"{self.label}: the server says {_error_text(response)} (status {status})"
             raise OracleError(reason, told, retry_after_s=retry_after_s(response, self.timeout_s))
-        said = decision_in(response.text, self.label, (time.perf_counter() - started) * 1000)
-        return of_whole(said, state, self.decoding)
+        latency_ms = (time.perf_counter() - started) * 1000
+        return decision_in(response.text, self.label, latency_ms, state, self.decoding)
 
     async def _post(self, state: str, question: Mapping[str, Any]) -> "httpx.Response":
         """Ask where the server answers decisions, which is remembered."""
@@ -120,11 +120,11 @@ def check_capability(model: str, can: Iterable[str], *, decides: bool) -> None:
         raise ConfigError(f"reasoner.model: {model!r} only decides: set reasoner.answer=decision ({way_out})")
 
 
-def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
+def decision_in(reply: Any, label: str, latency_ms: float, state: str, decoding: Mapping[str, Any]) -> Completion:
     """Return the decision in a server's reply, JSON or its text.
 
     Raises:
-        OracleError: `no-answer`, if it holds none.
+        OracleError: `no-answer`, if it holds none; `cut-prompt`, if fewer tokens were read than the state has.
     """
     try:
         told = json_of(reply) if isinstance(reply, str) else reply
@@ -133,16 +133,11 @@ def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
         raise OracleError("no-answer", f"{label}: the response holds no decision: {plain(reply, _SHOWN)}") from None
     usage = told["usage"] if isinstance(told.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
+    if was_cut(state, counts[0], 0) and decoding.get("cut_prompts") != "accept":
+        way = "give shorter texts, or an LLM with more context (reasoner.model)"
+        told = f"{label}: only {counts[0]} tokens of a text of {len(state)} characters were read: {way}"
+        raise OracleError("cut-prompt", told, tokens=counts)
     return Completion(dumps({"model": plain(told.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
-
-
-def of_whole(said: Completion, state: str, decoding: Mapping[str, Any]) -> Completion:
-    """Return a decision, unless the LLM read fewer tokens than the state has (OracleError, `cut-prompt`)."""
-    if was_cut(state, said.prompt_tokens, 0) and decoding.get("cut_prompts") != "accept":
-        told = f"only {said.prompt_tokens} tokens of a text of {len(state)} characters were read"
-        told += ": give shorter texts, or an LLM with more context (reasoner.model)"
-        raise OracleError("cut-prompt", told, tokens=(said.prompt_tokens, said.completion_tokens))
-    return said
 
 
 def _root(host: str) -> str:

@@ -11,6 +11,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 @pytest.mark.slow
 def test_a_run_of_each_kind_that_is_killed_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.setenv("PYTHONPATH", "")  # benchmarks set it for their processes: so it is as before afterwards
     import kill
 
     with StandIn(slots=8, latency=0.001) as server:

@@ -306,16 +306,6 @@ def test_prompts_tell_of_those_that_are_told():
     assert SocialModel(world()).agent(0).personality in model.agent(0).personality
 
 
-@pytest.mark.parametrize(("place", "value", "said"), [(1, 2, "party of agents: 2 is not"), (0, np.nan, "nan is not")])
-def test_a_snapshot_with_values_that_are_none_is_refused(place, value, said):
-    model, other = SocialModel(world()), SocialModel(world())
-    model.agent(5).leaning = 0.125
-    kept = model.platform.snapshot()
-    kept["population"]["attributes"][7, place] = value
-    with pytest.raises(DataError, match=said):
-        other.platform.restore(kept)
-
-
 def test_numbers_of_a_short_range_far_from_zero_are_told_apart():
     when = {"of": "agent", "range": [1_700_000_000, 1_700_000_100], "mean": 1_700_000_050, "sd": 10}
     small = {"of": "agent", "range": [0, 1e-50], "mean": 5e-51, "sd": 1e-51}

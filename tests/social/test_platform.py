@@ -16,7 +16,7 @@ from echo_agents import Echo
 from own_charts import SCROLLING
 from worlds import plain, ran, small
 
-from prism_mesa.errors import AgentError, NotedWarning
+from prism_mesa.errors import AgentError
 from prism_mesa.llm import Ledger
 from prism_mesa.params import nested
 from prism_mesa.reasoner import Reasoner
@@ -245,13 +245,6 @@ def test_triggers_have_places_and_what_is_none_has_minus_one():
         range(len(platform.chart.triggers))
     )
     assert platform.trigger_code("no such trigger") == -1
-
-
-def test_without_tools_keys_of_notes_have_no_effect_and_with_them_they_have():
-    thinks = {"content": "llm", "deliberation_notes": 7, "reasoner": Reasoner(lambda prompt: "composing")}
-    with pytest.warns(NotedWarning, match="deliberation.notes: no effect: deliberation.max_tool_calls=0"):
-        SocialModel(agents_n=20, deliberation_max_tool_calls=0, **thinks)
-    assert not [note for note in SocialModel(agents_n=20, **thinks).notes if "deliberation.notes" in note]
 
 
 def test_a_platform_is_made_of_these_and_all_else_follows_from_them():

@@ -75,8 +75,8 @@ class DecidesOverHTTP:
             reason = "refused-request" if status == 501 else status_reason(status)
             fault = f"{self.label}: the server says {_error_text(response)} (status {status})"
             raise OracleError(reason, fault, retry_after_s=retry_after_s(response, self.timeout_s))
-        decision = decision_in(response.text, self.label, (time.perf_counter() - started) * 1000)
-        return of_whole(decision, state, self.decoding)
+        latency_ms = (time.perf_counter() - started) * 1000
+        return decision_in(response.text, self.label, latency_ms, state, self.decoding)
 
     async def _post(self, state: str, question: Mapping[str, Any]) -> "httpx.Response":
         """Post the question to the path that answers decisions, and remember that path."""
@@ -128,11 +128,12 @@ def check_capability(model: str, can: Iterable[str], *, decides: bool) -> None:
         raise ConfigError(f"reasoner.model: {model!r} only decides: {way_out}")
 
 
-def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
+def decision_in(reply: Any, label: str, latency_ms: float, state: str, decoding: Mapping[str, Any]) -> Completion:
     """Return the decision in a server's reply, which is parsed JSON or its text.
 
     Raises:
-        OracleError: `no-answer`, if the reply has no decision.
+        OracleError: `no-answer`, if the reply has no decision; `cut-prompt`, if the LLM read fewer tokens than the
+            state has.
     """
     try:
         data = json_of(reply) if isinstance(reply, str) else reply
@@ -141,16 +142,11 @@ def decision_in(reply: Any, label: str, latency_ms: float) -> Completion:
         raise OracleError("no-answer", f"{label}: the response holds no decision: {plain(reply, _SHOWN)}") from None
     usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
+    if was_cut(state, counts[0], 0) and decoding.get("cut_prompts") != "accept":
+        way = "give shorter texts, or an LLM with more context (reasoner.model)"
+        fault = f"{label}: only {counts[0]} tokens of a text of {len(state)} characters were read: {way}"
+        raise OracleError("cut-prompt", fault, tokens=counts)
     return Completion(dumps({"model": plain(data.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
-
-
-def of_whole(said: Completion, state: str, decoding: Mapping[str, Any]) -> Completion:
-    """Return a decision, unless the LLM read fewer tokens than the state has (OracleError, `cut-prompt`)."""
-    if was_cut(state, said.prompt_tokens, 0) and decoding.get("cut_prompts") != "accept":
-        told = f"only {said.prompt_tokens} tokens of a text of {len(state)} characters were read"
-        told += ": give shorter texts, or an LLM with more context (reasoner.model)"
-        raise OracleError("cut-prompt", told, tokens=(said.prompt_tokens, said.completion_tokens))
-    return said
 
 
 def _root(host: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.decisions import check_capability, decision_in, of_whole
+from prism_mesa.llm.clients.decisions import check_capability, decision_in
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
 from prism_mesa.llm.clients.thoughts import completed
@@ -121,8 +121,8 @@ class EmbeddedChatClient:
         started = time.perf_counter()
         request = {"state": inert(state), "questions": {"answer": question}}
         reply = await self.run(lambda: self.call("handle_systemone", request))
-        said = decision_in(reply | {"model": self.name}, self.label, (time.perf_counter() - started) * 1000)
-        return of_whole(said, state, self.decoding)
+        latency_ms = (time.perf_counter() - started) * 1000
+        return decision_in(reply | {"model": self.name}, self.label, latency_ms, state, self.decoding)
 
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.

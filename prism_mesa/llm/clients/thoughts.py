@@ -36,9 +36,7 @@ def completed(
     if not text.strip():
         if not (thought or reply.text.strip() or reply.cut):
             raise OracleError("empty", f"{label}: the answer is empty", tokens=spent)
-        raise OracleError(
-            "thought", f"{label}: {_only_thought(reply.completion_tokens, decoding, reply.cut)}", tokens=spent
-        )
+        raise OracleError("thought", f"{label}: {_only_thought(reply, decoding)}", tokens=spent)
     after_thought = bool(thought) or text != reply.text
     first = _first_of_answer(text, tokens, after_thought=after_thought) if tokens else 0
     if first is None or (decoding.get("temperature") == 0 and _contradict(reply, tokens, first)):
@@ -47,11 +45,11 @@ def completed(
     return replace(reply, text=text, top_logprobs=reply.top_logprobs[first:])
 
 
-def _only_thought(n: int, decoding: dict[str, Any], cut: bool) -> str:
-    most = int(decoding["max_tokens"])
+def _only_thought(reply: Completion, decoding: dict[str, Any]) -> str:
+    most, n = int(decoding["max_tokens"]), reply.completion_tokens
     thinks = decoding.get("think", False) is not False
     ways = ["reasoner.think=false"] if thinks else []
-    if cut:
+    if reply.cut:
         ways.append(more_tokens(most))
         told = f"it thought for {n or most} tokens and had none left"
     else:

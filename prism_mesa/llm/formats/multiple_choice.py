@@ -126,10 +126,8 @@ def named_option(raw: str, names: Sequence[str]) -> int:
 def recordable(said: Completion, names: Sequence[str]) -> Completion:
     """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told.
 
-    A text that goes on after its letter with anything but its option, or has it in a sentence, has no numbers.
-
-    Raises:
-        OracleError: As `whole`.
+    A text that goes on after its letter with anything but its option, or has it in a sentence, has no numbers. Errors
+    are those of `whole`.
     """
     if not whole(said).top_logprobs:
         return said
@@ -139,11 +137,7 @@ def recordable(said: Completion, names: Sequence[str]) -> Completion:
 
 
 def whole(said: Completion) -> Completion:
-    """Return an answer that names an option.
-
-    Raises:
-        OracleError: `cut-answer`, if it ran out of tokens and may have gone on: "A" may begin "A person".
-    """
+    """Return an answer, unless (OracleError, `cut-answer`) it was cut and may go on: "A" may begin "A person"."""
     if said.cut and not said.text.rstrip("` \n").endswith("}"):
         told = f"the answer {said.text[:80]!r} has no end, it was cut: {more_tokens(said.completion_tokens)}"
         raise OracleError("cut-answer", told, tokens=(said.prompt_tokens, said.completion_tokens))

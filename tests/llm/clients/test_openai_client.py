@@ -175,7 +175,7 @@ def test_the_client_itself_never_tries_again():
 
 
 def test_each_question_has_a_connection_of_its_own():
-    with serving(*[says("x")] * 2) as server:
+    with serving(*[says("x")] * 4) as server:
         client = client_of(server)
 
         async def twice():
@@ -184,6 +184,8 @@ def test_each_question_has_a_connection_of_its_own():
 
         asyncio.run(twice())
         assert len(server.connections) == 2
+        asyncio.run(twice())
+        assert len(server.connections) == 4
 
 
 def test_a_proxy_does_not_stand_between_us_and_this_machine(monkeypatch, nobody):

@@ -160,9 +160,18 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect("agents.post_sigma", lambda k: k.p.agents.post_rate == 0, "it spreads agents.post_rate, which is 0"),
     WithoutEffect("agents.posting", lambda k: not k.posts, "nobody posts of its own accord (agents.post_rate)"),
-    WithoutEffect("agents.hours agents.persistence", lambda k: not k.active, "nobody comes online (agents.activity)"),
     WithoutEffect(
-        "agents.hours",
+        "agents.hours agents.time_zone agents.rhythm agents.persistence",
+        lambda k: not k.active,
+        "nobody comes online (agents.activity)",
+    ),
+    WithoutEffect(
+        "agents.time_zone",
+        lambda k: k.p.agents.hours is None and not k.p.agents.rhythm,
+        "all hours are alike (agents.hours)",
+    ),
+    WithoutEffect(
+        "agents.hours agents.time_zone agents.rhythm",
         lambda k: k.p.clock.round_minutes % (24 * 60) == 0,
         "a round lasts whole days (clock.round_minutes)",
     ),
@@ -232,7 +241,7 @@ TABLE: Final[tuple[Row, ...]] = (
     # what it is worth
     WithoutEffect(
         "utility.weight utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness "
-        "utility.mood agents.homophily.engaging",
+        "utility.mood utility.per_source agents.homophily.engaging",
         lambda k: k.p.utility.sensitivity == 0,
         "utility.sensitivity=0: utility is relevance",
     ),
@@ -240,6 +249,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "utility.gamma", lambda k: k.p.utility.appeal_sigma == 0, "all posts appeal alike (utility.appeal_sigma=0)"
     ),
     WithoutEffect("utility.closeness", lambda k: not k.close, "nobody has close ties (network.close_ties)"),
+    WithoutEffect("utility.per_source", lambda k: not k.p.feed.repeats, "no root is shown again (feed.repeats)"),
     # the chart
     WithoutEffect("statechart.chart", lambda k: k.chart_given, "the chart that was given in Python takes its place"),
     WithoutEffect(

@@ -45,6 +45,8 @@ def find_fresh(
         looked_at = below(room.root, np.int64(at), np.int64(outbox.first))
         if len(audience.hidden_start) > 0:
             looked_at |= ~_up_to(inside_end - at)
+        if len(audience.shown_start) > 1:
+            looked_at = ~np.int64(0)
         rest = fresh & np.uint64(looked_at)
         while rest:
             one, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
@@ -77,7 +79,9 @@ def _drops(
     audience: Audience,
     room: Room,
 ) -> Any:
-    """Return whether a reader cannot be shown a candidate whose root is old, or that somebody it does not follow wrote.
+    """Return whether a reader cannot be shown a candidate: its root is old, or somebody it does not follow wrote it.
+
+    Where roots can be shown again it may also be a copy that the reader has read.
 
     What is known of a long list, ``known[begin:old_end]``, has not been compared yet.
     """
@@ -88,7 +92,16 @@ def _drops(
         drops |= is_long and is_among(audience.known, begin, old_end, root)
     if not drops and is_outsider and len(audience.hidden_start) > 0:
         drops = is_hidden(scoring.author[outbox.first + np.int64(room.tag[one] >> np.uint32(1))], reader, audience)
+    if not drops and len(audience.shown_start) > 1:
+        drops = has_read(outbox.first + np.int64(room.tag[one] >> np.uint32(1)), reader, audience)
     return drops
+
+
+@part_of_kernels
+def has_read(post: Any, reader: Any, audience: Audience) -> Any:
+    """Return whether a reader has read this very copy, where roots can be shown again."""
+    begin, end = audience.shown_start[reader], audience.shown_start[reader + 1]
+    return is_among(audience.shown, begin, end, post)
 
 
 @step_of_kernels

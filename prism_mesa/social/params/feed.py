@@ -114,6 +114,11 @@ class FeedParams(Params):
         "not below its band; 1: it stops at every post",
     )
     window: int = Field(20, ge=1, le=1000, description="rounds for which a post can be shown")
+    repeats: bool = Field(
+        False,
+        description="a root is shown to a reader again when another one reshares it, until the reader engages with it; "
+        "each copy then has a mood of its own (utility.mood, utility.per_source)",
+    )
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
     slots: SlotParams = Field(default_factory=SlotParams, description="places that are taken in any order of a feed")

@@ -33,7 +33,8 @@ def check_platform(platform: Any) -> None:
     require(n >= platform.drawn_network.n_agents, "there are fewer agents than at the beginning")
     if platform.network is not platform.first_network:  # that of the beginning was drawn, or checked as it was read
         check_network(platform.network, n)
-    check_known(platform.exposure, n, n_posts)
+    for known in (platform.exposure, platform.copies, platform.met):
+        check_known(known, n if known is platform.exposure or platform.params.feed.repeats else 0, n_posts)
     check_history(platform.history, n, n_posts, len(platform.chart.triggers), platform.time_of_day)
     check_attributes(platform.attributes.known.agents, platform.population.attributes, "agents")
     check_attributes(platform.attributes.known.posts, platform.posts.attributes, "posts")

@@ -36,17 +36,20 @@ def find_fresh(
     A bit of a word stands for a candidate. Few need a look of their own, once what is known has dropped out.
     """
     begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
+    repeats = len(audience.shown_start) > 1
+    if repeats:
+        list_read(1, reader, outbox, audience, room)
     is_long, old_end = end - begin > MANY, end
     if is_long:
         old_end = note_known(begin, end, outbox, audience, room)
     for at in range(first, last, LANES):
         known = _noted(at, outbox, room) if is_long else among(room.root, np.int64(at), audience.known, begin, end)
+        if repeats:
+            known |= _listed(at, outbox, room)
         fresh = np.uint64(~known & _up_to(last - at))
         looked_at = below(room.root, np.int64(at), np.int64(outbox.first))
         if len(audience.hidden_start) > 0:
             looked_at |= ~_up_to(inside_end - at)
-        if len(audience.shown_start) > 1:
-            looked_at = ~np.int64(0)
         rest = fresh & np.uint64(looked_at)
         while rest:
             one, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
@@ -57,6 +60,8 @@ def find_fresh(
             room.fresh[np.uint64(n)] = at + first_one(fresh)
             fresh &= fresh - np.uint64(1)
             n += 1
+    if repeats:
+        list_read(0, reader, outbox, audience, room)
     return n
 
 
@@ -79,9 +84,7 @@ def _drops(
     audience: Audience,
     room: Room,
 ) -> Any:
-    """Return whether a reader cannot be shown a candidate: its root is old, or somebody it does not follow wrote it.
-
-    Where roots can be shown again it may also be a copy that the reader has read.
+    """Return whether a reader cannot be shown a candidate whose root is old, or that somebody it does not follow wrote.
 
     What is known of a long list, ``known[begin:old_end]``, has not been compared yet.
     """
@@ -92,16 +95,18 @@ def _drops(
         drops |= is_long and is_among(audience.known, begin, old_end, root)
     if not drops and is_outsider and len(audience.hidden_start) > 0:
         drops = is_hidden(scoring.author[outbox.first + np.int64(room.tag[one] >> np.uint32(1))], reader, audience)
-    if not drops and len(audience.shown_start) > 1:
-        drops = has_read(outbox.first + np.int64(room.tag[one] >> np.uint32(1)), reader, audience)
     return drops
 
 
-@part_of_kernels
-def has_read(post: Any, reader: Any, audience: Audience) -> Any:
-    """Return whether a reader has read this very copy, where roots can be shown again."""
-    begin, end = audience.shown_start[reader], audience.shown_start[reader + 1]
-    return is_among(audience.shown, begin, end, post)
+@step_of_kernels
+def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, room: Room) -> None:
+    """Set the bits in `Room.listed` of the copies that a reader has read to 0 or 1, where roots can be shown again."""
+    k = audience.shown_start[reader + 1] - 1
+    while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
+        place = np.uint64(audience.shown[k] - outbox.first)
+        word, one = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
+        room.listed[word] = room.listed[word] & ~one | one * np.uint64(bit)
+        k -= 1
 
 
 @step_of_kernels
@@ -133,6 +138,17 @@ def _noted(at: Any, outbox: Outbox, room: Room) -> Any:
         place = np.int64(room.root[at + lane]) - outbox.first
         if 0 <= place < outbox.n:  # behind the last anything stands
             found |= is_noted(place, room.met) << lane
+    return found
+
+
+@step_of_kernels
+def _listed(at: Any, outbox: Outbox, room: Room) -> Any:
+    """Return which of `LANES` candidates are listed (`list_read`), a bit for each."""
+    found = np.int64(0)
+    for lane in range(LANES):
+        place = np.int64(room.tag[at + lane] >> np.uint32(1))
+        if place < outbox.n:  # behind the last anything stands
+            found |= is_noted(place, room.listed) << lane
     return found
 
 

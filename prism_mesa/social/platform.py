@@ -112,20 +112,9 @@ class Platform(Restorable, Reading):
 
     changes = (
         *("population", "posts", "history", "exposure", "copies", "met", "engagements", "group_counts", "relations"),
-        *(
-            "opinions",
-            "liked",
-            "notebook",
-            "outcomes",
-            "recorded",
-            "round",
-            "tick",
-            "first_of_round",
-            "events",
-            "pending",
-        ),
-        *("leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks", "row_by_row_guards"),
-        "notes",
+        *("opinions", "liked", "notebook", "outcomes", "recorded", "round", "tick", "first_of_round", "events"),
+        *("pending", "leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks"),
+        *("row_by_row_guards", "notes"),
     )
 
     params: SocialParams

@@ -113,7 +113,7 @@ def _posted(shown: RoundOfAgent) -> Iterator[str]:
 def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     """Yield what the agent did in one round, and why, in full."""
     agent = explanation.agent
-    minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row])
+    minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row]) % 1440
     clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
     hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour{clock}"
     how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}"

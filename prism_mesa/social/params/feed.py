@@ -115,9 +115,7 @@ class FeedParams(Params):
     )
     window: int = Field(20, ge=1, le=1000, description="rounds for which a post can be shown")
     repeats: bool = Field(
-        False,
-        description="a root is shown to a reader again when another one reshares it, until the reader engages with it; "
-        "each copy then has a mood of its own (utility.mood, utility.per_source)",
+        False, description="a reshare shows a root again to who has not engaged with it, each with a mood of its own"
     )
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")

@@ -41,9 +41,5 @@ class UtilityParams(Params):
         1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
     )
     per_source: float = Field(
-        0.0,
-        ge=-20,
-        le=20,
-        description="log-odds that a post has more for each time that its reader was shown its root before "
-        "(feed.repeats)",
+        0.0, ge=-20, le=20, description="log-odds more for each earlier time the reader read its root (feed.repeats)"
     )

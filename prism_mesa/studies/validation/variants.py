@@ -1,4 +1,4 @@
-"""Null models and ablations: the same world with one thing taken away or added, as named overrides of a configuration."""
+"""Null models and ablations: one thing taken away from a world, or added, as named overrides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

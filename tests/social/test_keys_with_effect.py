@@ -48,6 +48,7 @@ def folder_of_its_own(tmp_path, monkeypatch):
         ({"feed.slots.trending": 2, "agents.reshare": 0.8}, "feed.slots."),
         ({"utility.sensitivity": 0.05, "utility.gamma": 1.0, "network.close_ties": 3}, "utility."),
         ({"agents.session": 4.0}, "agents.session"),
+        ({"feed.repeats": True, "utility.sensitivity": 0.05, "agents.reshare": 0.8}, "utility.per_source"),
         (MOVES, "network.rates."),
         (MOVES | LEANING | {"utility.sensitivity": 0.05}, "agents.homophily."),
         (OPINIONS, "opinions."),

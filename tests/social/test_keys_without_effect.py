@@ -46,6 +46,10 @@ WORLDS = {
     "opinions without confidence": lambda made: ({**OPINIONS, "opinions.confidence": 0}, {}),
     "opinions that repel": lambda made: ({**OPINIONS, "opinions.rule": "assimilation_repulsion"}, {}),
     "a rule of one's own": lambda made: ({**OPINIONS, "opinions.rule": named(lambda c: c["read"], "rule")}, {}),
+    "clocks, and all hours are alike": lambda made: (
+        {"attributes": {"zone": {"of": "agent", "values": [-5, 9]}}, "agents.hours": None},
+        {"agents.time_zone": "zone"},
+    ),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
     "one block": lambda made: (
         {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.count": 2},

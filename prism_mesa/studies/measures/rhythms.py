@@ -1,6 +1,6 @@
 """Measures of when agents act and how much each of them does: activity, bursts, hours of the day, delays."""
 
-from math import inf, nan
+from math import nan
 from typing import Any, Final
 
 import numpy as np
@@ -75,11 +75,9 @@ def hours_of(run: FinishedRun) -> Floats:
     if (offset := start.utcoffset()) is not None:
         since_midnight -= int(offset.total_seconds() // 60)
     who, when = run.once(written_at)
-    days = int(run.config.rounds * run.config.clock.round_minutes // _DAY_MIN)
-    counts = when < (days * _DAY_MIN if days else inf)
-    who, when = who[counts], when[counts]
-    if (zone := run.config.agents.time_zone) is not None:
-        when = when + 60 * run.table("agents")[zone].to_numpy()[who]
+    zone, days = run.config.agents.time_zone, int(run.config.rounds * run.config.clock.round_minutes // _DAY_MIN)
+    local = when if zone is None else when + 60 * run.table("agents")[zone].to_numpy()[who]
+    when = local[when < days * _DAY_MIN] if days else local
     return hour_profile(((when + since_midnight) % _DAY_MIN // 60).astype(np.int64))
 
 

@@ -18,6 +18,7 @@ class Column:
         one_of: The texts that there are; empty: any.
         blank: Whether a cell may hold nothing.
         finite: Whether no number may be infinite, or not a number.
+        optional: Whether a run only has it where the mechanism is on that its meaning names.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Column:
     one_of: tuple[str, ...] = ()
     blank: bool = False
     finite: bool = True
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,15 @@ from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.social.state.posts import REPLY, matches, relevance_of
 
 
-def plain_feed(reader, population, posts, seen, network, params, streams, now, hidden=frozenset(), groups=None):
+def plain_feed(
+    reader, population, posts, seen, network, params, streams, now, hidden=frozenset(), groups=None, copies=()
+):
     """Return the feed of one reader, best first.
 
     Args:
         posts: As `listed`.
-        seen: The roots that it has read; `hidden`: authors that it mutes.
+        seen: The roots that it has read; `hidden`: authors that it mutes; `copies`: posts that it has read, where
+            roots can be shown again.
         groups: The group of each agent, and how often each has read, and engaged with, each root.
     """
     follows = set(network.followees(reader).tolist())
@@ -30,7 +33,8 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now, h
     shown = {i for i in shown if int(posts.author[i]) not in hidden}
 
     def is_new(post):
-        return _root(posts, post) not in seen and int(posts.author[_root(posts, post)]) != reader
+        root = _root(posts, post)
+        return root not in seen and post not in copies and int(posts.author[root]) != reader
 
     fresh = [i for i in sorted(shown) if is_new(i)]
     if params.mode == "bridging":

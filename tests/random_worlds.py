@@ -30,6 +30,7 @@ _utilities = st.fixed_dictionaries(
         "utility_reshared": st.sampled_from([0.0, -1.0]),
         "utility_theta": st.sampled_from([0.2, 0.0]),
         "utility_mood": st.sampled_from([1.0, 0.0]),
+        "utility_per_source": st.sampled_from([0.0, 2.0]),
         "utility_closeness": st.sampled_from([5.0, 0.0]),
         "network_close_ties": st.just(3),
     }
@@ -57,6 +58,8 @@ _people = st.fixed_dictionaries(
         "feed_mode": st.sampled_from(["random", "chronological", "preference", "x_algo"]),
         "feed_size": st.sampled_from([6, 60, 3, 2, 1]),
         "feed_window": st.integers(1, 3),
+        "feed_repeats": st.booleans(),
+        "agents_rhythm": st.sampled_from([0.0, 0.0, 1.0]),
         "feed_glances": st.sampled_from([1, 3, 10]),
         "records_transitions": shares,
         "records_impressions": shares,
@@ -95,6 +98,8 @@ def _together(people, utility, network, alike):
     counts = {"engaging": utility, "following": network}
     idle = {f"agents_homophily_{name}" for name, where in counts.items() if not where}
     kept = {key: value for key, value in alike.items() if key not in idle} if utility or network else {}
+    if not people["feed_repeats"]:
+        utility = {key: value for key, value in utility.items() if key != "utility_per_source"}
     return people | utility | network | kept
 
 

@@ -34,6 +34,21 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
 
 
 @part_of_kernels
+def n_among(values: Int32, first: Any, last: Any, wanted: Any) -> Any:
+    """Return how often ascending ``values[first:last]`` hold a number."""
+    begin, end = np.int64(first), np.int64(last)
+    while begin < end:
+        middle = (begin + end) >> 1
+        if values[middle] < wanted:
+            begin = middle + 1
+        else:
+            end = middle
+    while end < last and values[end] == wanted:
+        end += 1
+    return end - begin
+
+
+@part_of_kernels
 def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
     """Write the places of the first `n` keys into `order`, the largest key first.
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.compiling import kernel, lean_kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.matching import relevance_at
-from prism_mesa.kernels.ordering import is_among
+from prism_mesa.kernels.ordering import is_among, n_among
 from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
 
 type Int32 = npt.NDArray[np.int32]
@@ -32,6 +32,7 @@ class Tastes(NamedTuple):
         homophily: What a post has less if its root's author and the reader are unlike by 1.
         attribute: The column by which they are.
         scale: What a difference of 1 in it counts; they are unlike by 1 at most.
+        per_source: What a post has more for each time that its reader has read its root before (`TasteTables.met`).
         mood_key: Key of the draws of moods.
         now: The round.
     """
@@ -44,6 +45,7 @@ class Tastes(NamedTuple):
     homophily: float
     attribute: int
     scale: float
+    per_source: float
     mood_key: np.uint64
     now: int
 
@@ -59,6 +61,9 @@ class TasteTables(NamedTuple):
         close_indptr: With `close_indices`: its close ties among them.
         close_indices: See `close_indptr`.
         attributes: Of agents, shape (agents, attributes).
+        met_start: With `met`: where roots can be shown again, those that each agent has read, ascending, as often as it
+            has; else of no agents.
+        met: See `met_start`.
     """
 
     aged: Floats
@@ -68,6 +73,8 @@ class TasteTables(NamedTuple):
     close_indptr: Int64
     close_indices: Int32
     attributes: Floats
+    met_start: Int64
+    met: Int32
 
 
 @part_of_kernels
@@ -80,6 +87,7 @@ def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
 @part_of_kernels
 def _odds(
     row: Any,
+    root: Any,
     author: Any,
     of_root: Any,
     is_reshare: Any,
@@ -92,7 +100,7 @@ def _odds(
 ) -> float:
     """Return what a post has for the agent of a row beside its relevance, in log-odds.
 
-    `author` wrote the post, `of_root` its root, which has the appeal, has lost `aged`, and begins the draw of moods.
+    `author` wrote the post, `of_root` its `root`, which has the appeal, has lost `aged`, and begins the draw of moods.
     """
     share, more = 1.0, 0.0
     if is_reshare:
@@ -107,6 +115,8 @@ def _odds(
                 more += tastes.closeness
     if tastes.homophily != 0.0:
         more -= tastes.homophily * unlike_at(row, of_root, tastes, tables.attributes)
+    if tastes.per_source != 0.0 and len(tables.met_start) > 1:
+        more += tastes.per_source * n_among(tables.met, tables.met_start[row], tables.met_start[row + 1], root)
     mood = tables.mood[np.int64(mixed(draw, np.uint64(row)) >> MOOD_SHIFT)]
     return np.float64(share * appeal - aged + more + mood)
 
@@ -118,24 +128,23 @@ def _aged(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> A
 
 
 @part_of_kernels
+def begin_of_moods(post: Any, root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
+    """Return how draws of moods begin: alike for all copies of a root, unless it can be shown again."""
+    draw = mixed(tastes.mood_key, posts.key[root])
+    if len(tables.met_start) > 1 and post != root:
+        draw = mixed(draw, np.uint64(posts.author[post]))
+    return draw
+
+
+@part_of_kernels
 def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
     """Return the utility of a post of this relevance to the agent of a row."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
         root, is_reshare = np.int64(posts.root[post]), posts.kind[post] == RESHARE
-        aged, draw = _aged(root, tastes, tables, posts), mixed(tastes.mood_key, posts.key[root])
-        odds = _odds(
-            row,
-            posts.author[post],
-            posts.author[root],
-            is_reshare,
-            False,
-            posts.appeal[root],
-            aged,
-            draw,
-            tastes,
-            tables,
-        )
+        aged, draw = _aged(root, tastes, tables, posts), begin_of_moods(post, root, tastes, tables, posts)
+        author, of_root, appeal = posts.author[post], posts.author[root], posts.appeal[root]
+        odds = _odds(row, root, author, of_root, is_reshare, False, appeal, aged, draw, tastes, tables)
         utility += tastes.sensitivity * odds
     return utility
 
@@ -145,6 +154,7 @@ PREVIEW: Final = np.dtype(
         ("draw", np.uint64),
         ("aged", np.float64),
         ("appeal", np.float32),
+        ("root", np.int32),
         ("author", np.int32),
         ("of_root", np.int32),
         ("text", np.int32),
@@ -154,8 +164,8 @@ PREVIEW: Final = np.dtype(
 )
 """What decides whether a reader passes a post, in one place of memory: it is read for each post that is scrolled past.
 
-They are the start of its draw of moods, the log-odds that its root has lost with age, its appeal, who wrote it, who
-wrote its root, its text, and whether it is a reshare.
+They are the start of its draw of moods, the log-odds that its root has lost with age, its appeal, its root, who
+wrote it, who wrote its root, its text, and whether it is a reshare.
 """
 
 
@@ -165,9 +175,10 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
     for place in range(len(out)):
         post = first + place
         root = np.int64(posts.root[post])
-        out[place].draw = mixed(tastes.mood_key, posts.key[root])
+        out[place].draw = begin_of_moods(post, root, tastes, tables, posts)
         out[place].aged = _aged(root, tastes, tables, posts)
         out[place].appeal = posts.appeal[root]
+        out[place].root = root
         out[place].author = posts.author[post]
         out[place].of_root = posts.author[root]
         out[place].text = posts.text_id[post]
@@ -179,17 +190,9 @@ def utility_ahead(row: Any, one: Any, relevance: float, is_followed: Any, tastes
     """Return what `utility_at` does, of a post's preview; `is_followed` says that its author is known to be."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
+        author, of_root, aged, draw = one.author, one.of_root, one.aged, one.draw
         odds = _odds(
-            row,
-            one.author,
-            one.of_root,
-            one.is_reshare,
-            is_followed,
-            one.appeal,
-            one.aged,
-            one.draw,
-            tastes,
-            tables,
+            row, one.root, author, of_root, one.is_reshare, is_followed, one.appeal, aged, draw, tastes, tables
         )
         utility += tastes.sensitivity * odds
     return utility

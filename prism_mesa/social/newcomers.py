@@ -50,6 +50,7 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     platform.population.append(newcomer)
     platform.population.state[row] = platform.chart.initial.code
     platform.history.grow(1)
-    platform.exposure.grow(1)
+    for known in (platform.exposure, platform.copies, platform.met):
+        known.grow(1)
     platform.recorded.grow(row + 1)
     return row

@@ -82,7 +82,9 @@ class Platform(Restorable, Reading):
         prompt_interests: Which interests questions tell.
         posts: All posts so far, as columns.
         history: What the agents did.
-        exposure: Which roots they have read.
+        exposure: Which roots they have read; where roots can be shown again, which they have engaged with.
+        copies: Which posts they have read, where roots can be shown again; of no agents where not.
+        met: The roots of these, each as often as they have read it.
         engagements: What they liked and reshared.
         group_counts: The same by groups of agents, as long as a feed goes by it.
         relations: Who has muted, blocked or reported whom.
@@ -108,10 +110,10 @@ class Platform(Restorable, Reading):
     """
 
     changes = (
-        *("population", "posts", "history", "exposure", "engagements", "group_counts", "relations", "opinions"),
-        *("liked", "notebook", "outcomes", "recorded", "round", "tick", "first_of_round", "events", "pending"),
-        *("leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks", "row_by_row_guards"),
-        "notes",
+        *("population", "posts", "history", "exposure", "copies", "met", "engagements", "group_counts", "relations"),
+        *("opinions", "liked", "notebook", "outcomes", "recorded", "round", "tick", "first_of_round", "events"),
+        *("pending", "leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks"),
+        *("row_by_row_guards", "notes"),
     )
 
     params: SocialParams
@@ -143,6 +145,8 @@ class Platform(Restorable, Reading):
     posts: Posts = field(init=False)
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
+    copies: Exposure = field(init=False)
+    met: Exposure = field(init=False)
     engagements: Engagements = field(init=False, default_factory=Engagements)
     group_counts: GroupCounts = field(init=False)
     relations: Relations = field(init=False, default_factory=Relations)
@@ -189,6 +193,7 @@ class Platform(Restorable, Reading):
         self.group_counts = GroupCounts(self.feeds.n_groups)
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
+        self.copies, self.met = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = recorded_agents(params.records, n, self.streams)
         if self.reasoner.n_archetypes:

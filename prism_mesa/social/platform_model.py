@@ -72,6 +72,8 @@ class PlatformModel(RoundModel):
     prompt_interests = _Read[PromptInterests]()
     history = _Read[History]()
     exposure = _Read[Exposure]()
+    copies = _Read[Exposure]()
+    met = _Read[Exposure]()
     engagements = _Read[Engagements]()
     group_counts = _Read[GroupCounts]()
     relations = _Read[Relations]()

@@ -50,7 +50,12 @@ TRANSITIONS: Final = TableSchema(
         Column("open", "bool", "whether the guards left it open; an open choice to stay (`stay`) has no row here"),
     ),
 )
-IMPRESSIONS: Final = TableSchema("impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT))
+_SOURCE: Final = Column(
+    "source", "int", "how many have shown the agent this root by now, this one included (`feed.repeats`)", optional=True
+)
+IMPRESSIONS: Final = TableSchema(
+    "impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT, _SOURCE)
+)
 ENGAGEMENTS: Final = TableSchema(
     "engagements",
     "a like, a reply or a reshare",

@@ -117,7 +117,11 @@ TABLE: Final[tuple[Row, ...]] = (
     _profiles("agents.post_rate agents.post_sigma", "post_rate"),
     _profiles("agents.popularity", "activity", "post_rate"),
     WithoutEffect("agents.posting", lambda k: not k.posts, "nobody posts of its own accord (agents.post_rate)"),
-    WithoutEffect("agents.hours agents.persistence", lambda k: not k.active, "nobody comes online (agents.activity)"),
+    WithoutEffect(
+        "agents.time_zone",
+        lambda k: k.p.agents.hours is None and not k.p.agents.rhythm,
+        "all hours are alike (agents.hours)",
+    ),
     WithoutEffect(
         "agents.session_sigma", lambda k: k.p.agents.session is None, "all of the feed is looked at (agents.session)"
     ),
@@ -152,7 +156,7 @@ TABLE: Final[tuple[Row, ...]] = (
     # what it is worth
     WithoutEffect(
         "utility.weight utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness "
-        "utility.mood agents.homophily.engaging",
+        "utility.mood utility.per_source agents.homophily.engaging",
         lambda k: k.p.utility.sensitivity == 0,
         "utility.sensitivity=0: utility is relevance",
     ),
@@ -160,6 +164,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "utility.gamma", lambda k: k.p.utility.appeal_sigma == 0, "all posts appeal alike (utility.appeal_sigma=0)"
     ),
     WithoutEffect("utility.closeness", lambda k: not k.close, "nobody has close ties (network.close_ties)"),
+    WithoutEffect("utility.per_source", lambda k: not k.p.feed.repeats, "no root is shown again (feed.repeats)"),
     # the chart
     WithoutEffect("statechart.chart", lambda k: k.chart_given, "the chart that was given in Python takes its place"),
     WithoutEffect(

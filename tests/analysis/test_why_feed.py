@@ -111,6 +111,16 @@ def test_what_is_told_orders_every_feed_as_the_kernel_does_and_its_parts_make_th
     assert ("(a reply)" in in_full(model)) == (mode == "x_2023")
 
 
+@pytest.mark.parametrize("mode", MODES[:3])
+def test_where_roots_are_shown_again_feeds_are_told_as_the_kernel_ranks_them(mode):
+    more = {"feed_repeats": True, "agents_reshare": 0.9, "agents_threshold_mean": 0.3, "agents_post_rate": 0.1}
+    model = small(feed_mode=mode, **LIVELY | OUTSIDE | more)
+    model.looked_at = []
+    Watching(model, 0)
+    model.run_for(6)
+    assert "(source 2 of it), whom it follows" in in_full(model)
+
+
 def in_full(model):
     return " ".join(text for *_, told in model.looked_at for text in told.in_full.values())
 

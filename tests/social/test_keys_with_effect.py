@@ -29,6 +29,9 @@ MOVES = {"network.dynamics": "live", "network.rates.engaged": 2.0, "agents.resha
 """So much moves that every rate shows."""
 
 
+AGAIN = {"feed.repeats": True, "utility.sensitivity": 0.05, "utility.weight": 0.5, "agents.reshare": 0.9}
+AGAIN |= {"agents.threshold_mean": 0.4, "agents.band": 0.1, "agents.post_rate": 0.1, "network.mean_degree": 20}
+"""Much is shown again."""
 LEANING = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "agents.homophily.by": "leaning"}
 OPINIONS = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "opinions.of": "leaning"}
 
@@ -48,6 +51,7 @@ def folder_of_its_own(tmp_path, monkeypatch):
         ({"feed.slots.trending": 2, "agents.reshare": 0.8}, "feed.slots."),
         ({"utility.sensitivity": 0.05, "utility.gamma": 1.0, "network.close_ties": 3}, "utility."),
         ({"agents.session": 4.0}, "agents.session"),
+        (AGAIN, "utility.per_source"),
         (MOVES, "network.rates."),
         (MOVES | LEANING | {"utility.sensitivity": 0.05}, "agents.homophily."),
         (OPINIONS, "opinions."),

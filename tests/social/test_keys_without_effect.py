@@ -32,6 +32,10 @@ WORLDS = {
     "alike, and utility is relevance": lambda made: ({"attributes": LEANING, **ALIKE, "network.dynamics": "live"}, {}),
     "opinions that repel": lambda made: ({**OPINIONS, "opinions.rule": "assimilation_repulsion"}, {}),
     "a rule of one's own": lambda made: ({**OPINIONS, "opinions.rule": named(lambda c: c["read"], "rule")}, {}),
+    "clocks, and all hours are alike": lambda made: (
+        {"attributes": {"zone": {"of": "agent", "values": [-5, 9]}}, "agents.hours": None},
+        {"agents.time_zone": "zone"},
+    ),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
     "blocks": lambda made: ({"network.kind": "stochastic_block"}, {}),
     "edges": lambda made: (

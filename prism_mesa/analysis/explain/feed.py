@@ -105,7 +105,7 @@ class RankedFeed:
             return np.zeros(0, np.int64), np.zeros(0, np.bool_)
         network, seen = platform.network, platform.exposure
         hidden = platform.relations.hidden_rows(len(platform.population))
-        audience = Audience(network.indptr, network.indices, seen.start, seen.roots, *hidden)
+        audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *platform.copies.lists)
         _, post, inside = Offer(audience, self.outbox, self.scoring).listed(reader)
         return post.astype(np.int64), inside
 
@@ -113,6 +113,7 @@ class RankedFeed:
         platform, posts = self.model.platform, self.model.posts
         root = posts.root[post]
         is_new = ~np.isin(root, platform.exposure.of(self.row)) & (posts.author[root] != self.row)
+        is_new &= ~np.isin(post, platform.copies.of(self.row))
         hidden = platform.relations.hides(np.full(len(post), self.row), posts.author[post])
         return np.asarray((post >= 0) & is_new & ~hidden)
 
@@ -188,7 +189,9 @@ class RankedFeed:
 
     def _who(self, post: int) -> str:
         by = "reshared by" if self.model.posts.kind[post] == RESHARE else "by"
-        return f"{by} {named(self.model, int(self.model.posts.author[post]))}"
+        before = int(self.model.platform.met.times(np.array([self.row]), self.model.posts.root[[post]])[0])
+        again = f" (source {before + 1} of it)" if before else ""
+        return f"{by} {named(self.model, int(self.model.posts.author[post]))}{again}"
 
     def _between(self, draw: int) -> int:
         """Return through whom a candidate of two hops came: the first step of its draw."""
@@ -218,7 +221,10 @@ class RankedFeed:
             if model.relations.hides(np.array([self.row]), np.array([other]))[0]:
                 return f"the agent sees nothing of {named(model, other)}, by a mute or a block"
         if root in model.platform.exposure.of(self.row):
-            return "the agent had read it, or another copy of it, before"
+            done = "engaged with" if self.params.repeats else "read"
+            return f"the agent had {done} it, or another copy of it, before"
+        if post in model.platform.copies.of(self.row):
+            return "the agent had read this very copy before; only another one is shown again"
         if post not in self.of.post:
             return "nobody whom the agent follows had posted it, and it was not among what is added from outside"
         if self.made is None:

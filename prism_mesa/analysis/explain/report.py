@@ -27,6 +27,7 @@ from prism_mesa.reasoner.oracle import reason_in
 from prism_mesa.reasoner.pmi import position_of
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.round.presence import local_hours
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT
 
@@ -113,7 +114,9 @@ def _posted(shown: RoundOfAgent) -> Iterator[str]:
 def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     """Yield what the agent did in one round, and why, in full."""
     agent = explanation.agent
-    hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour"
+    minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row]) % 1440
+    clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
+    hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour{clock}"
     how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}"
     if not shown.came_online:
         yield from _posted(shown)

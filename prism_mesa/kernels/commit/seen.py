@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
+from prism_mesa.kernels.ordering import n_among
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
@@ -56,6 +57,14 @@ def mark(root: Int32, shown: Bits) -> None:
     """Set the bits of some roots."""
     for one in root:
         shown[one >> 3] |= np.uint8(1 << (one & 7))
+
+
+@lean_kernel
+def count_known(agents: Int32, roots: Int32, lists: Lists, out: Int32) -> None:
+    """Write how often each agent's list holds the root beside it."""
+    for i in range(len(out)):
+        agent = agents[i]
+        out[i] = n_among(lists.roots, lists.start[agent], lists.start[agent + 1], roots[i])
 
 
 @lean_kernel

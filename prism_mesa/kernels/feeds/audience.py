@@ -10,7 +10,7 @@ type Int64 = npt.NDArray[np.int64]
 
 
 class Audience(NamedTuple):
-    """Three lists for each agent i, all ascending: ``indices[indptr[i]:indptr[i + 1]]``, and so on.
+    """Four lists for each agent i, all ascending: ``indices[indptr[i]:indptr[i + 1]]``, and so on.
 
     Attributes:
         indptr: With `indices`: whom each agent follows (`social.state.network.FollowNetwork`).
@@ -19,6 +19,8 @@ class Audience(NamedTuple):
         known: See `known_start`.
         hidden_start: With `hidden`: whose posts are not shown to each agent; empty if nobody's are.
         hidden: See `hidden_start`.
+        shown_start: With `shown`: posts that each agent has read, where roots can be shown again; else of no agents.
+        shown: See `shown_start`.
     """
 
     indptr: Int64
@@ -27,3 +29,5 @@ class Audience(NamedTuple):
     known: Int32
     hidden_start: Int64
     hidden: Int32
+    shown_start: Int64
+    shown: Int32

@@ -36,11 +36,16 @@ def find_fresh(
     A bit of a word stands for a candidate. Few need a look of their own, once what is known has dropped out.
     """
     begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
+    repeats = len(audience.shown_start) > 1
+    if repeats:
+        list_read(1, reader, outbox, audience, room)
     is_long, old_end = end - begin > MANY, end
     if is_long:
         old_end = note_known(begin, end, outbox, audience, room)
     for at in range(first, last, LANES):
         known = _noted(at, outbox, room) if is_long else among(room.root, np.int64(at), audience.known, begin, end)
+        if repeats:
+            known |= _listed(at, outbox, room)
         fresh = np.uint64(~known & _up_to(last - at))
         looked_at = below(room.root, np.int64(at), np.int64(outbox.first))
         if len(audience.hidden_start) > 0:
@@ -55,6 +60,8 @@ def find_fresh(
             room.fresh[np.uint64(n)] = at + first_one(fresh)
             fresh &= fresh - np.uint64(1)
             n += 1
+    if repeats:
+        list_read(0, reader, outbox, audience, room)
     return n
 
 
@@ -92,6 +99,17 @@ def _drops(
 
 
 @step_of_kernels
+def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, room: Room) -> None:
+    """Set the bits in `Room.listed` of the copies that a reader has read to 0 or 1, where roots can be shown again."""
+    k = audience.shown_start[reader + 1] - 1
+    while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
+        place = np.uint64(audience.shown[k] - outbox.first)
+        word, one = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
+        room.listed[word] = room.listed[word] & ~one | one * np.uint64(bit)
+        k -= 1
+
+
+@step_of_kernels
 def note_known(begin: Any, end: Any, outbox: Outbox, audience: Audience, room: Room) -> Any:
     """Note those of some known roots that are visible themselves in `Room.met`; return where these, the last, begin."""
     k = end - 1
@@ -120,6 +138,17 @@ def _noted(at: Any, outbox: Outbox, room: Room) -> Any:
         place = np.int64(room.root[at + lane]) - outbox.first
         if 0 <= place < outbox.n:  # behind the last anything stands
             found |= is_noted(place, room.met) << lane
+    return found
+
+
+@step_of_kernels
+def _listed(at: Any, outbox: Outbox, room: Room) -> Any:
+    """Return which of `LANES` candidates are listed (`list_read`), a bit for each."""
+    found = np.int64(0)
+    for lane in range(LANES):
+        place = np.int64(room.tag[at + lane] >> np.uint32(1))
+        if place < outbox.n:  # behind the last anything stands
+            found |= is_noted(place, room.listed) << lane
     return found
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.audience import Audience
-from prism_mesa.kernels.feeds.fresh import is_noted, note, note_known
+from prism_mesa.kernels.feeds.fresh import is_noted, list_read, note, note_known
 from prism_mesa.kernels.feeds.outbox import Outbox, place_of_root
 from prism_mesa.kernels.feeds.room import Room
 from prism_mesa.kernels.feeds.scoring import CHRONOLOGICAL, Scoring
@@ -44,6 +44,8 @@ def show_newest(
         else:
             is_known = np.int64(scoring.author[root] == reader or is_among(audience.known, begin, old_end, root))
         _note_new(tag, np.uint64(1 - is_known), room)
+    if len(audience.shown_start) > 1:
+        list_read(0, reader, outbox, audience, room)
     size, shown, word = feed.shape[1], np.int64(0), (outbox.n - 1) >> 6
     while word >= 0 and shown < size:
         bits = room.listed[word]

@@ -38,12 +38,13 @@ def check_written(table: TableSchema, schema: pa.Schema) -> None:
     Raises:
         TypeError: If not: whoever fills it has to be corrected, or the schema.
     """
-    if schema.names != table.names:
+    columns = [column for column in table.columns if not column.optional or column.name in schema.names]
+    if schema.names != [column.name for column in columns]:
         names = ", ".join(map(str, schema.names))
         raise TypeError(f"table {table.name!r} has the columns {names}, not {', '.join(table.names)}")
-    for (name, type_), found in zip(table.types.items(), schema.types, strict=True):
-        if found != ARROW_TYPES[type_] and not _is_wider(found, type_):
-            raise TypeError(f"table {table.name!r}: column {name!r} is {found}, not {type_}")
+    for own, found in zip(columns, schema.types, strict=True):
+        if found != ARROW_TYPES[own.type] and not _is_wider(found, own.type):
+            raise TypeError(f"table {table.name!r}: column {own.name!r} is {found}, not {own.type}")
 
 
 def _is_wider(found: pa.DataType, type_: ColumnType) -> bool:

@@ -92,6 +92,18 @@ class AgentsParams(Params):
         "online is activity times the weight of its hours over the mean of all, at most 1, which "
         "keeps those who are there most below their activity; null: alike",
     )
+    time_zone: str | None = Field(
+        None,
+        description="attribute of agents that holds their hours from UTC (-5, 5.5, ...): agents.hours are then "
+        "hours of their own clocks; null: all live in UTC",
+    )
+    rhythm: float = Field(
+        0.0,
+        ge=0,
+        le=5,
+        description="habits: how much the weights of an agent's own 24 hours differ from agents.hours, the same every "
+        "day (sigma of a lognormal factor for each hour); the mean of its day stays what it is",
+    )
     session: float | None = Field(
         150.0,
         gt=0,

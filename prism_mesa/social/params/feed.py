@@ -114,6 +114,9 @@ class FeedParams(Params):
         "not below its band; 1: it stops at every post",
     )
     window: int = Field(20, ge=1, le=1000, description="rounds for which a post can be shown")
+    repeats: bool = Field(
+        False, description="a reshare shows a root again to who has not engaged with it, each with a mood of its own"
+    )
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
     slots: SlotParams = Field(default_factory=SlotParams, description="places that are taken in any order of a feed")

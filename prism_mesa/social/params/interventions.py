@@ -15,7 +15,7 @@ from prism_mesa.social.params.network import NetworkRatesParams
 from prism_mesa.social.params.utility import UtilityParams
 from prism_mesa.statechart import expression_of
 
-_ARRAYS_DEPEND: Final = {"size", "window", "velocity_window"}
+_ARRAYS_DEPEND: Final = {"size", "window", "velocity_window", "repeats"}
 """Keys of feeds by which what has been shown and counted before is laid out."""
 
 CHANGEABLE: Final = (

@@ -96,10 +96,15 @@ class SocialParams(Params):
     @model_validator(mode="after")
     def _attributes_can_be(self) -> Self:
         check_attributes(self.attributes)
-        by, known = self.agents.homophily.by, [name for name, own in self.attributes.items() if own.of == "agent"]
-        if by is not None and by not in known:
-            have = ", ".join(known) or "none"
-            raise ValueError(f"agents.homophily.by: {by!r:.60} is no attribute of agents ({have})")
+        known = {name: own for name, own in self.attributes.items() if own.of == "agent"}
+        zone = self.agents.time_zone
+        for key, by in (("agents.homophily.by", self.agents.homophily.by), ("agents.time_zone", zone)):
+            if by is not None and by not in known:
+                have = ", ".join(known) or "none"
+                raise ValueError(f"{key}: {by!r:.60} is no attribute of agents ({have})")
+        for hours in (known[zone].values or known[zone].range or ()) if zone is not None else ():
+            if isinstance(hours, str | bool) or abs(hours) > 24:
+                raise ValueError(f"agents.time_zone: {zone}: give hours from UTC, -24 to 24, not {hours!r:.60}")
         check_opinions(self.opinions, self.attributes)
         check_model_by(self.reasoner, self.attributes)
         for name, own in self.attributes.items():

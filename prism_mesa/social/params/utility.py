@@ -40,3 +40,6 @@ class UtilityParams(Params):
     mood: float = Field(
         1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
     )
+    per_source: float = Field(
+        0.0, ge=-20, le=20, description="log-odds more for each earlier time the reader read its root (feed.repeats)"
+    )

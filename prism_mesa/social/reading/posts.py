@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from prism_mesa.domain import Post
 from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.population import NO_POST, Population, Rows
@@ -21,6 +22,7 @@ class Reading:
     network: FollowNetwork
     attributes: AttributeSource
     odds: Odds
+    met: Exposure
     round: int
 
     def post(self, post_id: int, reader: int) -> Post | None:
@@ -48,13 +50,14 @@ class Reading:
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:
         """Return what a post has for a reader beside its relevance, in words -> log-odds; nothing without any."""
-        own = self.posts, self.network, self.population.attributes
+        own = self.posts, self.network, self.population.attributes, self.met
         return self.odds.in_words(max(self.round, 0), reader, post, *own)
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:
         """What utility is made of in this round."""
-        return self.odds.tastes(max(self.round, 0)), self.odds.tables(self.network, self.population.attributes)
+        tables = self.odds.tables(self.network, self.population.attributes, self.met)
+        return self.odds.tastes(max(self.round, 0)), tables
 
     def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""

@@ -66,7 +66,10 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
     tick, agent, post = _recorded(platform, "impressions", impressions, _IMPRESSION)
     root = platform.posts.root[post]
     columns = {"round": np.full(len(tick), platform.round, np.int32), "tick": tick, "agent": agent, "post": post}
-    platform.recorder.write("impressions", columns | {"root": root})
+    columns["root"] = root
+    if platform.met.is_used:
+        columns["source"] = platform.met.times(agent, root) + 1
+    platform.recorder.write("impressions", columns)
 
 
 def record_engagements(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:

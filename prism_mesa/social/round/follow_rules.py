@@ -1,8 +1,8 @@
 """How agents change their minds about each other by what they read: the rules of a network that moves.
 
 Every post that an agent reads is an eligible exposure of one or more of these, whose draws are keyed by round, reader
-and root; an agent reads a root once, so several posts of one author are several draws, and the probability that any
-of k comes about is 1 - (1 - p)**k.
+and root; an agent reads a root once a round, so several posts of one author are several draws, and the probability that
+any of k comes about is 1 - (1 - p)**k.
 
 - follow: the root's author, whom the reader does not follow: `network.rates.follow`, times `network.rates.engaged` if
   it engaged with the post in this round. Such a post came by a reshare, or from outside of the network.

@@ -6,6 +6,8 @@ them and all who have joined. Who leaves takes nothing along: posts, follows, mu
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ from prism_mesa.social.params import ClockParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, WAITS, Rows
 from prism_mesa.social.state.relations import distinct
+from prism_mesa.streams import Streams
 
 type Floats = npt.NDArray[np.float64]
 type Mask = npt.NDArray[np.bool_]
@@ -109,10 +112,46 @@ def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
 def chances_online(platform: Platform) -> Floats:
     """Return each agent's probability of coming online in this round: its activity times the weight of the hour."""
     own, clock = platform.params.agents, platform.params.clock
-    activity = platform.population.activity
-    if own.hours is None:
+    activity, hours = platform.population.activity, own.hours or (1.0,) * 24
+    if own.hours is None and not own.rhythm:
         return activity
-    return np.minimum(activity * weight_of_hours(own.hours, clock, platform.round), 1.0)
+    if own.rhythm or own.time_zone:
+        return np.minimum(activity * _weights_of_own_hours(platform, hours), 1.0)
+    return np.minimum(activity * weight_of_hours(hours, clock, platform.round), 1.0)
+
+
+def local_hours(platform: Platform, round_: int) -> Floats:
+    """Return the hour by each agent's own clock, 0 to 24, at which a round opens."""
+    zone, n = platform.params.agents.time_zone, len(platform.population)
+    opens = np.full(n, _opens(platform.params.clock, round_))
+    if zone is None:
+        return opens
+    place, _ = platform.attributes.known.of_agents(zone)
+    return np.asarray((opens + platform.population.attributes[:, place]) % 24)
+
+
+def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Floats:
+    """Return what `weight_of_hours` does, by the clock and the habits of each agent."""
+    habits, opens = (platform.streams, platform.params.agents.rhythm), local_hours(platform, platform.round)
+    length, mean = platform.params.clock.round_minutes / 60, _mean_weights(*habits, hours, len(opens))
+    days, rest = divmod(length, 24)
+    found = days * 24 * mean
+    for hour in np.floor(opens) + np.arange(ceil(rest) + 1)[:, np.newaxis]:  # the first and the last one in part
+        part = np.minimum(opens + rest, hour + 1) - np.maximum(opens, hour)
+        found += np.maximum(part, 0) * _own_weights(*habits, hours, hour.astype(np.int64) % 24)
+    return np.asarray(found / length / mean)
+
+
+@lru_cache(maxsize=2)
+def _mean_weights(streams: Streams, sigma: float, hours: tuple[float, ...], n: int) -> Floats:
+    """Return the mean weight of each agent's day."""
+    return np.asarray(sum(_own_weights(streams, sigma, hours, np.full(n, hour)) for hour in range(24)) / 24)
+
+
+def _own_weights(streams: Streams, sigma: float, hours: tuple[float, ...], hour: Rows) -> Floats:
+    """Return the weight of an hour of the day for each agent: `hours` times a habit, rounded as in `shorten_feeds`."""
+    drawn = streams.normal("rhythm", np.arange(len(hour)), index=hour) if sigma else 0.0
+    return np.asarray(np.array(hours)[hour] * np.exp(sigma * drawn - sigma * sigma / 2).astype(np.float32))
 
 
 def weight_of_hours(weights: tuple[float, ...], clock: ClockParams, round_: int) -> float:
@@ -123,9 +162,7 @@ def weight_of_hours(weights: tuple[float, ...], clock: ClockParams, round_: int)
         clock: When round 0 opens, and how long a round is.
         round_: The round, from 0.
     """
-    start, length = clock.start.astimezone(UTC), clock.round_minutes / 60
-    first = (start - datetime.combine(start, datetime.min.time(), UTC)).total_seconds() / 3600
-    opens = (first + round_ * length) % 24
+    opens, length = _opens(clock, round_), clock.round_minutes / 60
     sums = np.append(0.0, np.cumsum(weights))  # up to each full hour
     mean = sums[-1] / 24
 
@@ -134,6 +171,13 @@ def weight_of_hours(weights: tuple[float, ...], clock: ClockParams, round_: int)
         return float(days * sums[-1] + np.interp(rest, np.arange(25), sums))
 
     return float((up_to(opens + length) - up_to(opens)) / length / mean)
+
+
+def _opens(clock: ClockParams, round_: int) -> float:
+    """Return the hour of the day, in UTC, at which a round opens."""
+    start = clock.start.astimezone(UTC)
+    first = (start - datetime.combine(start, datetime.min.time(), UTC)).total_seconds() / 3600
+    return (first + round_ * (clock.round_minutes / 60)) % 24
 
 
 def shorten_feeds(platform: Platform, readers: Rows) -> None:

@@ -22,7 +22,7 @@ from prism_mesa.social.state.attributes import Floats
 from prism_mesa.social.state.chunks import blocks, in_threads, side_by_side
 from prism_mesa.social.state.engagements import LIKE
 from prism_mesa.social.state.events import Events, Int32
-from prism_mesa.social.state.exposure import in_order
+from prism_mesa.social.state.exposure import NO_PAIRS, in_order
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
 from prism_mesa.social.tables import COUNTERS
@@ -188,7 +188,7 @@ def _spread_and_remember(platform: Platform, read: list[Pairs], ruled: Decisions
     _spread(platform, *engagements)
     _publish_written(platform)
     platform.outcomes.count_posts(platform.posts)
-    _remember(platform, read, *commit_follows(platform, ruled))
+    _remember(platform, read, engagements[1:3], *commit_follows(platform, ruled))
 
 
 def _spread(platform: Platform, *engagements: Int32) -> None:
@@ -216,15 +216,25 @@ def _publish_written(platform: Platform) -> None:
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
-def _remember(platform: Platform, read: list[Pairs], agents: Rows, roots: Rows) -> None:
+def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...], agents: Rows, roots: Rows) -> None:
     """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
 
-    What some agents are never to be shown comes beside it.
+    What some agents are never to be shown comes beside it. Where roots can be shown again only those count as known
+    that an agent has engaged with.
     """
     posts, first = platform.posts, platform.first_of_round
+    threads = platform.params.threads
     own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))
     agents, roots = np.append(posts.author[own], agents), np.append(own, roots)
     shown = np.zeros(len(posts) // 8 + 1, np.uint8)
-    mark(posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :], shown)
+    still = posts.first_visible(platform.round + 1, platform.params.feed.window)
+    mark(posts.root[still:], shown)
+    if platform.copies.is_used:
+        platform.met.renew(read, NO_PAIRS, shown, threads)
+        mark(np.arange(still, len(posts), dtype=np.int32), shown)
+        read = [Pairs(agent, post.copy()) for _, agent, post in platform.events.impressions]
+        platform.copies.renew(read, NO_PAIRS, shown, threads)
+        read, (agent, post) = [], engaged
+        agents, roots = np.append(agents, agent), np.append(roots, posts.root[post])
     beside = in_order(agents, roots, len(platform.population))
-    platform.exposure.renew(read, beside, shown, platform.params.threads)
+    platform.exposure.renew(read, beside, shown, threads)

@@ -97,6 +97,7 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
             threads=threads,
             own=scorer_of(platform, own),
             hidden=hidden,
+            shown=platform.copies,
             groups=groups,
         )
     shorten_feeds(platform, reads)

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.commit.orders import order_by_agent
-from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, remember
+from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, count_known, remember
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-_NOTHING: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
+NO_PAIRS: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class Exposure(Restorable):
@@ -38,13 +38,24 @@ class Exposure(Restorable):
         """Return what a run changes, without the room for more."""
         return {"start": self.start, "roots": self.roots[: len(self)]}
 
+    @property
+    def is_used(self) -> bool:
+        """Whether it is of any agents."""
+        return len(self.start) > 1
+
+    @property
+    def lists(self) -> Lists:
+        """All that agents have read, for kernels."""
+        return Lists(self.start, self.roots)
+
     def grow(self, more: int) -> None:
-        """Make room for `more` agents."""
+        """Make room for `more` agents; if there are none it is not in use, and none come."""
+        more *= self.is_used
         self.start = np.append(self.start, np.full(more, self.start[-1]))
 
     def keep(self, shown: npt.NDArray[np.bool_]) -> None:
         """Let go of the roots that are not marked in `shown`, one entry per post."""
-        self.renew([], _NOTHING, np.packbits(shown, bitorder="little"))
+        self.renew([], NO_PAIRS, np.packbits(shown, bitorder="little"))
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Note pairs of an agent and a root, in any order; repetitions do not matter."""
@@ -64,12 +75,12 @@ class Exposure(Restorable):
             shown: A bit for each post: whether it is a root that can still be shown.
             threads: How many may share the parts.
         """
-        read = read or [_NOTHING]
+        read = read or [NO_PAIRS]
         lasts = [int(part.agents[-1]) + 1 for part in read[:-1]] + [len(self.start) - 1]
         cuts = [0, *np.searchsorted(beside.agents, lasts).tolist()]
         more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
         parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
-        lists, to = Lists(self.start, self.roots), 0
+        lists, to = self.lists, 0
         try:
             for part in reversed(parts):  # each is moved before those in front of it, which are moved less
                 self.roots[part.begin + part.up : part.end + part.up] = self.roots[part.begin : part.end]
@@ -79,7 +90,7 @@ class Exposure(Restorable):
                 to += end - part.to
             self.start[-1] = to
         except BaseException:  # lists of which some are written and some are not would be read beyond their ends
-            self.start, self.roots = np.zeros_like(self.start), _NOTHING.roots
+            self.start, self.roots = np.zeros_like(self.start), NO_PAIRS.roots
             raise
 
     def _parts(self, lasts: Sequence[int], more: Sequence[int]) -> list[Part]:
@@ -104,7 +115,17 @@ class Exposure(Restorable):
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""
-        return self.roots[self.start[agent] : self.start[agent + 1]]
+        return self.roots[slice(*self.start[agent : agent + 2])] if self.is_used else self.roots
+
+    def times(self, agents: Rows, roots: Rows) -> npt.NDArray[np.int32]:
+        """Return how often each agent has read the root beside it, as far as each time was noted."""
+        found = np.zeros(len(agents), np.int32)
+        if self.is_used:
+            count_known(agents.astype(np.int32), roots.astype(np.int32), self.lists, found)
+        return found
+
+
+NOTHING_SHOWN: Final = Exposure(0)
 
 
 def in_order(agents: Rows, roots: Rows, n: int) -> Pairs:

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, Tastes, TasteTables
+from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, Tastes, TasteTables, begin_of_moods
 from prism_mesa.social.params import HomophilyParams, UtilityParams
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.streams import Streams
@@ -89,23 +90,24 @@ class Odds:
             homophily=self.homophily.engaging,
             attribute=self.homophily.place,
             scale=self.homophily.scale,
+            per_source=own.per_source,
             mood_key=self._streams.key("mood"),
             now=now,
         )
 
-    def tables(self, network: FollowNetwork, attributes: Floats) -> TasteTables:
+    def tables(self, network: FollowNetwork, attributes: Floats, met: Exposure) -> TasteTables:
         """Return the arrays of utility; `attributes` are those of agents."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
-        return TasteTables(self._aged, self._mood, *ties, np.ascontiguousarray(attributes))
+        return TasteTables(self._aged, self._mood, *ties, np.ascontiguousarray(attributes), *met.lists)
 
     def in_words(
-        self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats
+        self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, met: Exposure
     ) -> dict[str, float]:
         """Return what a post has for a reader in a round beside its relevance, in words -> log-odds.
 
         Nothing where utility is relevance.
         """
-        tastes, tables = self.tastes(now), self.tables(network, attributes)
+        tastes, tables = self.tastes(now), self.tables(network, attributes, met)
         if not tastes.sensitivity:
             return {}
         root, author = int(posts.root[post]), int(posts.author[post])
@@ -122,7 +124,10 @@ class Odds:
         if self.homophily.is_on:
             both = np.array([reader]), posts.author[[root]].astype(np.int64)
             parts["by somebody unlike it"] = -tastes.homophily * float(self.homophily.unlike(attributes, *both)[0])
-        draw = np.uint64(mixed(np.uint64(mixed(tastes.mood_key, posts.key[root])), np.uint64(reader)))  # ints come back
+        if met.is_used:
+            parts["shown before"] = tastes.per_source * int(met.times(np.array([reader]), np.array([root]))[0])
+        draw = np.uint64(begin_of_moods(post, root, tastes, tables, posts.table))  # ints come back
+        draw = np.uint64(mixed(draw, np.uint64(reader)))
         parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
         return parts
 

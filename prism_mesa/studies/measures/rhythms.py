@@ -69,14 +69,15 @@ def _burstiness(run: FinishedRun) -> float:
 
 
 def hours_of(run: FinishedRun) -> Floats:
-    """Return the share of what is written in each hour of the clock, in UTC; of whole days, if there is one."""
+    """Return the share of what is written in each hour, of UTC or of each one's own clock; of whole days, if any."""
     start = run.config.clock.start
     since_midnight = start.hour * 60 + start.minute
     if (offset := start.utcoffset()) is not None:
         since_midnight -= int(offset.total_seconds() // 60)
-    _, when = run.once(written_at)
-    days = int(run.config.rounds * run.config.clock.round_minutes // _DAY_MIN)
-    when = when[when < days * _DAY_MIN] if days else when
+    who, when = run.once(written_at)
+    zone, days = run.config.agents.time_zone, int(run.config.rounds * run.config.clock.round_minutes // _DAY_MIN)
+    local = when if zone is None else when + 60 * run.table("agents")[zone].to_numpy()[who]
+    when = local[when < days * _DAY_MIN] if days else local
     return hour_profile(((when + since_midnight) % _DAY_MIN // 60).astype(np.int64))
 
 

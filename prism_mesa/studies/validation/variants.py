@@ -1,4 +1,4 @@
-"""Null models and ablations: the same world with one thing taken away, as named overrides of a configuration."""
+"""Null models and ablations: one thing taken away from a world, or added, as named overrides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from prism_mesa.errors import ConfigError, did_you_mean
 
 @dataclass(frozen=True)
 class Variant:
-    """A configuration with something taken away.
+    """A configuration with something taken away or added.
 
     Attributes:
         told: What is so in it.
@@ -67,6 +67,8 @@ VARIANTS: Final[Mapping[str, Variant]] = {
     ),
     "small_audience": Variant("an agent follows 20", {"network.mean_degree": 20}),
     "no_mood": Variant("an agent's mood does not count", {"utility.mood": 0.0}, matched=True),
+    "repeats": Variant("others who reshare a root show it again", {"feed.repeats": True}, matched=True),
+    "own_hours": Variant("persons have habits: hours of their own", {"agents.rhythm": 1.0}),
 }
 """All null models and ablations by name."""
 

@@ -54,6 +54,7 @@ class Platform:
         self.read = [set(old[read[readers == i]].tolist()) for i in range(n_agents)]
         own = np.flatnonzero(self.posts.root == np.arange(n_posts))  # what an agent wrote counts as read
         readers, read = np.append(readers, self.posts.author[own]), np.append(old[read], own)
+        self.copies, self.shown = [frozenset()] * n_agents, Exposure(0)
         self.seen = Exposure(n_agents)
         for part in np.array_split(draw.permutation(len(read)), 3):  # as if over three rounds
             self.seen.add(readers[part], read[part])
@@ -63,14 +64,24 @@ class Platform:
         world, groups = (self.network, self.params, self.streams, self.now), self.groups
         muted = [{b for a, b in hidden if a == i} for i in range(self.n)]
         own = self.population, listed(self.posts)
-        return [plain_feed(i, *own, self.read[i], *world, hidden=muted[i], groups=groups) for i in range(self.n)]
+        known = [{"hidden": muted[i], "copies": self.copies[i]} for i in range(self.n)]
+        return [plain_feed(i, *own, self.read[i], *world, **known[i], groups=groups) for i in range(self.n)]
+
+    def show_again(self, share):
+        """Let agents have read a share of the copies that they see, and no root for good; return how many."""
+        draw, old = np.random.default_rng(7), np.flatnonzero(self.posts.round < self.now)
+        agents, place = np.nonzero(draw.random((self.n, len(old))) < share)
+        self.copies = [set(old[place[agents == i]].tolist()) for i in range(self.n)]
+        self.shown, self.params = Exposure(self.n), self.params.model_copy(update={"repeats": True})
+        self.shown.add(agents, old[place])
+        return len(agents)
 
     def ranked(self, readers=None, **cut):
         """Return the feeds of readers, in the order of rows, from the kernel."""
         p, readers = self.population, np.arange(self.n) if readers is None else readers
         p.feed[:], p.n_feed[:], p.n_read[:] = -7, 99, 99  # what another round has left there
         world = self.seen, self.network, self.params, self.streams, self.now
-        rank_feeds(readers, p, self.posts, *world, **cut, groups=self.groups)
+        rank_feeds(readers, p, self.posts, *world, **cut, groups=self.groups, shown=self.shown)
         others = np.setdiff1d(np.arange(self.n), readers)
         assert (p.feed[others] == -7).all()
         assert (p.n_feed[others] == 99).all()
@@ -209,6 +220,16 @@ def test_nobody_is_shown_who_is_hidden_and_all_else_is_ranked_by_the_rules(mode,
 
 
 @pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=11, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_nobody_is_shown_a_copy_again_and_other_copies_are_ranked_by_the_rules(mode, data):
+    platform = data.draw(platforms(mode))
+    platform.show_again(data.draw(st.sampled_from([0.3, 0.9])))
+    feeds = platform.plain()
+    assert platform.ranked() == platform.ranked(block=3, threads=2) == feeds
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_platform_of_many_readers_who_follow_many_is_ranked_by_the_rules(mode):
     crowd = Platform(
         seed=8,
@@ -228,6 +249,8 @@ def test_a_platform_of_many_readers_who_follow_many_is_ranked_by_the_rules(mode)
     assert min(map(len, feeds[1:])) > 40
     assert max(map(len, feeds)) == 100
     assert max(map(len, crowd.read)) > 48
+    assert crowd.show_again(0.5) > 10_000
+    assert crowd.ranked() == crowd.ranked(block=100, threads=2) == crowd.plain() != feeds
 
 
 steps = st.tuples(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 19)), max_size=30), st.sets(st.integers(0, 19)))

@@ -13,7 +13,7 @@ from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import ClockParams
-from prism_mesa.social.round.presence import weight_of_hours
+from prism_mesa.social.round.presence import chances_online, weight_of_hours
 from prism_mesa.social.state.posts import POST
 
 NOON = tuple(float(hour == 12) for hour in range(24))
@@ -106,6 +106,71 @@ def test_online_agents_follow_the_hours():
     online = rounds_of(ran(small(agents_n=3000, ticks_per_round=1, **own), 24))["online"]
     assert np.corrcoef(online, hours)[0, 1] > 0.97
     assert online.mean() / 3000 == pytest.approx(0.2, rel=0.05)
+
+
+# time zones and habits
+
+
+ZONES = {"attributes": {"zone": {"of": "agent", "values": [-5, 0, 5.5]}}, "agents_time_zone": "zone"}
+
+
+def chances(model, rounds):
+    """Return each agent's probability of coming online in some rounds, shape (rounds, agents)."""
+    found = []
+    for _ in range(rounds):
+        model.step()
+        found.append(np.broadcast_to(chances_online(model.platform), len(model.population)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("minutes", [60, 45, 300, 2000])
+def test_each_agent_lives_by_the_hours_of_its_own_clock(minutes):
+    hours = tuple(1 + hour * hour % 7 for hour in range(24))
+    own = {"agents_activity": 0.05, "agents_activity_sigma": 0.0, "agents_hours": hours, "clock_round_minutes": minutes}
+    model = small(**own, **ZONES)
+    zone, found = np.array([agent.zone for agent in model.agents]), chances(model, 5)
+    for offset, local in ((-5, "19:00"), (0, "00:00"), (5.5, "05:30")):  # midnight in UTC
+        clock = ClockParams(start=datetime.fromisoformat(f"2026-01-01T{local}:00Z"), round_minutes=minutes)
+        wanted = model.population.activity[0] * np.array([weight_of_hours(hours, clock, round_) for round_ in range(5)])
+        assert (zone == offset).any()
+        assert found[:, zone == offset] == pytest.approx(wanted[:, np.newaxis] + np.zeros((zone == offset).sum()))
+
+
+@pytest.mark.parametrize("hours", [None, tuple(1 + hour % 5 for hour in range(24))])
+@pytest.mark.parametrize("more", [{}, ZONES])
+def test_habits_move_hours_and_leave_each_agent_its_activity(hours, more):
+    own = {"agents_activity": 0.01, "agents_activity_sigma": 0.5, "agents_hours": hours, "ticks_per_round": 1}
+    if hours is None and more:
+        pytest.skip("the hours of other clocks are alike")
+    model = small(agents_n=500, **own, agents_rhythm=1.0, **more)
+    found = chances(model, 48)
+    assert found[:24] == pytest.approx(found[24:], abs=1e-12)  # the same on the next day
+    assert found.mean(axis=0) == pytest.approx(model.population.activity, abs=1e-12)
+    plain = chances(small(agents_n=500, **own, **more), 24)
+    relative = np.log(found[:24] / plain)
+    assert relative.std() == pytest.approx(1.0, abs=0.12 if more else 0.05)  # half an hour each, with 5.5
+    assert abs(np.corrcoef(relative[3], relative[15])[0, 1]) < 0.15
+
+
+def test_another_agent_changes_nobodys_habits():
+    fewer, more = (chances(small(agents_n=n, agents_activity_sigma=0.0, agents_rhythm=1.0), 3) for n in (30, 40))
+    assert fewer.tolist() == more[:, :30].tolist()
+
+
+def test_a_time_zone_is_an_attribute_that_holds_hours():
+    with pytest.raises(ConfigError, match=r"agents\.time_zone: 'zone' is no attribute of agents"):
+        small(agents_time_zone="zone")
+    with pytest.raises(ConfigError, match=r"agents\.time_zone: zone: give hours from UTC, -24 to 24, not 'east'"):
+        small(agents_time_zone="zone", attributes={"zone": {"of": "agent", "values": ["east", "west"]}})
+    with pytest.warns(NotedWarning, match=r"agents\.time_zone: no effect"):
+        small(**ZONES, agents_hours=None)
+
+
+def test_why_tells_the_hour_by_the_agents_clock(tmp_path):
+    values = {"agents": {"n": 40, "activity": 0.4, "hours": tuple(range(1, 25)), "time_zone": "zone"}, "rounds": 4}
+    result = run(plain(values | {"attributes": ZONES["attributes"]}), out=tmp_path)
+    agent = result.table("agents").query("zone == 5.5")["agent"].iloc[0]
+    assert "at this hour (8:30 by its clock)" in "\n".join(report_lines(why(result.run_dir, str(agent), 3)))
 
 
 # bursts

@@ -30,17 +30,22 @@ ON = {
     "agents.threshold_mean": 0.5,
     "agents.homophily.by": "leaning",
     "content": "llm",
+    "agents.rhythm": 0.5,
+    "agents.time_zone": "zone",
     "feed.mode": f"{__name__}:near_in_leaning",
+    "feed.repeats": True,
     "opinions.of": "leaning",
     "opinions.rate": 0.1,
     "posts.seeded.count": 2,
     "rounds": ROUNDS,
     "ticks_per_round": 6,
+    "utility.per_source": 0.5,
     "utility.sensitivity": 0.05,
 }
 BESIDE = {
     "attributes": {
         "leaning": {"of": "agent", "range": [-1, 1]},
+        "zone": {"of": "agent", "range": [-5, 9]},
         "slant": {"of": "post", "range": [-1, 1], "inherits": "leaning", "noise": 0.5},
     },
     "interventions": (

@@ -58,6 +58,15 @@ WORLDS = {
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
     "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
     "opinions": lambda: default(**LIVELY, attributes=ATTRIBUTES, opinions_of="leaning", opinions_by="slant"),
+    "repeats": lambda: default(
+        **LIVELY,
+        attributes={"zone": {"of": "agent", "values": [-5, 0, 5.5]}},
+        agents_time_zone="zone",
+        agents_rhythm=0.5,
+        agents_reshare=0.5,
+        feed_repeats=True,
+        utility_per_source=0.5,
+    ),
     "a share is recorded": lambda: small(**LIVELY, records_transitions=0.3, records_impressions=0.5),
 }
 

@@ -29,7 +29,7 @@ from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.round.feeds.discovery import Discovered, discovered
 from prism_mesa.social.round.feeds.in_rooms import Offer
 from prism_mesa.social.state.chunks import in_threads, side_by_side
-from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.exposure import NOTHING_SHOWN, Exposure
 from prism_mesa.social.state.groups import NO_GROUPS, Groups
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
@@ -77,13 +77,15 @@ def rank_feeds(
     block: int | None = None,
     own: Scorer | None = None,
     hidden: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = NOBODY_HIDDEN,
+    shown: Exposure = NOTHING_SHOWN,
     groups: Groups | None = None,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
     A feed holds up to `feed.size` posts, best first: of the last `feed.window` rounds, not the
     agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy), and
-    by nobody that is `hidden` from it (`Relations.hidden_rows`).
+    by nobody that is `hidden` from it (`Relations.hidden_rows`). Where roots can be shown again, `seen` are those that
+    cannot, and `shown` are the copies that each agent has read.
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
@@ -92,7 +94,7 @@ def rank_feeds(
         return
     readers = np.ascontiguousarray(agents, np.int32)
     beside = discovered(readers, outbox, population, posts, params, streams, now)
-    audience = Audience(network.indptr, network.indices, seen.start, seen.roots, *hidden)
+    audience = Audience(network.indptr, network.indices, seen.start, seen.roots, *hidden, *shown.lists)
     scoring = scoring_of(outbox, population, posts, params, streams, now, beside, groups)
     offer, feeds, size = Offer(audience, outbox, scoring), (population.feed, population.n_feed), block or BLOCK
 

@@ -294,8 +294,9 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
     facts: tuple[tuple[str, Words], ...] = (
         (
             "Feed",
-            f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not "
-            f"read: {feed_order(config.feed.mode, load=load)}{_candidates(config)}",
+            f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not read"
+            f"{' from this sharer, nor engaged with' * config.feed.repeats}: "
+            f"{feed_order(config.feed.mode, load=load)}{_candidates(config)}",
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
         ("Utility", utility_of(config)),

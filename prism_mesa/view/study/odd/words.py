@@ -119,7 +119,9 @@ def activity_of(config: Config) -> str:
     if p.popularity:
         parts.append(f"logarithms correlated {p.popularity:g} with the rank by followers")
     if p.hours is not None:
-        parts.append("the probability goes with the hour of the day")
+        parts.append(f"the probability goes with the hour of the day{' by its own clock' if p.time_zone else ''}")
+    if p.rhythm:
+        parts.append(f"an agent's hours differ by lognormal factors of its own, sigma {p.rhythm:g}")
     if p.persistence:
         parts.append(f"its draw lasts into the next round with probability {p.persistence:g}")
     if p.session is not None:
@@ -200,6 +202,7 @@ def utility_of(config: Config) -> str:
     odds = f"{own.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
     odds += f" + {own.reshared:g} if it is a reshare" if own.reshared else ""
     odds += f" - {own.theta:g} x log(1 + hours of age) + {own.closeness:g} if by a close tie + {own.mood:g} x mood"
+    odds += f" + {own.per_source:g} for each earlier showing of its root" if config.feed.repeats else ""
     return f"what the agent compares with its band: {own.weight:g} x relevance + {own.sensitivity:g} x ({odds})"
 
 

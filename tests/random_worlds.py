@@ -30,7 +30,7 @@ _utilities = st.fixed_dictionaries(
         "utility_reshared": st.sampled_from([0.0, -1.0]),
         "utility_theta": st.sampled_from([0.2, 0.0]),
         "utility_mood": st.sampled_from([1.0, 0.0]),
-        "utility_closeness": st.sampled_from([5.0, 0.0]),
+        "utility_closeness": st.sampled_from([3.0, 0.0, None]),
         "network_close_ties": st.just(3),
     }
 )

@@ -86,7 +86,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect(
         "network.close_ties",
-        lambda k: k.p.network.edges is not None and not (k.p.utility.sensitivity and k.p.utility.closeness),
+        lambda k: k.p.network.edges is not None and (not k.p.utility.sensitivity or k.p.utility.closeness is None),
         "in network.edges they are told from other follows by utility.closeness alone, which does not count",
     ),
     WithoutEffect(

@@ -186,8 +186,10 @@ def utility_of(config: Config) -> str:
     if not own.sensitivity:
         return "relevance alone: what the agent compares with its band"
     odds = f"{own.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
-    odds += f" + {own.reshared:g} if it is a reshare" if own.reshared else ""
-    odds += f" - {own.theta:g} x log(1 + hours of age) + {own.closeness:g} if by a close tie + {own.mood:g} x mood"
+    if own.closeness is not None:
+        odds = f"{odds}, for posts by a close tie log(exp(that) + exp({own.closeness:g}))"
+    odds += f" {own.reshared:+g} if it is a reshare" if own.reshared else ""
+    odds += f" - {own.theta:g} x log(1 + hours of age) + {own.mood:g} x mood"
     return f"what the agent compares with its band: {own.weight:g} x relevance + {own.sensitivity:g} x ({odds})"
 
 

@@ -25,9 +25,9 @@ def plain(changes=None):
     given = dict(flat(changes or {}))
     idle = set()
     if given.get("network.edges"):
-        idle |= {"network.mean_degree", "network.close_ties"}
+        idle.add("network.mean_degree")
     if given.get("network.edges") or given.get("network.kind", "configuration") != "configuration":
-        idle |= {"network.follower_sigma", "network.followee_sigma"}
+        idle |= {"network.follower_sigma", "network.followee_sigma", "network.mutual"}
     if given.get("agents.n", 1000) <= PLAIN["network.mean_degree"]:  # all follow all others, as by default
         idle.add("network.mean_degree")
     made = PLAIN | given

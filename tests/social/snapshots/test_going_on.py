@@ -17,7 +17,8 @@ def default(**params):
 
 def calibrated():
     config = load_config(
-        PLAIN_FILE.with_name("calibrated.yaml"), ["reasoner.kind=rule", "agents.n=80", "network.mean_degree=20"]
+        PLAIN_FILE.with_name("calibrated.yaml"),
+        ["reasoner.kind=rule", "agents.n=80", "agents.activity=0.3", "network.mean_degree=20"],
     )
     return SocialModel(config, recorder=Memory())
 

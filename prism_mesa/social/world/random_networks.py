@@ -139,7 +139,7 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     return network
 
 
-def _mutual(share: float, followers: Floats, followees: Int32s, streams: Streams) -> FollowNetwork:
+def _mutual(share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams) -> FollowNetwork:
     """Return follows that go both ways: a share of what expected followers and numbers of followees allow.
 
     Half of an agent's partners are those that it draws, in proportion to how many they are to have.
@@ -155,7 +155,9 @@ def _mutual(share: float, followers: Floats, followees: Int32s, streams: Streams
     return from_parts([(one[made], other[made]), (other[made], one[made])], n)
 
 
-def _drawn(weights: Floats, lengths: Int32s, held: FollowNetwork, key: np.uint64) -> tuple[FollowNetwork, Int32s]:
+def _drawn(
+    weights: npt.NDArray[np.float64], lengths: Int32s, held: FollowNetwork, key: np.uint64
+) -> tuple[FollowNetwork, Int32s]:
     """Return rows of so many followees, those held and others drawn by weight, and how many of each were found."""
     n, indptr = len(weights), np.zeros(len(weights) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])

@@ -107,7 +107,7 @@ def hop_of_posts(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[n
 def hop_of_measured(run: FinishedRun) -> npt.NDArray[np.int32]:
     """Return the hop of each measured post, 0, and of each of its reshares."""
     mask, (hop, joins) = run.once(measured_posts).mask, run.once(hop_of_posts)
-    return hop[mask | (joins & mask[run.table("posts")["root"].to_numpy()])]
+    return np.asarray(hop[mask | (joins & mask[run.table("posts")["root"].to_numpy()])])
 
 
 def _at_hop(place: int) -> Callable[[FinishedRun], float]:

@@ -156,7 +156,7 @@ INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("post_like_rate_median", 0.0019, "ropensci", "median post: likes per impression", "sizes"),
     ("post_reshare_rate_median", 0.00091, "ropensci", "median post: reshares per impression", "sizes"),
     ("post_reach_median", 0.214, "ropensci", "median post: impressions per follower", "sizes"),
-    ("large_reproduction_3", 0.246, "large_trees", "large cascades: reshares at hop 3 per reshare at hop 2", "many"),
+    ("large_reproduction_3", 0.246, "large_trees", "large cascades: hop 3 over hop 2", "many"),
     ("post_top_1", 0.693, "voterfraud_cascades", "reshares of the top 1 % of posts", "sizes"),
     ("written_top_1", 0.203, "voterfraud_users", "activity: share of top hundredth", "day"),
     ("written_only_reshares", 0.272, "voterfraud_users", "users who only reshare", "day"),
@@ -184,22 +184,15 @@ _TARGETS: Final = (
         -0.1,
         0.35,
         "large_trees",
-        "large cascades: Spearman of size and virality",
+        "large cascades: rank r of size, virality",
         "fitted",
         "many",
     ),
-    Target("large_hop_1", 0.747, 0.64, 0.85, "large_trees", "large cascades: reshares at hop 1", "fitted", "many"),
-    Target("large_hop_2", 0.183, 0.10, 0.28, "large_trees", "large cascades: reshares at hop 2", "fitted", "many"),
-    Target("large_hop_3", 0.045, 0.01, 0.12, "large_trees", "large cascades: reshares at hop 3", "fitted", "many"),
+    Target("large_hop_1", 0.747, 0.64, 0.85, "large_trees", "large cascades: at hop 1", "fitted", "many"),
+    Target("large_hop_2", 0.183, 0.10, 0.28, "large_trees", "large cascades: at hop 2", "fitted", "many"),
+    Target("large_hop_3", 0.045, 0.01, 0.12, "large_trees", "large cascades: at hop 3", "fitted", "many"),
     Target(
-        "large_reproduction_2",
-        0.244,
-        0.12,
-        0.36,
-        "large_trees",
-        "large cascades: reshares at hop 2 per reshare at hop 1",
-        "fitted",
-        "many",
+        "large_reproduction_2", 0.244, 0.12, 0.36, "large_trees", "large cascades: hop 2 over hop 1", "fitted", "many"
     ),
     Target("window_liked", 0.378, 0.33, 0.43, "esm_windows", "windows of use: liked", "fitted", "window"),
     Target("window_reshared", 0.163, 0.11, 0.21, "esm_windows", "windows of use: reshared", "fitted", "window"),
@@ -255,9 +248,7 @@ _TARGETS: Final = (
         for name, real, source, told, needs in INFORMING
     ),
     Target("reciprocity", 0.345, 0.28, 0.40, "graphs", "follows that are returned", "fitted", "graph"),
-    Target(
-        "mutual_of_possible", 0.670, 0.50, 0.85, "graphs", "mutual follows, of the possible ones", "fitted", "graph"
-    ),
+    Target("mutual_of_possible", 0.670, 0.50, 0.85, "graphs", "mutual follows of possible ones", "fitted", "graph"),
     Target("followers_followees", 0.744, 0.60, 0.85, "graphs", "followers and followees: r", "fitted", "graph"),
     Target("clustering", 0.486, -inf, inf, "graphs", "clustering of followees", "predicted", required=False),
     Target(

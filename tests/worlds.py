@@ -10,8 +10,10 @@ import numpy as np
 
 from prism_mesa import load_config
 from prism_mesa.params import leaves, said_of
+from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
+from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.studies.params import flat
 
 PLAIN_FILE = Path(__file__).parents[1] / "configs" / "plain.yaml"
@@ -107,6 +109,12 @@ def ran(model, rounds=3):
     for _ in range(rounds):
         model.step()
     return model
+
+
+def staying():
+    """Return the default chart, but that agents do not leave when they have read their feeds."""
+    transitions = [t for t in social_chart.transitions if t.trigger != "feed_done"]
+    return Statechart(AgentState, transitions, AgentState.IDLE, timeouts=social_chart.timeouts)
 
 
 def named(chart, name="chart_of_a_test"):

@@ -130,7 +130,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     misfits += [f"network.edges: {dropped} left out" for dropped in numbered(network.dropped)]
     misfits += [f"posts.file: {dropped} left out" for dropped in numbered((*corpus.dropped, *unmatched))]
     misfits += _beyond(params, len(corpus.texts))
-    notes += _otherwise(params.network, network)
+    notes += _otherwise(params, network)
     notes += misfits
     if without:
         who = counted(without, "agent")
@@ -163,13 +163,14 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
     return network, ids
 
 
-def _otherwise(asked: NetworkParams, network: FollowNetwork) -> Iterator[str]:
+def _otherwise(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
     """Yield in words what came out otherwise than was asked for."""
+    asked = params.network
     followees, close = network.n_edges / network.n_agents, len(network.close_indices) / network.n_agents
     if asked.edges is None and abs(followees / asked.mean_degree - 1) > 0.05:
         yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {followees:.3g} came out"
     said = asked.edges is None or "close_ties" in said_of(asked)  # of a file the default is the most
-    if said and close < _FEW_TIES * asked.close_ties:
+    if said and params.utility.sensitivity and close < _FEW_TIES * asked.close_ties:
         few = "too few agents follow each other"
         yield f"network.close_ties: {asked.close_ties} was asked for, {close:.3g} came out: {few}"
 

@@ -81,7 +81,7 @@ def plain_utility(model, reader, post_id):
     return own.weight * relevance + own.sensitivity * odds
 
 
-CLOSE = {"network_close_ties": 4, "utility_closeness": 2.5}
+CLOSE = {"network_mutual": 0.8, "network_mean_degree": 12, "utility_closeness": 2.5}
 
 
 @pytest.mark.parametrize("more", [{}, {"feed_mode": "x_algo"}, CLOSE, CLOSE | {"utility_closeness": None}, *ALIKE])
@@ -135,7 +135,14 @@ def test_the_odds_of_appeal_are_lognormal_with_mean_one_and_hang_on_the_key_alon
 
 
 def test_moods_are_logistic_and_differ_between_agents_and_roots():
-    model = ran(small(**ALL | {"utility_weight": 0.0, "utility_appeal_sigma": 0.0, "utility_theta": 0.0}, rng=2), 6)
+    model = ran(
+        small(
+            **ALL | dict.fromkeys(("utility_weight", "utility_appeal_sigma", "utility_theta"), 0.0),
+            utility_closeness=None,
+            rng=2,
+        ),
+        6,
+    )
     roots = np.flatnonzero(model.posts.root == np.arange(len(model.posts)))
     readers, posts = (both.ravel() for both in np.meshgrid(np.arange(30), roots))
     platform = model.platform
@@ -176,7 +183,8 @@ def test_a_reshare_has_the_appeal_of_its_root_of_which_gamma_is_left():
 )
 def test_a_close_tie_is_another_reason_to_engage_and_each_hop_takes_from_both(appeal, kind, odds):
     off = {"utility_weight": 0.0, "utility_mood": 0.0, "utility_theta": 0.0}
-    model = ran(small(**ALL | off, **CLOSE | {"utility_closeness": 4.0}, utility_gamma=0.5, utility_reshared=-3.0), 6)
+    keen = {"agents_threshold_mean": 0.0, "agents_reshare": 0.8, "utility_closeness": 4.0}
+    model = ran(small(**ALL | CLOSE | off | keen, utility_gamma=0.5, utility_reshared=-3.0), 6)
     posts = model.posts
     post, reader = next(
         (post, close[0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from random_worlds import decider
-from worlds import ran, small
+from worlds import ran, small, staying
 
 from prism_mesa.domain import TRAIT_MEANS
 from prism_mesa.reasoner import RuleParams, RuleReasoner
@@ -164,12 +164,6 @@ def test_an_agents_draw_is_its_own_whoever_else_is_asked():
     assert model.sources["distilled"] > 20
     assert all(all_of_them[place] == some[place] for place in both)
     assert len(set(some.values())) == len(some)
-
-
-def staying():
-    """Return the default chart, but that agents do not leave when they have read their feeds."""
-    transitions = [t for t in social_chart.transitions if t.trigger != "feed_done"]
-    return Statechart(AgentState, transitions, IDLE, timeouts=social_chart.timeouts)
 
 
 def test_an_agent_that_has_read_its_feed_leaves():

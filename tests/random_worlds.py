@@ -31,8 +31,9 @@ _utilities = st.fixed_dictionaries(
         "utility_theta": st.sampled_from([0.2, 0.0]),
         "utility_mood": st.sampled_from([1.0, 0.0]),
         "utility_per_source": st.sampled_from([0.0, 2.0]),
-        "utility_closeness": st.sampled_from([5.0, 0.0]),
+        "utility_closeness": st.sampled_from([3.0, 0.0, -2.0]),
         "network_close_ties": st.just(3),
+        "network_mutual": st.sampled_from([0.8, 0.0]),
     }
 )
 _people = st.fixed_dictionaries(
@@ -48,7 +49,6 @@ _people = st.fixed_dictionaries(
         "agents_session": st.sampled_from([None, 3.0, 20.0]),
         "agents_propensity_sigma": st.sampled_from([0.0, 2.0]),
         "agents_threshold_mean": st.sampled_from([0.5, 0.6, 0.0]),
-        "network_close_ties": st.sampled_from([0, 3]),
         "network_mean_degree": st.sampled_from([6, 9, 2]),
         "statechart_default_timeout_ticks": st.integers(1, 6),
         "statechart_max_history_depth": st.sampled_from([0, 1, 3, 50]),

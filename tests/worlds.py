@@ -10,8 +10,10 @@ import numpy as np
 
 from prism_mesa import load_config
 from prism_mesa.params import leaves, said_of
+from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
+from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.studies.params import flat
 
 PLAIN_FILE = Path(__file__).parents[1] / "configs" / "plain.yaml"
@@ -25,9 +27,9 @@ def plain(changes=None):
     given = dict(flat(changes or {}))
     idle = set()
     if given.get("network.edges"):
-        idle |= {"network.mean_degree", "network.close_ties"}
+        idle.add("network.mean_degree")
     if given.get("network.edges") or given.get("network.kind", "configuration") != "configuration":
-        idle |= {"network.follower_sigma", "network.followee_sigma"}
+        idle |= {"network.follower_sigma", "network.followee_sigma", "network.mutual"}
     if given.get("agents.n", 1000) <= PLAIN["network.mean_degree"]:  # all follow all others, as by default
         idle.add("network.mean_degree")
     made = PLAIN | given
@@ -107,6 +109,12 @@ def ran(model, rounds=3):
     for _ in range(rounds):
         model.step()
     return model
+
+
+def staying():
+    """Return the default chart, but that agents do not leave when they have read their feeds."""
+    transitions = [t for t in social_chart.transitions if t.trigger != "feed_done"]
+    return Statechart(AgentState, transitions, AgentState.IDLE, timeouts=social_chart.timeouts)
 
 
 def named(chart, name="chart_of_a_test"):

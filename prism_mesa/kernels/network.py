@@ -118,11 +118,13 @@ def draw_rows(
     cumulative: Floats,
     guide: Int32s,
     attempts: int,
+    held_indptr: Int64s,
+    held: Int32s,
     indptr: Int64s,
     indices: Int32s,
     found: Int32s,
 ) -> None:
-    """Draw rows of distinct numbers below n, each number with its own chance.
+    """Fill up rows to a length with distinct numbers below n, each drawn with its own chance.
 
     Args:
         first: The first row to draw.
@@ -132,25 +134,35 @@ def draw_rows(
         guide: Where to look: the first place with ``cumulative > b / n``, for b in 0 .. n - 1 (Chen and Asau 1974,
             doi:10.1080/05695557408974949).
         attempts: Draws for each entry of a row, on average, after which the row stays as it is.
+        held_indptr: With `held`: what each row has already, ascending; at most as long as the row.
+        held: See `held_indptr`.
         indptr: Says how long rows are to be.
         indices: Where they are written.
         found: How many entries of each row, from its beginning, were made.
     """
     n = len(cumulative)
     start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
+    last_row = np.full(max(n, last), -1, np.int32)  # that has each number, or is it
     for row in range(first, last):
         begin, end = indptr[row], indptr[row + 1]
         have, drawn, most = begin, 0, attempts * (end - begin)
+        last_row[row] = row
+        for at in range(held_indptr[row], held_indptr[row + 1]):
+            indices[have] = held[at]
+            last_row[held[at]] = row
+            have += 1
         while have < end and drawn < most:
-            for at in range(have, end):
+            for _ in range(end - have):
                 u = unit(mixed(mixed(start, np.uint64(drawn)), np.uint64(row)))
                 number = guide[int(u * n)]
                 while cumulative[number] <= u and number < n - 1:
                     number += 1
-                indices[at] = number
+                if last_row[number] != row:
+                    last_row[number] = row
+                    indices[have] = number
+                    have += 1
                 drawn += 1
-            have = sort_unique(indices, begin, end, row)
-        found[row] = have - begin
+        found[row] = sort_unique(indices, begin, have, row) - begin
 
 
 @kernel

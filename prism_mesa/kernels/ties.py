@@ -1,4 +1,4 @@
-"""Ties as compressed sparse rows: close ones, drawn or found among mutual follows, and follows that begin and end.
+"""Ties as compressed sparse rows: mutual follows and the close ones among them, and follows that begin and end.
 
 Rows are as in `kernels.network`.
 """
@@ -9,69 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.ordering import is_among
 
 type Keys = npt.NDArray[np.uint64]
 type Bools = npt.NDArray[np.bool_]
 type Int32s = npt.NDArray[np.int32]
 type Int64s = npt.NDArray[np.int64]
-
-
-@kernel
-def draw_near(key: np.uint64, most: int, indptr: Int64s, others: Int32s) -> None:
-    """Draw for each row distinct numbers that lie 1 to `most` behind it on the ring of all.
-
-    Args:
-        key: Of the draws; their index counts those of a row, their agent is the row.
-        most: The longest distance; rows are at most as long.
-        indptr: Where the rows begin in `others`, shape (n + 1,).
-        others: Where the numbers are written, in the order of their draws.
-    """
-    n = len(indptr) - 1
-    start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
-    for row in range(n):
-        have, drawn = indptr[row], 0
-        while have < indptr[row + 1]:
-            distance = 1 + int(unit(mixed(mixed(start, np.uint64(drawn)), np.uint64(row))) * most)
-            drawn += 1
-            other, new = (row + distance) % n, True
-            for at in range(indptr[row], have):
-                new &= others[at] != other
-            if new:
-                others[have] = other
-                have += 1
-
-
-@kernel
-def union_of_rows(
-    indptr: Int64s, indices: Int32s, more_indptr: Int64s, more_indices: Int32s, out_indptr: Int64s, out: Int32s
-) -> int:
-    """Write the entries that either of two tables has in a row, and return how many they are.
-
-    Args:
-        indptr: Of one table, with `indices`.
-        indices: See `indptr`.
-        more_indptr: Of the other one, with `more_indices`.
-        more_indices: See `more_indptr`.
-        out_indptr: Where it is written where the rows begin, shape (n + 1,).
-        out: Where the entries are written; as long as those of both tables.
-    """
-    to = 0
-    out_indptr[0] = 0
-    for row in range(len(indptr) - 1):
-        at, also = indptr[row], more_indptr[row]
-        while at < indptr[row + 1] or also < more_indptr[row + 1]:
-            take = also == more_indptr[row + 1] or (at < indptr[row + 1] and indices[at] <= more_indices[also])
-            value = indices[at] if take else more_indices[also]
-            if take:
-                at += 1
-            if also < more_indptr[row + 1] and more_indices[also] == value:
-                also += 1
-            out[to] = value
-            to += 1
-        out_indptr[row + 1] = to
-    return to
 
 
 @kernel

@@ -19,6 +19,9 @@ MOOD_BITS: Final = 16
 """Bits of a draw that say a mood: its log-odds are read from a table, so that they are the same everywhere."""
 MOOD_SHIFT: Final = np.uint64(64 - MOOD_BITS)
 
+SOFT_STEPS: Final = 256
+"""Steps to a log-odds of the table of `softplus`."""
+
 
 class Tastes(NamedTuple):
     """Numbers of utility; log-odds but for `weight` and `sensitivity`.
@@ -28,7 +31,7 @@ class Tastes(NamedTuple):
         sensitivity: Relevance that one log-odds is worth; 0: there is nothing but relevance.
         gamma: Share of the appeal after a reshare and for who does not follow the author.
         reshared: What a post has more after a reshare.
-        closeness: What a post by a close tie has more.
+        closeness: Of engaging because the author is a close tie; -inf: that is no reason.
         homophily: What a post has less if its root's author and the reader are unlike by 1.
         attribute: The column by which they are.
         scale: What a difference of 1 in it counts; they are unlike by 1 at most.
@@ -56,6 +59,7 @@ class TasteTables(NamedTuple):
     Attributes:
         aged: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last stands for more.
         mood: Log-odds of each leading part of a draw, shape (2**MOOD_BITS,).
+        soft: ``log(1 + exp(-k / SOFT_STEPS))`` for k = 0, 1, 2, ...; the last stands for more.
         indptr: With `indices`: whom each agent follows, ascending.
         indices: See `indptr`.
         close_indptr: With `close_indices`: its close ties among them.
@@ -68,6 +72,7 @@ class TasteTables(NamedTuple):
 
     aged: Floats
     mood: Floats
+    soft: Floats
     indptr: Int64
     indices: Int32
     close_indptr: Int64
@@ -82,6 +87,12 @@ def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
     """Return by how much two agents are unlike, 0 to 1."""
     difference = attributes[row, tastes.attribute] - attributes[other, tastes.attribute]
     return min(1.0, abs(difference) * tastes.scale)
+
+
+@part_of_kernels
+def softplus(x: Any, soft: Floats) -> Any:
+    """Return ``log(1 + exp(x))``; the table rounds `x` to a step, and only in the part that fades away from 0."""
+    return max(x, 0.0) + soft[np.int64(min(abs(x) * SOFT_STEPS + 0.5, len(soft) - 1.0))]
 
 
 @part_of_kernels
@@ -101,6 +112,7 @@ def _odds(
     """Return what a post has for the agent of a row beside its relevance, in log-odds.
 
     `author` wrote the post, `of_root` its `root`, which has the appeal, has lost `aged`, and begins the draw of moods.
+    A close tie is another reason to engage: it and the appeal combine as a soft maximum of log-odds.
     """
     share, more = 1.0, 0.0
     if is_reshare:
@@ -109,10 +121,10 @@ def _odds(
         is_followed or is_among(tables.indices, tables.indptr[row], tables.indptr[row + 1], author)
     ):
         share = tastes.gamma
-    if tastes.closeness != 0.0:
+    if tastes.closeness > -np.inf:
         for i in range(tables.close_indptr[row], tables.close_indptr[row + 1]):
             if tables.close_indices[i] == author:
-                more += tastes.closeness
+                more += softplus(tastes.closeness - share * appeal, tables.soft)
     if tastes.homophily != 0.0:
         more -= tastes.homophily * unlike_at(row, of_root, tastes, tables.attributes)
     if tastes.per_source != 0.0 and len(tables.met_start) > 1:

@@ -45,6 +45,7 @@ RELEASES_POST: Final = frozenset({IDLE, AgentState.SCROLLING, RESTING})
 
 FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
+FEED_DONE: Final = "feed_done"
 IGNORES: Final = "ignores"
 DECIDES: Final = "decides"
 ROUND_ENDS: Final = "round_ends"
@@ -92,6 +93,7 @@ class TriggerRule:
 
 TRIGGER_RULES: Final = (
     TriggerRule(SCROLLING, SEES_POST, F.agent.n_unread > 0),
+    TriggerRule(SCROLLING, FEED_DONE),
     TriggerRule(EVALUATING, IGNORES, IS_BELOW),
     TriggerRule(EVALUATING, DECIDES),
     TriggerRule(COMPOSING, "compose_done"),
@@ -115,6 +117,7 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
     transitions = [
         Transition(FEED_READY, IDLE, SCROLLING),
         Transition(SEES_POST, SCROLLING, EVALUATING),
+        Transition(FEED_DONE, SCROLLING, IDLE),
         Transition(IGNORES, EVALUATING, SCROLLING),
         Transition(DECIDES, EVALUATING, COMPOSING, guard=engages),
         *(Transition(DECIDES, EVALUATING, SCROLLING, guard=guard) for guard in _passing_by(engages)),

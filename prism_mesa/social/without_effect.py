@@ -47,8 +47,8 @@ TABLE: Final[tuple[Row, ...]] = (
         "network.edges brings its {0.n:,} agents",
     ),
     WithoutEffect(
-        "network.mean_degree network.follower_sigma network.followee_sigma network.reciprocity network.rewire "
-        "network.blocks network.within network.seed",
+        "network.mean_degree network.follower_sigma network.followee_sigma network.correlation network.mutual "
+        "network.reciprocity network.rewire network.blocks network.within network.seed",
         lambda k: k.p.network.edges is not None,
         "network.edges brings the network (network.edges=null: make one)",
     ),
@@ -59,7 +59,7 @@ TABLE: Final[tuple[Row, ...]] = (
             f"only network.kind={kind} has it, not {{0.p.network.kind}}",
         )
         for kind, keys in {
-            "configuration": "network.follower_sigma network.followee_sigma",
+            "configuration": "network.follower_sigma network.followee_sigma network.correlation network.mutual",
             "barabasi_albert": "network.reciprocity",
             "watts_strogatz": "network.rewire",
             "stochastic_block": "network.blocks network.within",
@@ -69,9 +69,14 @@ TABLE: Final[tuple[Row, ...]] = (
         "network.direction", lambda k: k.p.network.edges is None, "it turns the rows of network.edges, which is not set"
     ),
     WithoutEffect(
+        "network.correlation",
+        lambda k: k.p.network.followee_sigma == 0,
+        "it is of lognormal numbers of followees (network.followee_sigma=0: they are Poisson)",
+    ),
+    WithoutEffect(
         "network.close_ties",
-        lambda k: k.p.network.edges is not None and not (k.p.utility.sensitivity and k.p.utility.closeness),
-        "in network.edges they are told from other follows by utility.closeness alone, which does not count",
+        lambda k: not k.p.utility.sensitivity or k.p.utility.closeness is None,
+        "close ties differ from other follows by utility.closeness alone, which does not count",
     ),
     WithoutEffect(
         "network.rates.*",

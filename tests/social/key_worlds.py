@@ -58,6 +58,7 @@ ANOTHER = {
     "network.dynamics": "live",
     "network.edges": None,
     "network.kind": "erdos_renyi",
+    "network.mutual": 0.8,
     "network.within": 0.5,
     "opinions.by": None,
     "opinions.of": None,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from echo_agents import IDLE, RESTING, SCROLLING
-from worlds import differing, ran, small
+from worlds import differing, ran, small, staying
 
 from prism_mesa.domain import Post
 from prism_mesa.errors import AgentError, ChartError
@@ -343,7 +343,7 @@ def test_a_step_of_an_idle_agent_does_nothing(agent):
 
 
 def test_a_step_counts_the_tick_and_times_out_at_the_threshold():
-    agent = small().agent(0)
+    agent = small(chart=staying()).agent(0)
     agent.state, agent.timeout_threshold = SCROLLING, 3
     seen = []
     for _ in range(3):

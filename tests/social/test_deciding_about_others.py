@@ -201,7 +201,7 @@ def test_who_blocks_in_the_round_in_which_another_follows_is_not_followed():
 
 
 def test_a_close_tie_ends_with_the_follow():
-    model = ran(world(network_close_ties=4, utility_sensitivity=0.05, utility_closeness=3.0), 1)
+    model = ran(world(network_mutual=0.8, utility_sensitivity=0.05, utility_closeness=3.0), 1)
     network = model.network
     close = network.close_indices[: network.close_indptr[1]].tolist()
     model.agent(0).unfollow(close[0])
@@ -279,7 +279,7 @@ def test_who_comes_later_decides_and_is_decided_about():
 
 
 def test_a_copy_of_a_model_goes_on_like_it():
-    model = ran(world(**LIVE, network_close_ties=2), 2)
+    model = ran(world(**LIVE), 2)
     model.agent(0).follow(stranger_of(model))
     branch = deepcopy(model)
     branch.recorder = deepcopy(model.recorder)

@@ -23,7 +23,7 @@ NO_TABLE_SHOWS = {
 """Keys that are no factors: how fast it is, and what only Python sees."""
 
 
-MOVES = {"network.dynamics": "live", "network.rates.engaged": 2.0, "agents.reshare": 0.8, "network.close_ties": 4} | {
+MOVES = {"network.dynamics": "live", "network.rates.engaged": 2.0, "agents.reshare": 0.8, "network.mutual": 0.8} | {
     f"network.rates.{name}": 0.2 for name in ("follow", "follow_back", "triad", "unfollow", "mute", "block", "report")
 }
 """So much moves that every rate shows."""
@@ -32,6 +32,13 @@ MOVES = {"network.dynamics": "live", "network.rates.engaged": 2.0, "agents.resha
 AGAIN = {"feed.repeats": True, "utility.sensitivity": 0.05, "utility.weight": 0.5, "agents.reshare": 0.9}
 AGAIN |= {"agents.threshold_mean": 0.4, "agents.band": 0.1, "agents.post_rate": 0.1, "network.mean_degree": 20}
 """Much is shown again."""
+WEIGHS = {
+    "utility.sensitivity": 0.05,
+    "agents.threshold_mean": 0.1,
+    "network.mutual": 0.8,
+    "network.mean_degree": 12,
+}
+"""Agents engage with posts for several reasons."""
 LEANING = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "agents.homophily.by": "leaning"}
 OPINIONS = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "opinions.of": "leaning"}
 
@@ -49,11 +56,11 @@ def folder_of_its_own(tmp_path, monkeypatch):
         ({}, ""),
         ({"feed.mode": "x_algo"}, "feed."),
         ({"feed.slots.trending": 2, "agents.reshare": 0.8}, "feed.slots."),
-        ({"utility.sensitivity": 0.05, "utility.gamma": 1.0, "network.close_ties": 3}, "utility."),
+        (WEIGHS | {"utility.gamma": 1.0}, "utility."),
         ({"agents.session": 4.0}, "agents.session"),
         (AGAIN, "utility.per_source"),
         (MOVES, "network.rates."),
-        (MOVES | LEANING | {"utility.sensitivity": 0.05}, "agents.homophily."),
+        (MOVES | LEANING | WEIGHS, "agents.homophily."),
         (OPINIONS, "opinions."),
         (OPINIONS | {"opinions.rule": "assimilation_repulsion"}, "opinions.repulsion"),
     ],

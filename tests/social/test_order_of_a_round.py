@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from lively_worlds import COMPOSING, EVALUATING, IDLE, LIVELY, RESTING, SCROLLING, moves, rounds_of
-from worlds import named, ran, small
+from worlds import named, ran, small, staying
 
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
@@ -20,7 +20,7 @@ def test_everybody_is_idle_between_rounds_but_not_when_the_round_is_collected():
             super().__init__(**params)
             self.datacollector.model_reporters["active"] = lambda m: 30 - m.state_counts()[IDLE]
 
-    model = small(Watching, **LIVELY)
+    model = small(Watching, chart=staying(), **LIVELY)
     model.datacollector.model_vars["active"] = []
     ran(model)
     assert model.state_counts()[IDLE] == 30
@@ -167,7 +167,8 @@ def test_a_post_leaves_the_feeds_after_its_window():
 
 
 def test_an_agent_times_out_after_its_own_ticks_and_rests_for_two():
-    model = small(agents_post_rate=0.0, ticks_per_round=12, agents_activity=1.0, agents_activity_sigma=0.0)
+    calm = {"agents_post_rate": 0.0, "agents_activity": 1.0, "agents_activity_sigma": 0.0}
+    model = small(chart=staying(), ticks_per_round=12, **calm)
     model.agent(0).timeout_threshold = 3
     ran(model, 1)
     told = [(row["tick"], row["to_state"]) for row in moves(model, agent=0)]

@@ -170,7 +170,7 @@ def test_a_chart_that_cannot_be_had_is_said_and_the_rest_stands(tmp_path):
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
     calm = odd_of(**nested(plain())).text
     assert "mean probability 0.5 of coming online and 0.15 of posting in a round; lognormal between agents" in calm
-    assert not any(word in calm for word in ("sessions of", "goes with the hour", "its draw lasts", "20 followed and"))
+    assert not any(word in calm for word in ("sessions of", "goes with the hour", "its draw lasts"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
     own = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
     told = odd_of(**nested(plain(own))).text
@@ -181,7 +181,7 @@ def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
         "goes with the hour of the day",
         "lasts into the next round with probability 0.4",
         "sessions of 320 posts in the mean",
-        "mean 20 followed and 4 close ties",
+        "mean 20 followed; close ties: up to 4 mutual follows of each",
     ):
         assert said in told
     assert "up to 3 mutual follows" in odd_of(network={"edges": "e.csv", "close_ties": 3}).text
@@ -191,7 +191,8 @@ def test_what_is_compared_with_the_band_is_utility_as_the_configuration_weighs_i
     text = odd_of().text
     assert "None is maximised: an agent compares a post's utility with its own band." in text
     assert "what the agent compares with its band: 0.09 x relevance + 0.03 x (0.4 x appeal" in text
-    assert "- 0.2 x log(1 + hours of age) + 7.5 if by a close tie + 1 x mood)" in text
+    assert "), for posts by a close tie log(exp(that) + exp(4)) -1 if it is a reshare" in text
+    assert "- 0.2 x log(1 + hours of age) + 1 x mood)" in text
     assert "relevance alone: what the agent compares with its band" in odd_of(utility={"sensitivity": 0}).text
 
 

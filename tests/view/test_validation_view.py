@@ -59,7 +59,7 @@ def found():
 
 def test_the_verdict_is_joint_and_names_what_is_outside(found):
     assert joint(found).startswith(
-        "21 of 22 targets inside, jointly, from one set of parameters, as means over 3 seeds"
+        "31 of 32 targets inside, jointly, from one set of parameters, as means over 3 seeds"
     )
     assert joint(found).endswith("Outside: burstiness")
     assert not found.passed
@@ -67,7 +67,7 @@ def test_the_verdict_is_joint_and_names_what_is_outside(found):
 
 
 def test_the_verdict_counts_what_was_fitted_and_what_was_predicted(found):
-    assert "; of those inside 17 fitted, 1 given, 3 predicted. Outside: burstiness" in joint(found)
+    assert "; of those inside 27 fitted, 1 given, 3 predicted. Outside: burstiness" in joint(found)
     assert "interval" not in joint(found)
     alone = replace(found, seeds=(1,))
     assert "as means over 1 seed (one seed: no interval); of those" in joint(alone)
@@ -158,7 +158,7 @@ def test_the_lines_and_the_page_have_all_targets_and_sources(found):
     page = markdown(found)
     assert all(row.target.told in lines and row.target.told in page for row in found.rows)
     assert "note: a note" in lines
-    assert page.count("| inside |") == 21 + 17
+    assert page.count("| inside |") == 31 + 27
     assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
     assert "Abilov et al. 2021" in page
 

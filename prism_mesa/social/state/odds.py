@@ -1,13 +1,22 @@
 """The parts of utility that are log-odds: what of them is drawn once, and tables of the rest."""
 
 from functools import cache, lru_cache
+from math import inf
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, Tastes, TasteTables, begin_of_moods
+from prism_mesa.kernels.utility import (
+    MOOD_BITS,
+    MOOD_SHIFT,
+    SOFT_STEPS,
+    Tastes,
+    TasteTables,
+    begin_of_moods,
+    softplus,
+)
 from prism_mesa.social.params import HomophilyParams, UtilityParams
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.exposure import Exposure
@@ -20,6 +29,8 @@ type Rows = npt.NDArray[np.integer[Any]]
 
 _OLDEST: Final = 1 << 16
 """Rounds after which a post does not age any more."""
+_SOFTEST: Final = 20
+"""Log-odds beyond which the weaker of two reasons adds nothing."""
 
 
 class Homophily:
@@ -86,7 +97,7 @@ class Odds:
             sensitivity=own.sensitivity,
             gamma=own.gamma,
             reshared=own.reshared,
-            closeness=own.closeness,
+            closeness=-inf if own.closeness is None else own.closeness,
             homophily=self.homophily.engaging,
             attribute=self.homophily.place,
             scale=self.homophily.scale,
@@ -98,7 +109,8 @@ class Odds:
     def tables(self, network: FollowNetwork, attributes: Floats, met: Exposure) -> TasteTables:
         """Return the arrays of utility; `attributes` are those of agents."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
-        return TasteTables(self._aged, self._mood, *ties, np.ascontiguousarray(attributes), *met.lists)
+        of_agents = np.ascontiguousarray(attributes)
+        return TasteTables(self._aged, self._mood, _softened(), *ties, of_agents, *met.lists)
 
     def in_words(
         self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, met: Exposure
@@ -115,11 +127,13 @@ class Odds:
         is_own = not is_reshare and author in network.followees(reader)
         close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
         age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
+        appeal = float(posts.appeal[root]) * (1.0 if is_own else tastes.gamma)
+        by_tie = softplus(tastes.closeness - appeal, tables.soft) if author in close and tastes.closeness > -inf else 0
         parts = {
-            "its appeal": float(posts.appeal[root]) * (1.0 if is_own else tastes.gamma),
+            "its appeal": appeal,
             "passed on": tastes.reshared * is_reshare,
             "its age": -float(tables.aged[age]),
-            "by a close tie": tastes.closeness * (author in close),
+            "by a close tie": float(by_tie),
         }
         if self.homophily.is_on:
             both = np.array([reader]), posts.author[[root]].astype(np.int64)
@@ -137,6 +151,13 @@ def _log_odds_lost(theta: float, round_hours: float) -> Floats:
     """Return what posts have lost after 0, 1, 2, ... rounds."""
     ages = theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
     return ages.astype(np.float32).astype(np.float64)
+
+
+@cache
+def _softened() -> Floats:
+    """Return what the weaker of two reasons adds to the stronger one, by how far apart they are."""
+    apart = np.arange(_SOFTEST * SOFT_STEPS + 1) / SOFT_STEPS
+    return np.log1p(np.exp(-apart)).astype(np.float32).astype(np.float64)
 
 
 @cache

@@ -22,7 +22,7 @@ from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics, quantised, topics_of
 from prism_mesa.social.world.attribute_files import columns_of, said_of_blanks
 from prism_mesa.social.world.attributes import AttributeSource
-from prism_mesa.social.world.close_ties import with_mutual_ties
+from prism_mesa.social.world.close_ties import with_close_ties
 from prism_mesa.social.world.corpus import Corpus, load_corpus, numbered, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
@@ -33,6 +33,9 @@ from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.integer[Any]]
+
+_FEW_TIES = 0.5
+"""Share of the close ties asked for below which a note says that there are fewer."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     misfits += [f"network.edges: {dropped} left out" for dropped in numbered(network.dropped)]
     misfits += [f"posts.file: {dropped} left out" for dropped in numbered((*corpus.dropped, *unmatched))]
     misfits += _beyond(params, len(corpus.texts))
-    notes += _otherwise(params.network, network)
+    notes += _otherwise(params, network)
     notes += misfits
     if without:
         who = counted(without, "agent")
@@ -153,22 +156,24 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
     """
     if params.network.edges is not None:
         network, ids = load_network(params.network.edges, params.network.direction, params.files)
-        return with_mutual_ties(network, params.network.close_ties, streams), ids
-    network = generate_network(_possible(params), params.agents.n, streams.of(params.network.seed))
-    return network, Ids(range(network.n_agents))
+    else:
+        network = generate_network(_possible(params), params.agents.n, streams.of(params.network.seed))
+        ids = Ids(range(network.n_agents))
+    if params.utility.sensitivity:  # else nothing ever goes by close ties
+        network = with_close_ties(network, params.network.close_ties, streams.of(params.network.seed))
+    return network, ids
 
 
-def _otherwise(asked: NetworkParams, network: FollowNetwork) -> Iterator[str]:
-    """Yield in words what came out otherwise than was asked for; `mean_degree` is of follows that are no close ties."""
-    close, n = len(network.close_indices), network.n_agents
-    others = (network.n_edges - close) / n
-    if asked.edges is None and abs(others / asked.mean_degree - 1) > 0.05:
-        yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {others:.3g} came out"
-    said = asked.edges is None or "close_ties" in said_of(
-        asked
-    )  # the default is the most that a graph of one's own has
-    if said and asked.close_ties and abs(close / n / asked.close_ties - 1) > 0.05:
-        yield f"network.close_ties: {asked.close_ties} was asked for, {close / n:.3g} came out"
+def _otherwise(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
+    """Yield in words what came out otherwise than was asked for."""
+    asked = params.network
+    followees, close = network.n_edges / network.n_agents, len(network.close_indices) / network.n_agents
+    if asked.edges is None and abs(followees / asked.mean_degree - 1) > 0.05:
+        yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {followees:.3g} came out"
+    said = asked.edges is None or "close_ties" in said_of(asked)  # of a file the default is the most
+    if said and params.utility.sensitivity and close < _FEW_TIES * asked.close_ties:
+        few = "too few agents follow each other"
+        yield f"network.close_ties: {asked.close_ties} was asked for, {close:.3g} came out: {few}"
 
 
 def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:

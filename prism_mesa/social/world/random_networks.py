@@ -1,7 +1,7 @@
 """Networks drawn from the seed, of each kind that a configuration can name. Files of edges are read in `follows`."""
 
 from collections.abc import Callable
-from math import inf, lgamma, log1p
+from math import inf, lgamma, log1p, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +12,6 @@ from prism_mesa.kernels.network import attach, draw_rows, rewire, toss_rows
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.chunks import blocks, fill_in_blocks
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
-from prism_mesa.social.world.close_ties import with_close_ties
 from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.integer[Any]]
@@ -21,9 +20,12 @@ type Floats = npt.NDArray[np.floating[Any]]
 ATTEMPTS: Final = 8
 """Draws for each follow, on average, after which the rest of an agent's follows is drawn without replacement."""
 
+_LEAST_LEFT: Final = 0.01
+"""Share of its popularity that an agent keeps for follows that are not returned, however many are."""
+
 
 def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Return a network of `n` agents of the kind that `params` names, with their close ties.
+    """Return a network of `n` agents of the kind that `params` names.
 
     Raises:
         ConfigError: If `mean_degree` is not possible among `n` agents, or within and between their blocks.
@@ -41,7 +43,7 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
         "watts_strogatz": _watts_strogatz,
         "barabasi_albert": _barabasi_albert,
     }
-    return with_close_ties(kinds[params.kind](params, n, streams), params.close_ties, streams)
+    return kinds[params.kind](params, n, streams)
 
 
 def _erdos_renyi(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
@@ -116,36 +118,68 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowN
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, follows are drawn in proportion to it.
 
-    Each agent has a Poisson number of followees, or a lognormal one from 1 on, and follows whom it draws, once;
-    what a repetition cost is drawn again, and at last drawn without replacement. What is lognormal is rounded to
+    Each agent has a Poisson number of followees, or a lognormal one from 1 on. Mutual follows come first; with the
+    others each agent has as many followees, and about as many followers, as without them. It follows whom it draws,
+    once; what a repetition cost is drawn again, and at last drawn without replacement. What is lognormal is rounded to
     float32, which hides the last digits of exp that differ between machines.
     """
     agents, sigma = np.arange(n), params.follower_sigma
     popularity = fill_in_blocks(
         np.empty(n, np.float32), agents, lambda rows: np.exp(sigma * streams.normal("popularity", rows))
-    )
+    ).astype(np.float64)
     wanted = fill_in_blocks(np.empty(n, np.int32), agents, _followees(params, n, streams))
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(np.minimum(wanted, n - 1), out=indptr[1:])
+    wanted = np.minimum(wanted, n - 1)
+    share_of_follow = np.cumsum(popularity)[-1] / max(1, int(wanted.sum()))  # the popularity behind each follower
+    mutual = _mutual(params.mutual, popularity / share_of_follow, wanted, streams)
+    left = np.maximum(popularity - mutual.n_followers * share_of_follow, _LEAST_LEFT * popularity)
+    lengths = np.maximum(wanted, mutual.n_followees)
+    network, found = _drawn(left, lengths, mutual, streams.key("follow"))
+    for row in np.flatnonzero(found < lengths).tolist():
+        _complete(row, network.followees(row), int(found[row]), left, streams)
+    return network
+
+
+def _mutual(share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams) -> FollowNetwork:
+    """Return follows that go both ways: a share of what expected followers and numbers of followees allow.
+
+    Half of an agent's partners are those that it draws, in proportion to how many they are to have.
+    """
+    n = len(followees)
+    partners = share * np.minimum(followers, followees)
+    halves = np.floor(partners / 2 + streams.uniform("half a mutual follow", np.arange(n))).astype(np.int64)
+    if not halves.any():
+        return from_parts([], n)
+    drawn, found = _drawn(partners, np.minimum(halves, n - 1), from_parts([], n), streams.key("mutual follow"))
+    other, one = drawn.edges()
+    made = np.arange(len(one)) - drawn.indptr[one] < found[one]
+    return from_parts([(one[made], other[made]), (other[made], one[made])], n)
+
+
+def _drawn(
+    weights: npt.NDArray[np.float64], lengths: Int32s, held: FollowNetwork, key: np.uint64
+) -> tuple[FollowNetwork, Int32s]:
+    """Return rows of so many followees, those held and others drawn by weight, and how many of each were found."""
+    n, indptr = len(weights), np.zeros(len(weights) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
     indices, found = np.empty(int(indptr[-1]), np.int32), np.empty(n, np.int32)
-    cumulative = np.cumsum(popularity, dtype=np.float64)
+    cumulative = np.cumsum(weights)
     cumulative /= cumulative[-1]
-    guide = np.searchsorted(cumulative, agents / n, side="right").astype(np.int32)
-    draw_rows(0, n, streams.key("follow"), cumulative, guide, ATTEMPTS, indptr, indices, found)
-    for row in np.flatnonzero(found < np.diff(indptr)).tolist():
-        _complete(row, indices[indptr[row] : indptr[row + 1]], int(found[row]), popularity, streams)
-    return FollowNetwork(indptr, indices)
+    guide = np.searchsorted(cumulative, np.arange(n) / n, side="right").astype(np.int32)
+    draw_rows(0, n, key, cumulative, guide, ATTEMPTS, held.indptr, held.indices, indptr, indices, found)
+    return FollowNetwork(indptr, indices), found
 
 
 def _followees(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
     """Return what gives how many each of some rows is to follow."""
-    mean, sigma = params.mean_degree, params.followee_sigma
+    mean, sigma, alike = params.mean_degree, params.followee_sigma, params.correlation
     if not sigma:
         ladder = _poisson(mean)
         return lambda rows: np.searchsorted(ladder, streams.uniform("followees", rows), "right")
 
     def lognormal(rows: Rows) -> Floats:
-        drawn = mean * np.exp(sigma * streams.normal("followees", rows) - sigma * sigma / 2)
+        own, popularity = (streams.normal(purpose, rows) for purpose in ("followees", "popularity"))
+        normal = alike * popularity + sqrt(1 - alike * alike) * own
+        drawn = mean * np.exp(sigma * normal - sigma * sigma / 2)
         return np.clip(np.rint(drawn.astype(np.float32)), 1, n - 1)
 
     return lognormal
@@ -158,13 +192,13 @@ def _poisson(mean: float) -> npt.NDArray[np.float64]:
     return np.cumsum(np.exp(logs))
 
 
-def _complete(row: int, follows: Int32s, found: int, popularity: npt.NDArray[np.float32], streams: Streams) -> None:
-    """Fill ``follows[found:]``: with the smallest of exponential draws with rates of popularity.
+def _complete(row: int, follows: Int32s, found: int, weights: Floats, streams: Streams) -> None:
+    """Fill ``follows[found:]``: with the smallest of exponential draws whose rates are the weights.
 
     Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.
     """
-    u = streams.uniform("follow at last", row, index=np.arange(len(popularity)))
-    rank = -np.log1p(-u) / popularity
+    u = streams.uniform("follow at last", row, index=np.arange(len(weights)))
+    rank = -np.log1p(-u) / weights
     rank[follows[:found]] = np.inf
     rank[row] = np.inf
     missing = len(follows) - found

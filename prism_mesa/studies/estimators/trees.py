@@ -42,6 +42,33 @@ def reproduction(hop: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.append(nodes[1:], 0) / np.maximum(nodes, 1)
 
 
+_CLASSES: Final = np.unique(np.rint(1.1 ** np.arange(200)).astype(np.int64))
+"""Sizes with which classes begin whose cascades count as equally large: a tenth apart, and single sizes up to 13."""
+
+
+def matched_difference(size: Ints, value: npt.NDArray[np.float64], is_second: npt.NDArray[np.bool_]) -> float:
+    """Return how much larger the mean of a value is in the second of two groups of cascades, at equal sizes.
+
+    It is what comes out on average if, of each class of sizes, as many cascades are drawn from either group as the one
+    with fewer has (Juul and Ugander 2021, doi:10.1073/pnas.2100786118). NaN if no class has cascades of both.
+
+    Args:
+        size: Posts of each cascade.
+        value: What is compared, such as its depth.
+        is_second: Whether it belongs to the second group.
+    """
+    place = np.searchsorted(_CLASSES, size, side="right")
+    counts, sums = (
+        [np.bincount(place[own], weight[own]) for own in (~is_second, is_second)]
+        for weight in (np.ones(len(size)), value)
+    )
+    n = min(map(len, counts))
+    first, second = (own[:n] for own in counts)
+    matched = np.minimum(first, second)
+    gaps = sums[1][:n] / np.maximum(second, 1) - sums[0][:n] / np.maximum(first, 1)
+    return float(matched @ gaps / matched.sum()) if matched.any() else float("nan")
+
+
 def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
     """Return the mean shape of cascades of about equal size, a row for each class of sizes that has any.
 

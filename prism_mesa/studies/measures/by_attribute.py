@@ -1,4 +1,4 @@
-"""Measures by an attribute of agents that the configuration declares, named ``measure@attribute``."""
+"""Measures by an attribute of agents, or of posts, that the configuration declares, named ``measure@attribute``."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,10 +11,16 @@ import pandas as pd
 
 from prism_mesa.errors import ConfigError, did_you_mean, printable
 from prism_mesa.social.state.opinions import bimodality
+from prism_mesa.studies.estimators.trees import matched_difference
 from prism_mesa.studies.measures.columns import Ints, have_joined, writers
 from prism_mesa.studies.measures.homophily import KRACKHARDT, NEWMAN, assortativity, external_internal
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
+from prism_mesa.studies.measures.window import measured_posts
 
+_COMPARED: Final = 10
+"""Posts of the smallest cascades that are compared at equal sizes: smaller ones differ little in shape."""
+
+_JUUL: Final = "Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _SIDES: Final = "of a number the sides are below and above the middle of its range"
 
 
@@ -128,6 +134,25 @@ def _bimodality(attribute: str, run: FinishedRun) -> float:
     return bimodality(*(float((gaps**power).mean()) for power in (2, 3, 4)))
 
 
+def _matched(column: str, attribute: str, run: FinishedRun) -> float:
+    """Return how much larger a column of `cascades` is for posts of the second value than of the first, at equal sizes.
+
+    Raises:
+        ConfigError: If posts have no such attribute, or it does not divide them in two.
+    """
+    own = run.config.attributes.get(attribute)
+    if own is None or own.of != "post":
+        have = ", ".join(name for name, one in run.config.attributes.items() if one.of == "post") or "none"
+        raise ConfigError(f"posts have no attribute {printable(attribute)!r} (attributes of posts: {have})")
+    if own.range is None and len(own.values or ()) != 2:
+        raise ConfigError(f"{printable(attribute)}: two groups of posts are compared; give it two values, or a range")
+    trees = run.once(measured_posts).cascades
+    trees = trees[trees["size"] >= _COMPARED]
+    values = run.table("posts")[attribute].iloc[trees["root"]]
+    second = values > sum(own.range) / 2 if own.range is not None else values == list(own.values or ())[1]
+    return matched_difference(trees["size"].to_numpy(), trees[column].to_numpy(np.float64), second.to_numpy(np.bool_))
+
+
 def _correlation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
     """Return Pearson's coefficient; NaN where one of the two does not vary."""
     if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
@@ -204,6 +229,23 @@ BY_ATTRIBUTE: Final[Mapping[str, _Make]] = dict(
             _with_followers,
             "rank correlation (Spearman) of {} and followers; of numbers",
             tables=("churn",),
+        ),
+        *(
+            _named(
+                f"matched_{name}",
+                partial(_matched, column),
+                f"{told} of cascades of at least {_COMPARED}, by the attribute {{}} of posts: second value minus first "
+                "(of a number above minus below the middle of its range), at equal sizes",
+                low=-inf,
+                high=inf,
+                unit=unit,
+                source=_JUUL,
+            )
+            for name, column, told, unit in (
+                ("depth", "depth", "mean depth", "reshares"),
+                ("breadth", "breadth", "mean breadth", "posts"),
+                ("virality", "structural_virality", "mean structural virality", "steps"),
+            )
         ),
         _named("opinion_mean", _mean, "mean of {} at the end, of the agents that are there", low=-inf, high=inf),
         _named(

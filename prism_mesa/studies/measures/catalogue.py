@@ -18,6 +18,7 @@ from prism_mesa.studies.measures.engagement import DECISIONS, ENGAGEMENT, STATE_
 from prism_mesa.studies.measures.exposure import EXPOSURE
 from prism_mesa.studies.measures.homophily import HOMOPHILY
 from prism_mesa.studies.measures.inequality import INEQUALITY
+from prism_mesa.studies.measures.large import LARGE_TREES
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, first_sentence
 from prism_mesa.studies.measures.observed import OBSERVED
 from prism_mesa.studies.measures.rhythms import RHYTHMS
@@ -35,6 +36,7 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "Within and between communities": HOMOPHILY,
     "Seeded posts": SEEDED,
     "Posts as data have them": OBSERVED,
+    "Shapes of large cascades": LARGE_TREES,
     "Windows of use": SESSIONS,
     "When and how much": (*RHYTHMS, *SPREADS),
     "Coming and going": CHURN,

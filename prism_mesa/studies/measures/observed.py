@@ -9,9 +9,17 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.measures import ENOUGH, tail_exponent
+from prism_mesa.social.state.network import FollowNetwork, from_edges
 from prism_mesa.social.state.posts import RESHARE
 from prism_mesa.social.tables import COUNTERS
-from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
+from prism_mesa.studies.estimators.follows import (
+    MutualFollows,
+    clustering,
+    degree_assortativity,
+    degree_correlation,
+    friendship_paradox,
+    mutual_follows,
+)
 from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
 from prism_mesa.studies.estimators.trees import hops, reproduction
 from prism_mesa.studies.measures.columns import have_joined
@@ -89,12 +97,17 @@ def _impressions_per_post(run: FinishedRun) -> float:
     return ratio(float(posts["impressions"].sum()), len(posts))
 
 
+def hop_of_posts(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """Return the reshares between each row of `posts` and its root, and whether it is one."""
+    posts = run.table("posts")
+    joins = of_kind(posts, RESHARE)
+    return np.asarray(hops(posts["parent"].to_numpy(np.int64, na_value=-1), joins), np.int32), joins
+
+
 def hop_of_measured(run: FinishedRun) -> npt.NDArray[np.int32]:
     """Return the hop of each measured post, 0, and of each of its reshares."""
-    posts, measured = run.table("posts"), run.once(measured_posts)
-    joins = of_kind(posts, RESHARE)
-    hop = hops(posts["parent"].to_numpy(np.int64, na_value=-1), joins)
-    return np.asarray(hop[measured.mask | (joins & measured.mask[posts["root"].to_numpy()])], np.int32)
+    mask, (hop, joins) = run.once(measured_posts).mask, run.once(hop_of_posts)
+    return np.asarray(hop[mask | (joins & mask[run.table("posts")["root"].to_numpy()])])
 
 
 def _at_hop(place: int) -> Callable[[FinishedRun], float]:
@@ -117,6 +130,16 @@ def _shape(column: str) -> Callable[[FinishedRun], float]:
         return ratio(float(some[column].sum()), len(some))
 
     return mean
+
+
+def follow_rows(run: FinishedRun) -> FollowNetwork:
+    """Return who follows whom at the end."""
+    edges = run.follows()
+    return from_edges(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
+
+
+def _mutual(run: FinishedRun) -> MutualFollows:
+    return mutual_follows(run.once(follow_rows))
 
 
 def _of_follows(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
@@ -241,4 +264,32 @@ _FOLLOWS: Final = (
     ),
 )
 
-OBSERVED: Final = (*_SIZES, *_RATES, *_SHAPES, *_FOLLOWS)
+_MUTUAL: Final = (
+    Measure("reciprocity", lambda run: run.once(_mutual).reciprocity, "follows that are returned", "share", 0, 1),
+    Measure(
+        "mutual_of_possible",
+        lambda run: run.once(_mutual).of_possible,
+        "the same as a share of what numbers of followers and followees allow: the sum of the smaller of both",
+        "share",
+        0,
+        1,
+    ),
+    Measure(
+        "followers_followees",
+        lambda run: degree_correlation(run.once(follow_rows)),
+        "correlation of the logarithms of followers and followees, of agents who have both",
+        "",
+        -1,
+        1,
+    ),
+    Measure(
+        "clustering",
+        lambda run: clustering(run.once(follow_rows)),
+        "pairs of an agent's followees of whom one follows the other, as a mean over agents; of a sample of pairs",
+        "share",
+        0,
+        1,
+    ),
+)
+
+OBSERVED: Final = (*_SIZES, *_RATES, *_SHAPES, *_FOLLOWS, *_MUTUAL)

@@ -39,7 +39,10 @@ _BESIDE: Final = (
     "reproduction_1",
     "reproduction_2",
 )
-_SHAPES: Final = ("reproduction_later", "shape_depth", "shape_breadth", "shape_virality", "reshares_per_impression")
+_SHAPES: Final = (
+    *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
+    "reshares_per_impression",
+)
 BESIDE: Final = (*_BESIDE, *_SHAPES)
 """What helps to read the table: predicted shapes, and what they hang on."""
 

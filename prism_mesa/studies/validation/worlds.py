@@ -55,8 +55,10 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
             return f"{agents:,.0f} agents: a post needs some 1,000 impressions ({LEAST_AGENTS:,} agents)"
         if few:
             return f"{followees:.0f} followees: a post needs some 1,000 impressions ({LEAST_FOLLOWEES} followees)"
+    if target.needs == "graph" and agents < LEAST_AGENTS:
+        return f"{agents:,.0f} agents: among so few many follow each other by chance ({LEAST_AGENTS:,} agents)"
     if target.needs == "many" and agents < MANY_AGENTS:
-        return f"{agents:,.0f} agents: 200 cascades of 100 need {MANY_AGENTS:,}"
+        return f"{agents:,.0f} agents: enough large cascades need {MANY_AGENTS:,}"
     if target.needs == "window" and not WINDOW_MIN[0] <= minutes <= WINDOW_MIN[1]:
         return f"rounds of {minutes:g} minutes: the data are of windows of 30"
     if target.needs == "rounds" and minutes > LONGEST_ROUND_MIN:

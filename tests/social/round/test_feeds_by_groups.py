@@ -79,7 +79,7 @@ def test_a_diverse_feed_shows_more_authors_and_both_groups_sooner_than_the_most_
         people, posts = model.population, model.posts
         tops = [people.feed[i, :8] for i in range(150) if people.n_feed[i] >= 16]
         upper = people.attributes[:, 0] > 0
-        alternates = [np.diff(upper[posts.author[posts.root[top]]].astype(int)).any() for top in tops]
+        alternates = [np.diff(upper[posts.author[posts.root[top[:3]]]].astype(int)).any() for top in tops]
         shown[mode] = np.mean([len(set(posts.author[top].tolist())) for top in tops]), np.mean(alternates)
         assert len(tops) > 10
     assert shown["diverse"][0] > shown["preference"][0] + 1

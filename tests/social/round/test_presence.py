@@ -26,7 +26,7 @@ ALL_ON = {
     "agents_hours": tuple(range(1, 25)),
     "agents_session": 3.0,
     "network_followee_sigma": 0.5,
-    "network_close_ties": 3,
+    "network_mutual": 0.8,
 }
 
 

@@ -1,6 +1,7 @@
 """What a post is worth to a reader: the formula, its parts, and what goes by it."""
 
 import math
+from decimal import Decimal
 from itertools import pairwise
 
 import numpy as np
@@ -10,10 +11,11 @@ from worlds import ran, small
 
 from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.kernels.draws import mixed
+from prism_mesa.kernels.utility import softplus
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import UtilityParams
 from prism_mesa.social.state.odds import Odds
-from prism_mesa.social.state.posts import RESHARE
+from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.statechart import AgentState, Statechart, Transition
 from prism_mesa.streams import Streams
 
@@ -49,7 +51,18 @@ def plain_unlike(model, reader, author):
     )()
 
 
-def plain_utility(model, reader, post_id, close=()):
+def close_ties(model, reader):
+    network = model.network
+    return network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]].tolist()
+
+
+def either(one, other):
+    """Return the soft maximum of two log-odds, how far they are apart rounded to 1/256."""
+    apart = math.floor(abs(one - other) * 256 + 0.5) / 256
+    return max(one, other) + math.log1p(math.exp(-apart))
+
+
+def plain_utility(model, reader, post_id):
     """Return the utility of a post by the formula, number by number."""
     own, posts = model.params.utility, model.posts
     relevance = model.post(post_id, reader).relevance
@@ -60,13 +73,18 @@ def plain_utility(model, reader, post_id, close=()):
     hours = max(model.round - int(posts.round[root]), 0) * model.params.clock.round_minutes / 60
     bits = int(mixed(np.uint64(mixed(model.streams.key("mood"), posts.key[root])), np.uint64(reader)))
     u = ((bits >> 48) + 0.5) / 2**16
-    odds = share * float(posts.appeal[root]) + own.reshared * is_reshare - own.theta * math.log1p(hours)
-    odds += own.closeness * (author in close) + own.mood * math.log(u / (1 - u))
+    reason = share * float(posts.appeal[root])
+    if own.closeness is not None and author in close_ties(model, reader):
+        reason = either(reason, own.closeness)
+    odds = reason + own.reshared * is_reshare - own.theta * math.log1p(hours) + own.mood * math.log(u / (1 - u))
     odds -= model.params.agents.homophily.engaging * plain_unlike(model, reader, int(posts.author[root]))
     return own.weight * relevance + own.sensitivity * odds
 
 
-@pytest.mark.parametrize("more", [{}, {"feed_mode": "x_algo"}, *ALIKE])
+CLOSE = {"network_mutual": 0.8, "network_mean_degree": 12, "utility_closeness": 2.5}
+
+
+@pytest.mark.parametrize("more", [{}, {"feed_mode": "x_algo"}, CLOSE, CLOSE | {"utility_closeness": None}, *ALIKE])
 def test_utility_is_what_the_formula_says(more):
     model = ran(small(**ALL | more, utility_reshared=-0.5, rng=3), 5)
     kinds = set()
@@ -78,7 +96,7 @@ def test_utility_is_what_the_formula_says(more):
     assert RESHARE in kinds
 
 
-@pytest.mark.parametrize("more", [{}, *ALIKE])
+@pytest.mark.parametrize("more", [{}, CLOSE, *ALIKE])
 def test_what_makes_up_utility_adds_up_to_it(more):
     model = ran(small(**ALL | more, utility_reshared=-0.5, rng=3), 5)
     own = model.params.utility
@@ -117,7 +135,14 @@ def test_the_odds_of_appeal_are_lognormal_with_mean_one_and_hang_on_the_key_alon
 
 
 def test_moods_are_logistic_and_differ_between_agents_and_roots():
-    model = ran(small(**ALL | {"utility_weight": 0.0, "utility_appeal_sigma": 0.0, "utility_theta": 0.0}, rng=2), 6)
+    model = ran(
+        small(
+            **ALL | dict.fromkeys(("utility_weight", "utility_appeal_sigma", "utility_theta"), 0.0),
+            utility_closeness=None,
+            rng=2,
+        ),
+        6,
+    )
     roots = np.flatnonzero(model.posts.root == np.arange(len(model.posts)))
     readers, posts = (both.ravel() for both in np.meshgrid(np.arange(30), roots))
     platform = model.platform
@@ -131,6 +156,7 @@ def test_a_reshare_has_the_appeal_of_its_root_of_which_gamma_is_left():
         small(
             **ALL | {"utility_theta": 0.0, "utility_mood": 0.0, "utility_weight": 0.0, "agents_threshold_mean": 0.0},
             utility_gamma=0.25,
+            utility_reshared=0.0,
             utility_appeal_sigma=0.5,
         ),
         6,
@@ -142,6 +168,43 @@ def test_a_reshare_has_the_appeal_of_its_root_of_which_gamma_is_left():
     appeal = float(posts.appeal[root])
     assert model.post(reshare, follower).utility == pytest.approx(0.05 * 0.25 * appeal)
     assert model.post(root, follower).utility == pytest.approx(0.05 * appeal)
+
+
+@pytest.mark.parametrize(
+    ("appeal", "kind", "odds"),
+    [
+        (-30.0, POST, 4.0),  # the post appeals to nobody: the tie alone counts
+        (30.0, POST, 30.0),  # the post alone
+        (4.0, POST, 4.0 + math.log(2)),
+        (2.0, POST, math.log(math.exp(2) + math.exp(4))),
+        (2.0, RESHARE, math.log(math.exp(0.5 * 2) + math.exp(4)) - 3),  # gamma takes from the appeal, the hop from both
+        (-30.0, RESHARE, 4.0 - 3),
+    ],
+)
+def test_a_close_tie_is_another_reason_to_engage_and_each_hop_takes_from_both(appeal, kind, odds):
+    off = {"utility_weight": 0.0, "utility_mood": 0.0, "utility_theta": 0.0}
+    keen = {"agents_threshold_mean": 0.0, "agents_reshare": 0.8, "utility_closeness": 4.0}
+    model = ran(small(**ALL | CLOSE | off | keen, utility_gamma=0.5, utility_reshared=-3.0), 6)
+    posts = model.posts
+    post, reader = next(
+        (post, close[0])
+        for post in np.flatnonzero(posts.kind == kind).tolist()
+        if (close := close_ties(model, int(posts.author[post])))
+    )
+    posts.appeal[posts.root[post]] = appeal
+    found = model.platform.log_odds(reader, post)
+    assert sum(found.values()) == pytest.approx(odds, abs=0.001)
+    assert found["by a close tie"] == pytest.approx(odds - (found["its appeal"] + found["passed on"]), abs=0.001)
+    assert model.post(post, reader).utility == pytest.approx(0.05 * sum(found.values()), abs=1e-12)
+
+
+def test_reasons_are_combined_by_a_table_whose_numbers_are_the_same_on_every_machine():
+    table = Odds(UtilityParams(), Streams(1), 1.0).tables(small().network, np.zeros((30, 0))).soft
+    exact = [(1 + (Decimal(-k) / 256).exp()).ln() for k in range(20 * 256 + 1)]
+    assert table.tolist() == np.array(exact).astype(np.float32).tolist()
+    for x in (-1000.0, -20.0, -0.3, 0.0, 0.001, 5.0, 1000.0):
+        assert softplus(x, table) == pytest.approx(max(x, 0) + math.log1p(math.exp(-abs(x))), abs=0.001)
+    assert softplus(1000.0, table) == pytest.approx(1000.0, abs=1e-8)
 
 
 def test_posts_grow_old():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from random_worlds import decider
-from worlds import ran, small
+from worlds import ran, small, staying
 
 from prism_mesa.domain import TRAIT_MEANS
 from prism_mesa.reasoner import RuleParams, RuleReasoner
@@ -164,3 +164,32 @@ def test_an_agents_draw_is_its_own_whoever_else_is_asked():
     assert model.sources["distilled"] > 20
     assert all(all_of_them[place] == some[place] for place in both)
     assert len(set(some.values())) == len(some)
+
+
+def test_an_agent_that_has_read_its_feed_leaves():
+    model = ran(small(**ALL_ONLINE | LIVELY, feed_glances=3), 4)
+    moves = model.recorder.tables["transitions"]
+    leaves = [move for move in moves if move["trigger"] == "feed_done"]
+    assert {(move["from_state"], move["to_state"]) for move in leaves} == {("scrolling", "idle")}
+    last_read = {}
+    for row in model.recorder.tables["impressions"]:
+        last_read[row["round"], row["agent"]] = row["tick"]
+    assert len(leaves) > 50
+    for move in leaves:  # later than it read its last post, and it reads nothing more in that round
+        assert move["tick"] > last_read.get((move["round"], move["agent"]), 0)
+    assert (model.population.n_read == model.population.n_feed).mean() > 0.5
+
+
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_what_agents_read_and_write_does_not_depend_on_whether_they_leave(scheduler):
+    world = {**ALL_ONLINE, **LIVELY, "feed_glances": 3, "agents_band": 0.3, "scheduler": scheduler}
+    stays, leaves = (ran(small(**world, **chart), 5) for chart in ({"chart": staying()}, {}))
+    for table in ("posts", "impressions", "engagements"):
+        rows = [model.recorder.tables.get(table, []) for model in (stays, leaves)]
+        assert rows[0] == rows[1]
+    assert stays.totals == leaves.totals
+    assert leaves.totals["impressions"] > 100
+    ticks = [model.datacollector.get_table_dataframe("ticks") for model in (stays, leaves)]
+    assert ticks[1]["scrolling"].sum() < ticks[0]["scrolling"].sum()
+    engaged = ["evaluating", "composing", "engaging_like", "engaging_reply", "engaging_reshare"]
+    assert (ticks[0][engaged] == ticks[1][engaged]).all(axis=None)

@@ -17,7 +17,8 @@ def default(**params):
 
 def calibrated():
     config = load_config(
-        PLAIN_FILE.with_name("calibrated.yaml"), ["reasoner.kind=rule", "agents.n=80", "network.mean_degree=20"]
+        PLAIN_FILE.with_name("calibrated.yaml"),
+        ["reasoner.kind=rule", "agents.n=80", "agents.activity=0.3", "network.mean_degree=20"],
     )
     return SocialModel(config, recorder=Memory())
 
@@ -54,7 +55,7 @@ WORLDS = {
         feed_attribute="leaning",
         interventions=[{"at": 1, "set": {"feed.attribute": "party"}}],
     ),
-    "live": lambda: small(**LIVELY, **LIVE, network_close_ties=3),
+    "live": lambda: small(**LIVELY, **LIVE),
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
     "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
     "opinions": lambda: default(**LIVELY, attributes=ATTRIBUTES, opinions_of="leaning", opinions_by="slant"),

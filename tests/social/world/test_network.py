@@ -111,9 +111,9 @@ def drawn_in_parts(cuts, chances=(0.5, 0.25, 0.15, 0.1), wanted=2, n=3000):
     cumulative = np.cumsum(chances)
     guide = np.searchsorted(cumulative, np.arange(len(chances)) / len(chances), side="right").astype(np.int32)
     indptr, found = np.arange(n + 1) * wanted, np.zeros(n, np.int32)
-    indices = np.zeros(n * wanted, np.int32)
+    indices, held = np.zeros(n * wanted, np.int32), (np.zeros(n + 1, np.int64), np.zeros(0, np.int32))
     for first, last in zip([0, *cuts], [*cuts, n], strict=True):
-        draw_rows(first, last, Streams(1).key("follow"), cumulative, guide, 500, indptr, indices, found)
+        draw_rows(first, last, Streams(1).key("follow"), cumulative, guide, 500, *held, indptr, indices, found)
     assert (found == wanted).all()
     return indices.reshape(n, wanted)
 
@@ -139,6 +139,39 @@ def test_numbers_are_drawn_in_proportion_to_their_chances_without_replacement():
             p = chances[a] * chances[b] / (1 - chances[a]) + chances[b] * chances[a] / (1 - chances[b])
             count = ((rows[:, 0] == a) & (rows[:, 1] == b)).sum()
             assert abs(count - n * p) < 4.5 * (n * p * (1 - p)) ** 0.5
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.8])
+def test_so_large_a_share_of_follows_goes_both_ways_and_degrees_stay(share):
+    own = {"n": 4000, "mean_degree": 60, "followee_sigma": 0.8, "correlation": 0.75}
+    network, chance = generated("configuration", mutual=share, **own), generated("configuration", mutual=0, **own)
+    edges = follows(network)
+    followers, followees = network.n_followers, network.n_followees
+    both = sum((b, a) in edges for a, b in edges) / np.minimum(followers, followees).sum()
+    assert both == pytest.approx(max(share, 0.08), abs=0.08)  # some are returned by chance, some are drawn twice
+    assert followees.sum() == pytest.approx(chance.n_edges, rel=0.01)
+    assert np.corrcoef(np.log(followees), np.log(chance.n_followees))[0, 1] > 0.99
+    some = np.flatnonzero((followers > 0) & (chance.n_followers > 0))
+    assert np.log(followers[some]).std() == pytest.approx(np.log(chance.n_followers[some]).std(), rel=0.1)
+
+
+@pytest.mark.parametrize("asked", [0.0, 0.5, 0.9])
+def test_who_is_followed_by_many_follows_many_as_far_as_is_said(asked):
+    network = generated("configuration", n=4000, mean_degree=100, followee_sigma=0.8, correlation=asked, mutual=0)
+    followers, followees = network.n_followers, network.n_followees
+    some = followers > 0
+    found = np.corrcoef(np.log(followers[some]), np.log(followees[some]))[0, 1]
+    assert found == pytest.approx(asked, abs=0.06)
+
+
+def test_what_a_row_has_already_is_kept_and_not_drawn_again():
+    cumulative, guide = np.cumsum([0.25] * 4), np.arange(4, dtype=np.int32)
+    held = np.array([0, 1, 3, 3, 3]), np.array([2, 0, 3], np.int32)
+    indptr, indices, found = np.array([0, 3, 5, 7, 7]), np.zeros(7, np.int32), np.zeros(4, np.int32)
+    draw_rows(0, 4, Streams(1).key("follow"), cumulative, guide, 500, *held, indptr, indices, found)
+    assert found.tolist() == [3, 2, 2, 0]
+    assert indices[:5].tolist() == [1, 2, 3, 0, 3]
+    assert 2 not in indices[5:]
 
 
 def test_how_many_an_agent_follows_is_poisson_however_popularity_is_spread():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.streams import generator
-from prism_mesa.studies.estimators.trees import SIZE_CLASSES, hops, reproduction, shapes_by_size
+from prism_mesa.studies.estimators.trees import SIZE_CLASSES, hops, matched_difference, reproduction, shapes_by_size
 
 
 def galton_watson(mean, n_roots, rng):
@@ -56,3 +56,23 @@ def test_shapes_are_compared_within_classes_of_size():
     assert found["n"].sum() == 6  # a lone post is of no class
     assert set(found.index) <= set(SIZE_CLASSES)
     assert shapes_by_size(frame.iloc[:1]).empty
+
+
+def test_groups_are_compared_at_equal_sizes():
+    # depths hang on size alone, and the second group has more large cascades: at equal sizes there is no difference
+    size = np.array([20] * 10 + [200] * 2 + [20] * 3 + [200] * 8)
+    second = np.arange(23) >= 12
+    depth = np.where(size == 20, 2.0, 5.0)
+    assert depth[second].mean() - depth[~second].mean() > 1
+    assert matched_difference(size, depth, second) == 0
+    # one deeper at 20, three deeper at 200: 3 and 2 cascades can be matched
+    deeper = depth + np.where(second, np.where(size == 20, 1.0, 3.0), 0.0)
+    assert matched_difference(size, deeper, second) == pytest.approx((3 * 1 + 2 * 3) / 5)
+    assert matched_difference(size, deeper, ~second) == -matched_difference(size, deeper, second)
+
+
+def test_groups_without_cascades_of_one_size_are_not_compared():
+    assert np.isnan(matched_difference(np.array([10, 50]), np.array([1.0, 2.0]), np.array([False, True])))
+    assert np.isnan(matched_difference(np.array([10, 50]), np.array([1.0, 2.0]), np.array([True, True])))
+    close = matched_difference(np.array([1000, 1040]), np.array([1.0, 2.0]), np.array([False, True]))
+    assert close == 1  # within a tenth of each other

@@ -86,7 +86,7 @@ def test_without_follows_there_is_nothing_to_say():
             assert isnan(value(f"{base}@{attribute}", follows=nobody))
 
 
-@pytest.mark.parametrize("base", BY_ATTRIBUTE)
+@pytest.mark.parametrize("base", [base for base in BY_ATTRIBUTE if not base.startswith("matched_")])  # of posts
 def test_each_says_of_what_it_is_and_lies_in_its_range(base):
     own = find_measure(f"{base}@leaning")
     assert own.name == f"{base}@leaning"
@@ -110,3 +110,23 @@ def test_an_attribute_that_is_not_there_is_named(name, said):
 def test_a_measure_that_there_is_not_by_attributes_is_refused():
     with pytest.raises(ConfigError, match=r"follow_e@leaning: no such measure. Did you mean 'follow_ei'"):
         find_measure("follow_e@leaning")
+
+
+def test_shapes_of_two_groups_of_posts_are_compared_at_equal_sizes():
+    n = 4
+    posts = {"author": [0] * n, "kind": ["post"] * n, "round": [0] * n, "root": range(n), "topic": [None] * n}
+    posts |= {"veracity": [True, False, True, False], "tone": [-0.5, 0.9, -1.0, 0.2]}
+    trees = {"root": range(n), "size": [30, 30, 9, 9], "depth": [2, 5, 1, 8], "breadth": [20, 12, 8, 2]}
+    trees |= {"structural_virality": [2.0, 2.5, 1.5, 3.0], "kind": ["post"] * n}
+    declared = DECLARED | {"tone": {"of": "post", "range": [-1, 1]}, "three": {"of": "post", "values": [1, 2, 3]}}
+    run = finished({"attributes": declared}, posts=posts, cascades=trees)
+    for attribute in ("veracity", "tone"):
+        assert measured(run, [f"matched_{name}@{attribute}" for name in ("depth", "breadth", "virality")]) == {
+            f"matched_depth@{attribute}": 3,
+            f"matched_breadth@{attribute}": -8,
+            f"matched_virality@{attribute}": 0.5,
+        }
+    with pytest.raises(RunError, match="three: two groups of posts are compared"):
+        measured(run, ["matched_depth@three"])
+    with pytest.raises(RunError, match=r"posts have no attribute 'party' \(attributes of posts: veracity"):
+        measured(run, ["matched_depth@party"])

@@ -10,7 +10,7 @@ from prism_mesa.statechart import Expression
 from prism_mesa.studies.measures.measure import first_sentence
 
 NETWORKS: Final = {
-    "configuration": "a configuration model with a lognormal number of followers",
+    "configuration": "a configuration model with lognormal numbers of followers and followees, and mutual follows",
     "erdos_renyi": "everybody follows everybody else with the same probability (Gilbert 1959)",
     "barabasi_albert": "preferential attachment (Barab\u00e1si and Albert 1999), with some follows returned",
     "watts_strogatz": "a small world (Watts and Strogatz 1998)",
@@ -132,10 +132,9 @@ def activity_of(config: Config) -> str:
 def network_of(config: Config) -> str:
     """Return how the network came to be."""
     p = config.network
+    close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties else ""
     if p.edges is not None:
-        close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties else ""
         return f"read from {p.edges}{close}"
-    close = f" and {p.close_ties} close ties" if p.close_ties else ""
     return f"{NETWORKS.get(p.kind, p.kind)}; mean {p.mean_degree:g} followed{close}"
 
 
@@ -200,8 +199,10 @@ def utility_of(config: Config) -> str:
     if not own.sensitivity:
         return "relevance alone: what the agent compares with its band"
     odds = f"{own.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
-    odds += f" + {own.reshared:g} if it is a reshare" if own.reshared else ""
-    odds += f" - {own.theta:g} x log(1 + hours of age) + {own.closeness:g} if by a close tie + {own.mood:g} x mood"
+    if own.closeness is not None:
+        odds = f"{odds}, for posts by a close tie log(exp(that) + exp({own.closeness:g}))"
+    odds += f" {own.reshared:+g} if it is a reshare" if own.reshared else ""
+    odds += f" - {own.theta:g} x log(1 + hours of age) + {own.mood:g} x mood"
     odds += f" + {own.per_source:g} for each earlier showing of its root" if config.feed.repeats else ""
     return f"what the agent compares with its band: {own.weight:g} x relevance + {own.sensitivity:g} x ({odds})"
 

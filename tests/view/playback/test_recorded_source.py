@@ -29,7 +29,8 @@ ROUNDS = 4
 
 def config_of(dynamics="fixed", churn=None):
     agents = {"n": 40, "activity": 0.7, "post_rate": 0.4, "churn": churn or {}}
-    network = {"mean_degree": 6, "dynamics": dynamics}
+    agents |= {"threshold_mean": 0.0, "like": 0.3, "reply": 0.3, "reshare": 0.4}
+    network = {"mean_degree": 12, "dynamics": dynamics}
     return config.make_config(
         {"agents": agents, "network": network, "rounds": ROUNDS, "seed": 3, "reasoner": {"kind": "rule"}}
     )

@@ -78,10 +78,10 @@ def test_ollama_is_sent_them_in_its_own_way():
     assert "think" not in third
 
 
-@pytest.mark.parametrize("think", [True, "high"])
-def test_an_llm_that_cannot_think_is_not_asked_to(think):
+@pytest.mark.parametrize("options", [{"think": True}, {"think": "high"}, {"think": True, "kind": "auto"}])
+def test_an_llm_that_cannot_think_is_not_asked_to_and_no_other_takes_its_place(options):
     with StandIn() as server, pytest.raises(ConfigError, match=r"reasoner\.think: 'llama3.2' does not think"):
-        make_reasoner(params(server, "choice", think=think))
+        make_reasoner(params(server, "choice", **options))
     assert server.n_requests == 0
 
 

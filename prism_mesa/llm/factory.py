@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, MissingLLMError
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
@@ -74,7 +74,7 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     hosts = _served(params)  # a wrong address is an error, a server that is not there is none
     try:
         hosts.check(decides=params.decides)
-    except ConfigError as error:
+    except MissingLLMError as error:  # an LLM that is there and cannot do what is asked is an error
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
     else:
         return hosts, "ollama", ""

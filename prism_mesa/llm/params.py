@@ -1,5 +1,6 @@
 """Parameters for asking a language model, with their defaults, units and ranges."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
@@ -46,6 +47,15 @@ def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str,
     return kept | ({"decision_orders": orders} if orders > 1 else {})
 
 
+def _keep_alive(value: object) -> object:
+    """Return a time for which Ollama keeps an LLM loaded, as Ollama reads it."""
+    is_number = isinstance(value, int) and not isinstance(value, bool) and -1 <= value <= 10**9
+    is_text = isinstance(value, str) and len(value) <= 20 and re.fullmatch(r"-?(\d+(\.\d+)?(ms|s|m|h))+", value)
+    if value is None or is_number or is_text:
+        return value
+    raise ValueError("give seconds, -1 for ever, or a time like 10m")
+
+
 class LLMParams(Params):
     """How PRISM asks an LLM: its address, its limits, and its ledger."""
 
@@ -83,11 +93,7 @@ class LLMParams(Params):
     num_ctx: int | None = Field(
         default=None, ge=1, le=10**8, description="Tokens that Ollama lets a prompt and its answer have; null: its own"
     )
-    keep_alive: (
-        Annotated[int, Field(ge=-1, le=10**9)]
-        | Annotated[str, Field(max_length=20, pattern=r"^-?(\d+(\.\d+)?(ms|s|m|h))+$")]
-        | None
-    ) = Field(
+    keep_alive: Annotated[int | str, BeforeValidator(_keep_alive)] | None = Field(
         default=None,
         description="How long Ollama keeps the LLM loaded: seconds or like 10m, -1 for ever; null: its own",
     )
@@ -132,6 +138,8 @@ class LLMParams(Params):
     def _names_llms(cls, model: Any) -> Any:
         if not isinstance(model, str | dict | None) or model in ("", {}):
             raise ValueError("give the name of an LLM, or of several {NAME: SHARE, ...}")
+        if isinstance(model, dict) and any(value is None for value in model.values()):
+            raise ValueError("a name has no share: write a space after each colon, {NAME: SHARE, ...}")
         return model
 
     def as_llm(self, **changes: Any) -> "LLMParams":

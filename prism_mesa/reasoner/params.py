@@ -125,7 +125,8 @@ class ReasonerParams(LLMParams):
         for key, value in model.items() if isinstance(model, dict) else ():
             if not (isinstance(value, float) and value > 0 if by is None else isinstance(value, str) and value):
                 wanted = "a share above 0" if by is None else "the name of an LLM"
-                raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}")
+                more = "; to choose by an attribute, set model_by" if by is None and isinstance(value, str) else ""
+                raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}{more}")
         llms = self.llms or (self.one_llm,)
         if isinstance(self.host, dict) and (others := self.host.keys() - llms):
             raise ValueError(f"host: {min(others)!r:.60} is not asked; model names {', '.join(llms)}")

@@ -2,7 +2,7 @@
 
 from math import isclose
 
-from prism_mesa.errors import ChartError
+from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.chart_checks import checked, require_free_names
@@ -54,6 +54,11 @@ def start_platform(
     require_free_names(known)
     own_chart, chart_notes = _own_chart(params, chart, known)
     asked = reasoner or make_reasoner(params.asked)
+    if not hasattr(asked, "batch_reasoner"):
+        raise ConfigError(
+            f"SocialModel: reasoner: give a Reasoner, not {reasoner!r:.60}; for an LLM on a server set "
+            "reasoner_kind='ollama', reasoner_model='llama3.2'"
+        )
     left = unlearned(asked.batch_reasoner, own_chart, known)
     writer, why_not = writer_of(params, asked)
     if asks_llm(asked):

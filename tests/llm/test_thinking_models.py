@@ -78,6 +78,13 @@ def test_ollama_is_sent_them_in_its_own_way():
     assert "think" not in third
 
 
+@pytest.mark.parametrize("options", [{"think": True}, {"think": "high"}, {"think": True, "kind": "auto"}])
+def test_an_llm_that_cannot_think_is_not_asked_to_and_no_other_takes_its_place(options):
+    with StandIn() as server, pytest.raises(ConfigError, match=r"reasoner\.think: 'llama3.2' does not think"):
+        make_reasoner(params(server, "choice", **options))
+    assert server.n_requests == 0
+
+
 @pytest.mark.parametrize(("most", "sent"), [({}, 16), ({"max_answer_tokens": 300}, 300), ({"think": True}, 256)])
 def test_probabilities_have_the_tokens_that_were_set(most, sent):
     assert ReasonerParams(answer="probabilities", **most).decoding["max_tokens"] == sent

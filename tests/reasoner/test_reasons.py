@@ -80,5 +80,5 @@ def test_the_reason_is_kept_why_shows_it_and_the_run_replays(tmp_path):
     rows = (why(result.run_dir, row) for row in range(60))
     told = next(one for one in rows if any(move.reason for move in one.explanation.shown.moves))
     assert {move.reason for move in told.explanation.shown.moves} - {""} == {"Music is what I[2J live for <<."}
-    assert any(line.endswith("the LLM decided so: Music is what I[2J live for <<.") for line in told.brief)
+    assert any(line.endswith('and gave this reason: "Music is what I[2J live for <<.".') for line in told.brief)
     assert "      Its reason: Music is what I[2J live for <<." in told.lines

@@ -157,6 +157,15 @@ def test_a_branch_of_a_run_with_one_llm_may_have_several(tmp_path):
     assert replay(other).equal
 
 
+def test_a_branch_may_leave_out_an_llm_that_has_a_host_of_its_own(tmp_path):
+    with serving(models=("gemma3",)) as one, serving(models=("llama3.2",)) as other:
+        hosts = {"gemma3": one.url, "llama3.2": other.url}
+        parent = run(asking(hosts) | {"checkpoint_every": 1}, out=tmp_path / "a", **QUIET)
+        result = branch(parent, 1, {"reasoner.model": {"gemma3": 1}}, out=tmp_path / "b", **QUIET)
+    answers, asked = ledger_of(result)
+    assert {answers[row.key].llm for row in asked if row.round >= 1} == {"gemma3"}
+
+
 def test_one_llm_whose_answers_are_all_useless_ends_the_run_and_is_named(tmp_path):
     with (
         serving(useless("gemma3")) as server,

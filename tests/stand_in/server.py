@@ -188,9 +188,10 @@ class StandIn:
 
     @property
     def _capabilities(self) -> list[str]:
+        chats = ["completion"] if self.thinks == "never" else ["completion", "thinking"]
         if self.decisions is None or self.decisions.row == "not a decision model":
-            return ["completion"]
-        return ["decision"] if self.decisions.only else ["completion", "decision"]
+            return chats
+        return ["decision"] if self.decisions.only else [*chats, "decision"]
 
     def _asked(self, connection: Connection, path: str, content: bytes) -> None:
         body, refused = parsed(content)

@@ -104,8 +104,8 @@ def _why(agent: TracedAgent, move: Move) -> str:
         if move.answer.source in STAND_INS:
             return "the chart left it open, no answer came, and the fallback decided"
         who = _DECIDERS.get(move.answer.source, agent.llm or "the LLM")
-        said = f": {move.reason.rstrip('.')}" if move.reason else ""
-        return f"{worth}, the chart left it open, and {who} decided so{said}"
+        reason = f', and gave this reason: "{move.reason}"' if move.reason else ""
+        return f"{worth}, the chart left it open, and {who} decided so{reason}"
     true_guards = {transition.guard_label: values for transition, value, values in move.considered if value == "true"}
     is_default = goes_by_band(agent.model.chart)
     if _BETTER in true_guards:

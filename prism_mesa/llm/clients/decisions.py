@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from json import dumps
 from typing import TYPE_CHECKING, Any, Final
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.cut_prompts import was_cut
 from prism_mesa.llm.clients.event_loop import Connections
@@ -117,12 +117,15 @@ def check_capability(model: str, can: Iterable[str], *, decides: bool) -> None:
     """Check that an LLM decides if `decides`, and chats otherwise; pass if `can`, what its server says, is empty.
 
     Raises:
-        ConfigError: If it does not.
+        ConfigError: If it does not chat; MissingLLMError, if it does not decide.
     """
     can = sorted(can)
     if decides and can and "decision" not in can:
-        way_out = f"'ollama pull {DECISION_MODEL}' and reasoner.model={DECISION_MODEL}, or reasoner.answer=choice"
-        raise ConfigError(f"reasoner.model: {model!r} is no decision model ({', '.join(can)}): {way_out}")
+        way_out = f"'ollama pull {DECISION_MODEL}' and reasoner.kind=ollama reasoner.model={DECISION_MODEL}"
+        if model == DECISION_MODEL:
+            way_out = "update Ollama to 0.35 or later and pull it again"
+        told = f"{model!r} is no decision model (the server says: {', '.join(can)}): {way_out}"
+        raise MissingLLMError(f"reasoner.model: {told}, or reasoner.answer=choice")
     if not decides and "decision" in can and "completion" not in can:
         way_out = "name one that chats for texts, interviews and open questions, or set reasoner.answer=decision"
         raise ConfigError(f"reasoner.model: {model!r} only decides: {way_out}")

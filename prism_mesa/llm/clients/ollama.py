@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import MissingLLMError, OracleError, one_line
+from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean, one_line
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
 from prism_mesa.llm.clients.decisions import DecidesOverHTTP, check_capability
@@ -142,13 +142,19 @@ class OllamaChatClient(DecidesOverHTTP):
         try:
             models = self.models(_CHECK_TIMEOUT_S)
         except OracleError as error:
-            raise MissingLLMError(f"reasoner.host: {error}: {_WAY_OUT}") from error
+            way_out = "leave out /v1, or set reasoner.kind=openai" if self.host.endswith("/v1") else _WAY_OUT
+            raise MissingLLMError(f"reasoner.host: {error}: {way_out}") from error
         if self.name not in models and self._full_name not in models:
             has = ", ".join(sorted(models)[:10]) or "none"
             raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
+                f"{did_you_mean(self.name, [name.removesuffix(':latest') for name in models])}"
             )
-        check_capability(self.name, run_now(self._capabilities(self.name))[0], decides=decides)
+        [can] = run_now(self._capabilities(self.name))
+        check_capability(self.name, can, decides=decides)
+        if can and "thinking" not in can and not decides and self.decoding.get("think") not in (None, False):
+            way_out = f"(the server says: {', '.join(sorted(can))}): set reasoner.think=false"
+            raise ConfigError(f"reasoner.think: {self.name!r} does not think {way_out}")
         self.digest = models.get(self._full_name) or models.get(self.name, "")
         self.server_version = run_now(self._version())
 

@@ -12,7 +12,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
+from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.cut_prompts import WholePrompts
@@ -220,11 +220,14 @@ class OpenAIChatClient(DecidesOverHTTP):
             return
         except _faults() as error:
             fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
-            hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
-            raise MissingLLMError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
+            way_out = (
+                f"set {KEY}" if isinstance(error, openai.AuthenticationError) else "start it, or set reasoner.host"
+            )
+            raise MissingLLMError(f"reasoner.host: {self.host} does not answer: {fault}: {way_out}") from error
         if listed and self.name not in listed:
             raise MissingLLMError(
                 f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(listed)[:10])})"
+                f"{did_you_mean(self.name, listed)}"
             )
         model = listed.get(self.name)
         self.server = self.server or _SERVERS.get(str(getattr(model, "owned_by", "")), "")

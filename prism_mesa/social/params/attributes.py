@@ -171,7 +171,11 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
         return
     by = attributes.get(reasoner.model_by)
     values = list(map(value_text, by.values or ())) if by is not None and by.of == "agent" else []
+    if not values:
+        have = ", ".join(name for name, each in attributes.items() if each.of == "agent" and each.values) or "none"
+        wanted = f"is no attribute of agents with values (there are: {have}): declare it under attributes"
+        raise ConfigError(f"reasoner.model_by: {reasoner.model_by!r:.60} {wanted}")
     if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
-        known = shortened(", ".join(values), 200) or "no attribute of agents with values"
+        known = shortened(", ".join(values), 200)
         allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
         raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {allowed}")

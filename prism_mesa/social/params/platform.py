@@ -91,6 +91,10 @@ class SocialParams(Params):
     def changed_by(self, settings: Mapping[str, Any]) -> Self:
         """Return the parameters with other values of some keys, and the same interventions."""
         values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
+        if "reasoner.model" in settings and isinstance(hosts := values["reasoner"]["host"], dict):
+            model = values["reasoner"]["model"]  # others are asked now: the hosts of those before do not count
+            names = {*model, *model.values()} if isinstance(model, dict) else {model}
+            values["reasoner"]["host"] = {name: host for name, host in hosts.items() if name in names} or None
         return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
 
     @model_validator(mode="after")

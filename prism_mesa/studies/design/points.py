@@ -77,7 +77,9 @@ def check_keys(values: Mapping[str, Any], where: str) -> None:
                 raise ConfigError(
                     f"{where}: {key}: is a group of keys ({', '.join(groups[:5])}, ...): name one of them"
                 )
-            raise ConfigError(f"{where}: {key}: no such key of the configuration.{did_you_mean(key, known)}")
+            raise ConfigError(
+                f"{where}: {key}: no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
+            )
 
 
 def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:

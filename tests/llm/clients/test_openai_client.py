@@ -267,7 +267,7 @@ def test_a_missing_llm_fails_the_check_with_what_there_is():
         (drop, "the connection broke"),
         (
             as_json(401, {"error": {"message": f"wrong {SECRET}"}}),
-            r"wrong \*\*\* \(status 401\) \(set OPENAI_API_KEY\)",
+            r"wrong \*\*\* \(status 401\): set OPENAI_API_KEY",
         ),
         (as_json(500, {"error": {"message": "x"}}), "status 500"),
         (raw(200, b"<html>"), "no JSON"),

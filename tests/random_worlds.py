@@ -64,6 +64,7 @@ _people = st.fixed_dictionaries(
         "records_transitions": shares,
         "records_impressions": shares,
         "records_engagements": shares,
+        "records_views": st.sampled_from([0.0, 0.5, 1.0]),
     }
 )
 LIVE = {"network_dynamics": "live"} | {

@@ -61,6 +61,11 @@ ENGAGEMENTS: Final = TableSchema(
     "a like, a reply or a reshare",
     (_ROUND, _TICK, _AGENT, _POST, _ROOT, Column("action", "category", "what it is", one_of=ACTIONS)),
 )
+VIEWS: Final = TableSchema(
+    "views",
+    "a round in which agents read a post or its copies (of the posts that `records.views` draws)",
+    (_ROUND, _ROOT, Column("impressions", "int", "impressions of the root and all its copies in that round")),
+)
 POSTS: Final = TableSchema(
     "posts",
     "a post, a reply or a reshare",
@@ -223,11 +228,11 @@ INFLUENCES: Final = TableSchema(
 ALWAYS: Final = by_name(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS)
 """The tables of every run of the platform."""
 
-SOCIAL_TABLES: Final = ALWAYS | by_name(THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES)
-"""The tables of a run of the platform; `thoughts` and `notes` only where an LLM writes (`content: llm`), `follows` only
-where the network moves (`network.dynamics: live`, or a script or a tool that decides about others), `churn` only where
-agents come and go (`agents.churn`, or a script that makes or removes some), `opinions`, `stances` and `influences` only
-where an attribute moves (`opinions.of`)."""
+SOCIAL_TABLES: Final = ALWAYS | by_name(VIEWS, THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES)
+"""The tables of a run of the platform; `views` only with `records.views`, `thoughts` and `notes` only where an LLM
+writes (`content: llm`), `follows` only where the network moves (`network.dynamics: live`, or a script or a tool that
+decides about others), `churn` only where agents come and go (`agents.churn`, or a script that makes or removes some),
+`opinions`, `stances` and `influences` only where an attribute moves (`opinions.of`)."""
 
 
 def tables_with(declared: Attributes, llms: Sequence[str] = ()) -> dict[str, TableSchema]:

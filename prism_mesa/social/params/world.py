@@ -77,7 +77,7 @@ def _is_number(value: Any) -> bool:
 
 
 class RecordsParams(Params):
-    """What is recorded of each agent, as shares of agents; whoever is drawn stays in all rounds and tables."""
+    """What is recorded, as shares of agents, or of posts; what is drawn stays drawn in all rounds and tables."""
 
     transitions: float | None = Field(
         None,
@@ -91,4 +91,7 @@ class RecordsParams(Params):
     )
     engagements: float | None = Field(
         None, ge=0, le=1, description="share of agents whose engagements are recorded; null: all"
+    )
+    views: float = Field(
+        0, ge=0, le=1, description="share of posts whose impressions are counted by round (table `views`); 0: no table"
     )

@@ -72,6 +72,23 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
     platform.recorder.write("impressions", columns)
 
 
+def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
+    """Count the round's impressions of each root that is drawn, and give them to the recorder, by root.
+
+    Args:
+        platform: The platform.
+        roots: The root of each impression, in parts.
+    """
+    share = platform.params.records.views
+    if not share or not platform.records("views"):
+        return
+    counts = np.bincount(np.concatenate([np.zeros(0, np.int32), *roots]))
+    root = np.flatnonzero(counts)
+    root = root[platform.streams.uniform("views", platform.posts.key[root].view(np.int64)) < share]
+    columns = {"round": np.full(len(root), platform.round, np.int32), "root": root.astype(np.int32)}
+    platform.recorder.write("views", columns | {"impressions": counts[root].astype(np.int32)})
+
+
 def record_engagements(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
     """Count the round's engagements of each agent; give those that are recorded to the recorder, in their order."""
     if platform.recorder is None:

@@ -14,7 +14,7 @@ from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.opinions.moving import hold, moved_by
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.collect import record_engagements, record_impressions
+from prism_mesa.social.round.collect import record_engagements, record_impressions, record_views
 from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
@@ -105,6 +105,7 @@ def commit(platform: Platform) -> None:
     room = platform.posts.make_room(platform.events.n_engaged + len(platform.events.written))
     *_, read, engagements = side_by_side([*room, partial(_read, platform), partial(taken, platform)], threads)
     record_impressions(platform, platform.events.impressions)  # a recorder may belong to this thread
+    record_views(platform, [part.roots for part in read])
     exposures, moved = _of_reading(platform)
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])

@@ -14,6 +14,7 @@ from prism_mesa.params import shown
 from prism_mesa.studies.measures.by_attribute import measure_by_attribute
 from prism_mesa.studies.measures.cascades import CASCADES
 from prism_mesa.studies.measures.churn import CHURN
+from prism_mesa.studies.measures.clocks import CLOCKS
 from prism_mesa.studies.measures.engagement import DECISIONS, ENGAGEMENT, STATE_SHARES
 from prism_mesa.studies.measures.exposure import EXPOSURE
 from prism_mesa.studies.measures.homophily import HOMOPHILY
@@ -37,6 +38,7 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "Seeded posts": SEEDED,
     "Posts as data have them": OBSERVED,
     "Shapes of large cascades": LARGE_TREES,
+    "Clocks": CLOCKS,
     "Windows of use": SESSIONS,
     "When and how much": (*RHYTHMS, *SPREADS),
     "Coming and going": CHURN,

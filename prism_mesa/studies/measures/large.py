@@ -19,10 +19,10 @@ ENOUGH: Final = 20
 """Large cascades that their shapes need."""
 
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
-_WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH} such"
+WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH} such"
 
 
-def _large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
+def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
     """Return the rows of `cascades` of large cascades, and how many of their posts are at hop 0, 1, 2, ..."""
     trees = run.once(measured_posts).cascades
     trees, posts = trees[trees["size"] >= LARGE], run.table("posts")
@@ -34,14 +34,14 @@ def _large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
 
 def _large(number: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float]) -> Callable[[FinishedRun], float]:
     def value(run: FinishedRun) -> float:
-        trees, at_hop = run.once(_large_trees)
+        trees, at_hop = run.once(large_trees)
         return float(number(trees, at_hop)) if len(trees) >= ENOUGH else nan
 
     return value
 
 
 LARGE_TREES: Final = (
-    Measure("large_depth", _large(lambda trees, _: trees["depth"].median()), f"median depth of {_WHICH}", "reshares"),
+    Measure("large_depth", _large(lambda trees, _: trees["depth"].median()), f"median depth of {WHICH}", "reshares"),
     Measure(
         "large_virality",
         _large(lambda trees, _: trees["structural_virality"].mean()),

@@ -18,7 +18,7 @@ from prism_mesa.studies.measures.window import measured_posts, of_kind
 type Floats = npt.NDArray[np.float64]
 
 _TABLES: Final = ("engagements",)
-_DAY_MIN: Final = 24 * 60
+DAY_MIN: Final = 24 * 60
 _GOH: Final = "Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002"
 
 EASTERN: Final = 5
@@ -75,10 +75,10 @@ def hours_of(run: FinishedRun) -> Floats:
     if (offset := start.utcoffset()) is not None:
         since_midnight -= int(offset.total_seconds() // 60)
     who, when = run.once(written_at)
-    zone, days = run.config.agents.time_zone, int(run.config.rounds * run.config.clock.round_minutes // _DAY_MIN)
+    zone, days = run.config.agents.time_zone, int(run.config.rounds * run.config.clock.round_minutes // DAY_MIN)
     local = when if zone is None else when + 60 * run.table("agents")[zone].to_numpy()[who]
-    when = local[when < days * _DAY_MIN] if days else local
-    return hour_profile(((when + since_midnight) % _DAY_MIN // 60).astype(np.int64))
+    when = local[when < days * DAY_MIN] if days else local
+    return hour_profile(((when + since_midnight) % DAY_MIN // 60).astype(np.int64))
 
 
 def real_hours(config: Config) -> Floats:
@@ -92,20 +92,25 @@ def real_hours(config: Config) -> Floats:
 
 
 def _hours(run: FinishedRun) -> float:
-    if run.config.rounds * run.config.clock.round_minutes < _DAY_MIN or run.config.clock.round_minutes > 60:
+    if run.config.rounds * run.config.clock.round_minutes < DAY_MIN or run.config.clock.round_minutes > 60:
         return nan
     return correlation(hours_of(run), real_hours(run.config))
 
 
+def reactions(run: FinishedRun) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]:
+    """Return each like, reply and reshare of measured posts: root, place in `ACTIONS`, minutes since it appeared."""
+    engaged = run.table("engagements")
+    engaged = engaged[run.once(measured_posts).mask[engaged["root"]]]
+    root, (codes, names) = engaged["root"].to_numpy(), codes_of(engaged["action"])
+    after = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[root]
+    action = np.array([ACTIONS.index(name) for name in names], np.int8)[codes]
+    return root, action, _minutes(run.config, after, engaged["tick"].to_numpy())
+
+
 def delays(run: FinishedRun) -> Floats:
     """Return minutes from when a measured post appeared to each like, reply and reshare of it within a day."""
-    posts, engaged = run.table("posts"), run.table("engagements")
-    root = engaged["root"].to_numpy()
-    mine = run.once(measured_posts).mask[root]
-    appeared = posts["round"].to_numpy()[root[mine]]
-    rounds, ticks = engaged["round"].to_numpy()[mine], engaged["tick"].to_numpy()[mine]
-    after = _minutes(run.config, rounds - appeared, ticks)
-    return after[after <= _DAY_MIN]
+    after = run.once(reactions)[2]
+    return after[after <= DAY_MIN]
 
 
 def _median_delay(run: FinishedRun) -> float:

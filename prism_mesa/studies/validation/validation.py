@@ -29,7 +29,8 @@ from prism_mesa.studies.validation.worlds import why_not
 VALIDATION: Final = "validation.json"
 _MATCHED: Final = "matched.json"
 _RECORDED: Final = 6_000
-"""Agents whose transitions are recorded, of more than so many, if the configuration does not say."""
+"""Of more agents, as many have their transitions recorded, and as large a share of posts has its views counted, if the
+configuration does not say."""
 
 _BESIDE: Final = (
     "agents",
@@ -107,11 +108,15 @@ class Validation:
 
 
 def prepared(config: Config) -> Config:
-    """Return a configuration as it is validated: transitions of many agents are sampled, which no result notices."""
-    if config.records.transitions is not None or config.agents.n <= _RECORDED:
-        return config
-    records = config.records.model_copy(update={"transitions": _RECORDED / config.agents.n})
-    return config.model_copy(update={"records": records})
+    """Return a configuration as it is validated: views are counted, and of many agents samples are recorded.
+
+    No result notices that. What the configuration itself says of its records stays.
+    """
+    share = min(1.0, _RECORDED / config.agents.n)
+    records: dict[str, float] = {} if config.records.views else {"views": share}
+    if config.records.transitions is None and share < 1:
+        records["transitions"] = share
+    return config.model_copy(update={"records": config.records.model_copy(update=records)})
 
 
 def validation_folder(config: Config, name: str, out: str | Path) -> Path:

@@ -4,6 +4,7 @@ from math import ceil
 from typing import Final
 
 from prism_mesa.runs.config import Config
+from prism_mesa.studies.measures.window import SHORTEST_H
 from prism_mesa.studies.validation.targets import Target
 
 LEAST_AGENTS: Final = 10_000
@@ -21,7 +22,7 @@ DAY_H: Final = 24
 LEAST_PERSONS: Final = 234
 """As many as the data of windows of use have: fewer agents tell less than they do."""
 
-OF_PERSONS: Final = ("window", "rounds", "day")
+OF_PERSONS: Final = ("window", "rounds", "day", "days")
 """Needs that a world of few agents, or of less than a day, does not meet: shares of a handful are accidents, and what
 is not a day old has had no time to be seen."""
 
@@ -61,8 +62,11 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
         return f"{agents:,.0f} agents: enough large cascades need {MANY_AGENTS:,}"
     if target.needs == "window" and not WINDOW_MIN[0] <= minutes <= WINDOW_MIN[1]:
         return f"rounds of {minutes:g} minutes: the data are of windows of 30"
-    if target.needs == "rounds" and minutes > LONGEST_ROUND_MIN:
+    if target.needs in ("rounds", "days") and minutes > LONGEST_ROUND_MIN:
         return f"rounds of {minutes:g} minutes: too long to tell delays"
+    if target.needs == "days" and config.rounds * minutes < SHORTEST_H * 60:
+        least = ceil(SHORTEST_H * 60 / minutes)
+        return f"{config.rounds * minutes / 60:.3g} hours: followed for too short ({SHORTEST_H} hours, {least} rounds)"
     if target.measure == "hours_r" and minutes > LONGEST_ROUND_MIN:
         return f"rounds of {minutes:g} minutes: too long to tell hours"
     return ""

@@ -49,6 +49,8 @@ MUST_BE_INSIDE = {
     "burstiness": (0.08, 0.32),
     "hours_r": (0.8, 1.0),
     "delay_median": (30, 90),
+    "view_half_life": (50, 120),
+    "silent_after_day": (0.85, 1.0),
     "persons_reshared_sd": (0.20, 0.36),
     "persons_never_reshared": (0.60, 0.80),
 }
@@ -87,8 +89,8 @@ def test_predicted_is_only_what_is_of_data_of_which_nothing_was_fitted_or_given(
     assert data["other"] <= data["fitted"] | data["given"]
 
 
-def test_of_the_shipped_configuration_only_rates_per_impression_are_predicted():
-    assert roles_of_data(TARGETS)["predicted"] == {"rOpenSci"}
+def test_of_the_shipped_configuration_only_rates_and_clocks_are_predicted():
+    assert roles_of_data(TARGETS)["predicted"] == {"rOpenSci", "half-life of a tweet", "posts with community notes"}
     roles = {target.measure: target.role for target in TARGETS}
     assert roles["burstiness"] == "other"  # the hours of the same accounts are given
     assert {roles[name] for name in ("delay_upper", "written_top_1", "post_top_1")} == {"other"}

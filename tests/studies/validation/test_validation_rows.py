@@ -11,6 +11,7 @@ from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import carried
 from prism_mesa.studies.validation.rows import as_json, rows_of
 from prism_mesa.studies.validation.targets import TARGETS
+from prism_mesa.studies.validation.validation import prepared
 from prism_mesa.studies.validation.worlds import why_not
 
 MEASURES = [target.measure for target in TARGETS]
@@ -123,6 +124,22 @@ def test_tails_from_100_are_wanted_of_worlds_of_a_calibrated_size_only():
     assert "25,000 agents" in reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_100"]
     assert not reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_10"]
     assert not reasons(LARGE | {"agents": {"n": 60_000}})["post_tail_100"]
+
+
+def test_clocks_need_posts_that_are_followed_for_a_day_and_rounds_of_an_hour_at_most():
+    clocks = ("view_half_life", "silent_after_day")
+    for values, word in (({"rounds": 119}, "59.5 hours"), ({"clock": {"round_minutes": 90}}, "90 minutes")):
+        assert all(word in reasons(LARGE | values)[name] for name in clocks)
+    assert not any(reasons(LARGE | {"rounds": 120, "agents": {"n": 1000}})[name] for name in clocks)
+
+
+def test_a_validation_counts_views_by_itself_and_keeps_what_the_configuration_says():
+    def views(**values):
+        return prepared(Config.model_validate(values)).records.views
+
+    assert views(agents={"n": 500}) == 1
+    assert views(agents={"n": 120_000}) == 0.05
+    assert views(agents={"n": 120_000}, records={"views": 0.5}) == 0.5
 
 
 def test_a_small_audience_has_no_rates_and_sizes():

@@ -80,7 +80,7 @@ def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
         roots: The root of each impression, in parts.
     """
     share = platform.params.records.views
-    if not share or not platform.records("views"):
+    if platform.recorder is None or not share or not platform.records("views"):
         return
     counts = np.bincount(np.concatenate([np.zeros(0, np.int32), *roots]))
     root = np.flatnonzero(counts)

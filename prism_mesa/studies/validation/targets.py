@@ -227,7 +227,7 @@ _TARGETS: Final = (
     Target("burstiness", 0.2, 0.08, 0.32, "congress", "burstiness", "predicted", "day"),
     Target("hours_r", 1.0, 0.8, 1.0, "congress", "hours: correlation", "given", "day"),
     Target("delay_median", 51.9, 30, 90, "klout", "median delay of a reaction, minutes", "fitted", "rounds"),
-    Target("view_half_life", 80.0, 50, 120, "half_life", "half-life of impressions, minutes", "predicted", "days"),
+    Target("view_half_life", 80.0, 50, 120, "half_life", "half-life of impressions, minutes", "fitted", "days"),
     Target("silent_after_day", 0.95, 0.85, 1.0, "half_life", "posts silent after 24 hours", "predicted", "days"),
     Target("persons_reshared_sd", 0.253, 0.20, 0.36, "esm_persons", "persons: sd of reshared", "fitted", "window"),
     Target("persons_never_reshared", 0.705, 0.60, 0.80, "esm_persons", "persons: never reshared", "fitted", "window"),

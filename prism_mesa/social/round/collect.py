@@ -75,7 +75,7 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
 def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
     """Count the round's impressions of each root that is drawn, from the roots of all; give them to the recorder."""
     share = platform.params.records.views
-    if not share or not platform.records("views"):
+    if platform.recorder is None or not share or not platform.records("views"):
         return
     counts = np.bincount(np.concatenate([np.zeros(0, np.int32), *roots]))
     root = np.flatnonzero(counts)

@@ -1,5 +1,6 @@
 """Figures of a validation: what was simulated over what is real."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.studies.estimators.trees import SIZE_CLASSES
+from prism_mesa.studies.measures.large import LARGE
 from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
@@ -33,8 +35,36 @@ def figures_of(found: Validation) -> dict[str, Figure]:
 
 
 def cascades_figure(found: Validation) -> Figure:
-    """Return the share of cascades of at least a size: real, simulated, and beside them up to four variants."""
-    figure, [axes] = panels(1, columns=1, height=4.2)
+    """Return sizes of cascades, and shapes of large ones: real, simulated, and beside them up to four variants."""
+    figure, [sizes, hops, shapes] = panels(3, columns=3, height=3.6, width=11)
+    _draw_sizes(sizes, found)
+    _draw_shapes(hops, found, {f"large_hop_{hop}": f"hop {hop}" for hop in (1, 2, 3)})
+    hops.set(ylabel="share of reshares", ylim=(0, None))
+    _draw_shapes(shapes, found, {"large_depth": "depth\n(median)", "large_virality": "structural\nvirality (mean)"})
+    shapes.set(ylabel="steps", ylim=(0, None))
+    tidy(hops, f"Cascades of at least {LARGE}: reshares by hop", grid="y")
+    tidy(shapes, f"Cascades of at least {LARGE}", grid="y")
+    return figure
+
+
+def _draw_shapes(axes: Axes, found: Validation, names: Mapping[str, str]) -> None:
+    """Draw targets side by side: what is allowed in grey, the real value, the range of seeds, means of variants."""
+    arms = (FULL, *list(found.variants)[:_MOST_VARIANTS])
+    targets = {row.target.measure: row for row in found.rows if row.target.measure in names}
+    for place, name in enumerate(names):
+        row = targets[name]
+        axes.bar(place, row.target.high - row.target.low, 0.8, row.target.low, color=INK, alpha=0.1, lw=0)
+        axes.hlines(row.real, place - 0.4, place + 0.4, color=INK, lw=1.6)
+        for n, arm in enumerate(arms):
+            values = found.runs.loc[found.runs["arm"] == arm, name].dropna()
+            if len(values):
+                x, color = place + 0.6 * ((n + 0.5) / len(arms) - 0.5), color_of(n)
+                axes.vlines(x, values.min(), values.max(), color=color, lw=1)
+                axes.plot(x, values.mean(), color=color, marker="o" if arm == FULL else "s", ms=5)
+    axes.set_xticks(range(len(names)), list(names.values()))
+
+
+def _draw_sizes(axes: Axes, found: Validation) -> None:
     x, y = found.real.curves["cascade_sizes"]
     few = len(x) < _FEW
     axes.plot(
@@ -54,8 +84,7 @@ def cascades_figure(found: Validation) -> Figure:
             axes.plot(sizes, mean, color=color_of(place), ls="-" if arm == FULL else "--", label=_called(arm))
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
     tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
-    tidy(axes)
-    return figure
+    tidy(axes, "Sizes of all cascades")
 
 
 def rhythms_figure(found: Validation) -> Figure:

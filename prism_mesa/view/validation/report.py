@@ -118,9 +118,11 @@ def _captions(found: Validation) -> dict[str, str]:
     beside = ", the variants dashed" if found.variants else ""
     return {
         "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){beside}. "
-        f"Exponents from 10: real {number(real)}, simulated {number(ours)}.",
+        f"Exponents from 10: real {number(real)}, simulated {number(ours)}. Beside it shapes of large cascades: real "
+        "(black line), allowed (grey), mean and range of seeds, of variants as squares; without a mark there are too "
+        "few large cascades.",
         "rhythms": "Hours of the day, in the clock's UTC; what the least active hold of all activity; reactions up to "
         f"a delay; windows of use in which a thing was done (no variants there){beside}.",
         "shapes": "Depth, breadth and structural virality of cascades of equal size, and children per node at each "
-        f"hop: simulated only, there are no data to hold them against{beside}.",
+        f"hop: simulated only{beside}.",
     }

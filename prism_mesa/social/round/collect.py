@@ -73,12 +73,7 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
 
 
 def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
-    """Count the round's impressions of each root that is drawn, and give them to the recorder, by root.
-
-    Args:
-        platform: The platform.
-        roots: The root of each impression, in parts.
-    """
+    """Count the round's impressions of each root that is drawn, from the roots of all; give them to the recorder."""
     share = platform.params.records.views
     if platform.recorder is None or not share or not platform.records("views"):
         return

@@ -21,7 +21,7 @@ _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167,
 _NEEDS: Final = "of the posts that `records.views` draws, NaN without any"
 
 
-def views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
+def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
     """Return rows of `views` in the first minutes of measured posts that appeared as long before the end.
 
     They have a column `after`: minutes from the appearance to the beginning of the round, ascending for each root.
@@ -40,7 +40,7 @@ def half_lives(run: FinishedRun) -> "pd.Series[float]":
 
     The impressions of a round count as spread evenly over it.
     """
-    views = views_within(run, DAY_MIN)
+    views = _views_within(run, DAY_MIN)
     by_root, new = views.groupby("root")["impressions"], views["impressions"]
     total = by_root.transform("sum")
     lacking = total / 2 - (by_root.cumsum() - new)  # as the round begins
@@ -49,7 +49,7 @@ def half_lives(run: FinishedRun) -> "pd.Series[float]":
 
 
 def _silent(run: FinishedRun) -> float:
-    views = views_within(run, _LATER_MIN)
+    views = _views_within(run, _LATER_MIN)
     is_late = views["after"] >= DAY_MIN
     first, later = (views[part].groupby("root")["impressions"].sum() for part in (~is_late, is_late))
     first = first[first >= SEEN]
@@ -64,19 +64,15 @@ def _large_delays(run: FinishedRun) -> "pd.Series[float]":
     return pd.Series(minutes[counts], index=root[counts])
 
 
-def _of_large(number: Callable[["pd.Series[float]"], float]) -> Callable[[FinishedRun], float]:
-    return lambda run: float(number(run.once(_large_delays)))
-
-
-_DELAYS: Final[tuple[tuple[str, str, str, Callable[["pd.Series[float]"], float]], ...]] = (
-    ("large_delay_lower", "minutes", "lower quartile of the", lambda delays: delays.quantile(0.25)),
-    ("large_delay_median", "minutes", "median", lambda delays: delays.median()),
-    ("large_delay_upper", "minutes", "upper quartile of the", lambda delays: delays.quantile(0.75)),
+_DELAYS: Final[tuple[tuple[str, str, str, Callable[[FinishedRun], float]], ...]] = (
+    ("large_delay_lower", "minutes", "lower quartile of the", lambda run: run.once(_large_delays).quantile(0.25)),
+    ("large_delay_median", "minutes", "median", lambda run: run.once(_large_delays).median()),
+    ("large_delay_upper", "minutes", "upper quartile of the", lambda run: run.once(_large_delays).quantile(0.75)),
     (
         "large_reshares_by",
         "hours",
         "median over cascades of the upper quartile of the",
-        lambda delays: delays.groupby(level=0).quantile(0.75).median() / 60,
+        lambda run: run.once(_large_delays).groupby(level=0).quantile(0.75).median() / 60,
     ),
 )
 CLOCKS: Final = (
@@ -103,7 +99,7 @@ CLOCKS: Final = (
     *(
         Measure(
             name,
-            _of_large(number),
+            number,
             f"{told} time from a post to a reshare in its cascade, over {WHICH}; of agents that are recorded",
             unit,
             tables=("engagements",),

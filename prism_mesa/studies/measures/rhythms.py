@@ -113,11 +113,6 @@ def delays(run: FinishedRun) -> Floats:
     return after[after <= DAY_MIN]
 
 
-def _median_delay(run: FinishedRun) -> float:
-    found = run.once(delays)
-    return float(np.median(found)) if len(found) else nan
-
-
 RHYTHMS: Final = (
     Measure(
         "written_gini",
@@ -155,13 +150,6 @@ RHYTHMS: Final = (
         "",
         -1,
         1,
-        tables=_TABLES,
-    ),
-    Measure(
-        "delay_median",
-        _median_delay,
-        "median time from a measured post to a like, reply or reshare of it within a day; of agents that are recorded",
-        "minutes",
         tables=_TABLES,
     ),
 )

@@ -96,10 +96,15 @@ SPREADS: Final = (
         Measure(
             f"delay_{name}",
             _delay_at(quantile),
-            f"{name} quartile of the times from a measured post to a like, reply or reshare of it within a day",
+            f"{told} of the times from a measured post to a like, reply or reshare of it within a day; of agents that "
+            "are recorded",
             "minutes",
             tables=("engagements",),
         )
-        for name, quantile in (("lower", 0.25), ("upper", 0.75))
+        for name, told, quantile in (
+            ("median", "median", 0.5),
+            ("lower", "lower quartile", 0.25),
+            ("upper", "upper quartile", 0.75),
+        )
     ),
 )

@@ -168,6 +168,9 @@ RANGE_FROM: Final[Mapping[str, str]] = {
 """Where the allowed range of each required target comes from. All are PRISM's own: nobody publishes such ranges."""
 
 INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
+    ("post_tail_ks", 0.0189, "voterfraud_cascades", "distance from a power law, from 10", "sizes"),
+    ("post_tail_p", 0.0, "voterfraud_cascades", "plausibility of a power law, from 10", "sizes"),
+    ("reproduction_later", 0.25, "voterfraud_cascades", "reshares per reshare (inferred)", "sizes"),
     ("post_like_rate_median", 0.0019, "ropensci", "median post: likes per impression", "sizes"),
     ("post_reshare_rate_median", 0.00091, "ropensci", "median post: reshares per impression", "sizes"),
     ("post_reach_median", 0.214, "ropensci", "median post: impressions per follower", "sizes"),
@@ -182,6 +185,9 @@ INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("large_delay_median", 67.0, "large_trees", "large cascades: median delay, minutes", "many"),
     ("large_delay_upper", 352.0, "large_trees", "large cascades: upper quartile of delays", "many"),
     ("large_reshares_by", 15.0, "noted", "large cascades: hours to 3/4 of reshares", "many"),
+    ("clustering", 0.486, "graphs", "clustering of followees", "any"),
+    ("degree_assortativity", -0.246, "graphs", "degree assortativity", "any"),
+    ("friendship_paradox", 0.984, "graphs", "friendship paradox", "any"),
 )
 """Statistics to which no parameter was fitted, and that have no tolerance: measure, real value, source, what it is, and
 what a world needs."""
@@ -198,14 +204,7 @@ _TARGETS: Final = (
     Target("large_depth", 3.0, 2, 4, "large_trees", "large cascades: depth, median", "fitted", "many"),
     Target("large_virality", 2.53, 2.28, 2.9, "large_trees", "large cascades: virality, mean", "fitted", "many"),
     Target(
-        "large_size_virality",
-        0.153,
-        -0.1,
-        0.35,
-        "large_trees",
-        "large cascades: rank r of size, virality",
-        "fitted",
-        "many",
+        "large_size_virality", 0.153, -0.1, 0.35, "large_trees", "large cascades: r of size, virality", "fitted", "many"
     ),
     Target("large_hop_1", 0.747, 0.64, 0.85, "large_trees", "large cascades: at hop 1", "fitted", "many"),
     Target("large_hop_2", 0.183, 0.10, 0.28, "large_trees", "large cascades: at hop 2", "fitted", "many"),
@@ -231,51 +230,13 @@ _TARGETS: Final = (
     Target("silent_after_day", 0.95, 0.85, 1.0, "half_life", "posts silent after 24 hours", "predicted", "days"),
     Target("persons_reshared_sd", 0.253, 0.20, 0.36, "esm_persons", "persons: sd of reshared", "fitted", "window"),
     Target("persons_never_reshared", 0.705, 0.60, 0.80, "esm_persons", "persons: never reshared", "fitted", "window"),
-    Target(
-        "post_tail_ks",
-        0.0189,
-        -inf,
-        inf,
-        "voterfraud_cascades",
-        "distance from a power law, from 10",
-        "predicted",
-        "sizes",
-        required=False,
-    ),
-    Target(
-        "post_tail_p",
-        0.0,
-        -inf,
-        inf,
-        "voterfraud_cascades",
-        "plausibility of a power law, from 10",
-        "predicted",
-        "sizes",
-        required=False,
-    ),
-    Target(
-        "reproduction_later",
-        0.25,
-        -inf,
-        inf,
-        "voterfraud_cascades",
-        "reshares per reshare (inferred)",
-        "predicted",
-        "sizes",
-        required=False,
-    ),
+    Target("reciprocity", 0.345, 0.28, 0.40, "graphs", "follows that are returned", "fitted", "graph"),
+    Target("mutual_of_possible", 0.670, 0.50, 0.85, "graphs", "mutual follows of possible ones", "fitted", "graph"),
+    Target("followers_followees", 0.744, 0.60, 0.85, "graphs", "followers and followees: r", "fitted", "graph"),
     *(
         Target(name, real, -inf, inf, source, told, "predicted", needs, required=False)
         for name, real, source, told, needs in INFORMING
     ),
-    Target("reciprocity", 0.345, 0.28, 0.40, "graphs", "follows that are returned", "fitted", "graph"),
-    Target("mutual_of_possible", 0.670, 0.50, 0.85, "graphs", "mutual follows of possible ones", "fitted", "graph"),
-    Target("followers_followees", 0.744, 0.60, 0.85, "graphs", "followers and followees: r", "fitted", "graph"),
-    Target("clustering", 0.486, -inf, inf, "graphs", "clustering of followees", "predicted", required=False),
-    Target(
-        "degree_assortativity", -0.246, -inf, inf, "graphs", "degree assortativity", "predicted", "any", required=False
-    ),
-    Target("friendship_paradox", 0.984, -inf, inf, "graphs", "friendship paradox", "predicted", "any", required=False),
 )
 """All targets, in the order of the table, but for whether others were fitted to their data."""
 

@@ -21,7 +21,7 @@ from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.run_files import LEDGER
 
 QUIET = {"pictures": False}
-CONFIG = small(rounds=5, checkpoint_every=2, **{"agents.band": 0.3, "agents.activity": 0.9})
+CONFIG = small(rounds=5, checkpoint_every=2, **{"agents.band": 0.4, "agents.activity": 0.9})
 
 
 class Asked:

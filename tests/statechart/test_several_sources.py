@@ -269,4 +269,4 @@ def test_the_default_chart_is_what_it_was_when_each_transition_was_written_out()
     written = [("round_ends", state, IDLE) for state in AgentState if state is not IDLE]
     written = [("timeout", state, SCROLLING) for state in (EVALUATING, COMPOSING, RESTING)] + written
     assert triples(social_chart)[-10:] == written
-    assert len(social_chart.transitions) == 26
+    assert len(social_chart.transitions) == 27

@@ -12,7 +12,7 @@ LEANING = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}}
 
 def world(**keys):
     """Return who the agents are, a newcomer among them, and what stands for the network before it came."""
-    values = {"agents.n": 40, "network.close_ties": 2, **LEANING}
+    values = {"agents.n": 40, "network.close_ties": 2, "utility.sensitivity": 0.03, **LEANING}
     model = SocialModel(plain(values | {key.replace("__", "."): value for key, value in keys.items()}))
     network = model.network.checksum
     SocialAgent(model)

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from prism_mesa import SocialModel, cascades
 from prism_mesa.studies.statistics.intervals import interval
 
-AGENTS, FOLLOWEES, ROUNDS, SEEDS = 500, 20, 16, range(1, 11)
+AGENTS, SESSION, ROUNDS, SEEDS = 500, 20, 16, range(1, 11)
 COLORS = {"chronological": "#4f8fc0", "x_2023": "#ec8f1c"}
 
 
 def cascades_of(mode: str, seed: int) -> pd.DataFrame:
     """Return the size of each post's cascade in one run: the post and its reshares."""
-    model = SocialModel(agents_n=AGENTS, network_mean_degree=FOLLOWEES, feed_mode=mode, rng=seed)
+    model = SocialModel(agents_n=AGENTS, agents_session=SESSION, feed_mode=mode, rng=seed)
     model.run_for(ROUNDS)
     trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
     own = model.posts.kind[trees["root"]] == 0  # posts; replies are roots too
@@ -57,7 +57,7 @@ def two_arms_figure(trees: pd.DataFrame) -> Figure:
     )
     right.grid(alpha=0.25, axis="y")
     figure.suptitle(
-        f"{AGENTS} agents that follow {FOLLOWEES} on average, {ROUNDS} rounds, decided by rule", fontsize=11
+        f"{AGENTS} agents, some {SESSION} posts a visit, {ROUNDS} rounds, decided by rule", fontsize=11
     )
     return figure
 

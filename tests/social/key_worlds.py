@@ -76,6 +76,7 @@ ANOTHER = {
     "records.engagements": 0.5,
     "records.impressions": 0.5,
     "records.transitions": 0.5,
+    "records.views": 0.5,
     "reasoner.distilled": None,
     "reasoner.cut_prompts": "accept",
     "reasoner.fallback": "rule",

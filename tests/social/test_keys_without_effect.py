@@ -37,6 +37,7 @@ WORLDS = {
         {"agents.time_zone": "zone"},
     ),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
+    "no close ties": lambda made: ({"utility.sensitivity": 0.05, "network.close_ties": 0}, {}),
     "blocks": lambda made: ({"network.kind": "stochastic_block"}, {}),
     "edges": lambda made: (
         {"network.edges": made["edges"], "network.mean_degree": None},

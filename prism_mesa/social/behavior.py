@@ -13,15 +13,7 @@ from typing import Any, Final
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.own.objects import load_object
-from prism_mesa.statechart import (
-    ANY,
-    TIMEOUT,
-    AgentState,
-    Expression,
-    F,
-    Statechart,
-    Transition,
-)
+from prism_mesa.statechart import ANY, TIMEOUT, AgentState, Expression, F, Statechart, Transition
 from prism_mesa.statechart.params import StatechartParams
 from prism_mesa.statechart.transitions import Guard
 
@@ -133,14 +125,7 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
         Transition(TIMEOUT, (EVALUATING, COMPOSING, RESTING), SCROLLING),
         Transition(ROUND_ENDS, ANY, IDLE),
     ]
-    return Statechart(
-        AgentState,
-        transitions,
-        IDLE,
-        timeouts={RESTING: 2},
-        invariant=_BAND,
-        name=name,
-    )
+    return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}, invariant=_BAND, name=name)
 
 
 def _passing_by(engages: Guard) -> list[Guard]:

@@ -70,8 +70,8 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect(
         "network.correlation",
-        lambda k: k.p.network.followee_sigma == 0,
-        "it is of lognormal numbers of followees (network.followee_sigma=0: they are Poisson)",
+        lambda k: 0 in (k.p.network.follower_sigma, k.p.network.followee_sigma),
+        "it relates two lognormal numbers (network.follower_sigma and network.followee_sigma above 0)",
     ),
     WithoutEffect(
         "network.close_ties",
@@ -122,6 +122,11 @@ TABLE: Final[tuple[Row, ...]] = (
     _profiles("agents.post_rate agents.post_sigma", "post_rate"),
     _profiles("agents.popularity", "activity", "post_rate"),
     WithoutEffect("agents.posting", lambda k: not k.posts, "nobody posts of its own accord (agents.post_rate)"),
+    WithoutEffect(
+        "agents.hours agents.time_zone agents.rhythm agents.persistence",
+        lambda k: not k.active,
+        "nobody comes online (agents.activity)",
+    ),
     WithoutEffect(
         "agents.time_zone",
         lambda k: k.p.agents.hours is None and not k.p.agents.rhythm,

@@ -38,6 +38,7 @@ WORLDS = {
     ),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
     "no close ties": lambda made: ({"utility.sensitivity": 0.05, "network.close_ties": 0}, {}),
+    "all are equally popular": lambda made: ({"network.follower_sigma": 0, "network.followee_sigma": 0.8}, {}),
     "blocks": lambda made: ({"network.kind": "stochastic_block"}, {}),
     "edges": lambda made: (
         {"network.edges": made["edges"], "network.mean_degree": None},

@@ -8,15 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.utility import (
-    MOOD_BITS,
-    MOOD_SHIFT,
-    SOFT_STEPS,
-    Tastes,
-    TasteTables,
-    begin_of_moods,
-    softplus,
-)
+from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, SOFT_STEPS, Tastes, TasteTables, begin_of_moods, softplus
 from prism_mesa.social.params import HomophilyParams, UtilityParams
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.exposure import Exposure

@@ -171,14 +171,15 @@ def _drawn(
 
 def _followees(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
     """Return what gives how many each of some rows is to follow."""
-    mean, sigma, alike = params.mean_degree, params.followee_sigma, params.correlation
+    mean, sigma = params.mean_degree, params.followee_sigma
+    correlation = params.correlation if params.follower_sigma else 0.0
     if not sigma:
         ladder = _poisson(mean)
         return lambda rows: np.searchsorted(ladder, streams.uniform("followees", rows), "right")
 
     def lognormal(rows: Rows) -> Floats:
-        own, popularity = (streams.normal(purpose, rows) for purpose in ("followees", "popularity"))
-        normal = alike * popularity + sqrt(1 - alike * alike) * own
+        apart, popularity = (streams.normal(purpose, rows) for purpose in ("followees", "popularity"))
+        normal = correlation * popularity + sqrt(1 - correlation * correlation) * apart
         drawn = mean * np.exp(sigma * normal - sigma * sigma / 2)
         return np.clip(np.rint(drawn.astype(np.float32)), 1, n - 1)
 

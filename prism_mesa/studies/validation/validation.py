@@ -32,14 +32,7 @@ _RECORDED: Final = 6_000
 """Of more agents, as many have their transitions recorded, and as large a share of posts has its views counted, if the
 configuration does not say."""
 
-_BESIDE: Final = (
-    "agents",
-    "followees_mean",
-    "post_impressions",
-    "reproduction_0",
-    "reproduction_1",
-    "reproduction_2",
-)
+_BESIDE: Final = ("agents", "followees_mean", "post_impressions", "reproduction_0", "reproduction_1", "reproduction_2")
 _SHAPES: Final = (
     *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
     "reshares_per_impression",

@@ -56,8 +56,7 @@ VARIANTS: Final[Mapping[str, Variant]] = {
     "no_recency": Variant("age does not count", {"utility.theta": 0.0}, matched=True),
     "no_close_ties": Variant("close ties count as all others", {"utility.closeness": None}),
     "equal_activity": Variant(
-        "all are equally active",
-        {"agents.activity_sigma": 0.0, "agents.post_sigma": 0.0, "agents.popularity": 0.0},
+        "all are equally active", {"agents.activity_sigma": 0.0, "agents.post_sigma": 0.0, "agents.popularity": 0.0}
     ),
     "flat_hours": Variant("all hours are alike", {"agents.hours": None}),
     "no_bursts": Variant("rounds are independent", {"agents.persistence": 0.0}),

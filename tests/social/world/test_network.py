@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_follows import follows
-from worlds import plain_group
+from worlds import plain_group, small
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.kernels.network import draw_rows, toss_rows
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.network import from_edges
@@ -162,6 +162,14 @@ def test_who_is_followed_by_many_follows_many_as_far_as_is_said(asked):
     some = followers > 0
     found = np.corrcoef(np.log(followers[some]), np.log(followees[some]))[0, 1]
     assert found == pytest.approx(asked, abs=0.06)
+
+
+def test_among_equally_popular_agents_there_is_nothing_to_correlate():
+    own = {"n": 60, "mean_degree": 8, "followee_sigma": 0.8, "follower_sigma": 0.0, "mutual": 0.5}
+    without, asked = (generated("configuration", correlation=r, **own) for r in (0.0, 0.75))
+    assert follows(without) == follows(asked)
+    with pytest.warns(NotedWarning, match=r"network\.correlation: no effect"):
+        small(network_follower_sigma=0.0, network_followee_sigma=0.8, network_correlation=0.5)
 
 
 def test_what_a_row_has_already_is_kept_and_not_drawn_again():

@@ -47,28 +47,28 @@ class AgentsParams(Params):
 
     n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
     band: float = Field(0.008, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
-    threshold_mean: float = Field(0.184, ge=0, le=1, description="mean engagement threshold, in units of relevance")
-    threshold_sd: float = Field(0.102, ge=0, le=0.5, description="its standard deviation between agents")
+    threshold_mean: float = Field(0.195, ge=0, le=1, description="mean engagement threshold, in units of relevance")
+    threshold_sd: float = Field(0.04, ge=0, le=0.5, description="its standard deviation between agents")
     activity: float = Field(
-        0.22, ge=0, le=1, description="mean probability of coming online in a round, before agents.hours caps it"
+        0.15, ge=0, le=1, description="mean probability of coming online in a round, before agents.hours caps it"
     )
-    post_rate: float = Field(0.155, ge=0, le=1, description="mean probability of posting in a round")
+    post_rate: float = Field(0.18, ge=0, le=1, description="mean probability of posting in a round")
     activity_sigma: float = Field(
-        2.2,
+        0.9,
         ge=0,
         le=5,
         description="spread of activity between agents (sigma of a lognormal, capped at 1); without post_sigma of "
         "posting too",
     )
     post_sigma: float | None = Field(
-        3.0,
+        4.0,
         ge=0,
         le=5,
         description="spread of posting between agents (lognormal sigma), drawn apart from activity; null: one draw "
         "serves both",
     )
     popularity: float = Field(
-        0.7,
+        0.9,
         ge=0,
         le=1,
         description="correlation of the logarithms of activity, and of posting, with the normal score of the rank by "
@@ -111,13 +111,13 @@ class AgentsParams(Params):
         description="mean posts that an agent looks at in a round before it leaves; null: all of its feed",
     )
     session_sigma: float = Field(
-        1.0, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"
+        0.8, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"
     )
-    like: float = Field(0.865, ge=0, le=1, description="mean share of likes among an agent's engagements")
+    like: float = Field(0.73, ge=0, le=1, description="mean share of likes among an agent's engagements")
     reply: float = Field(0.05, ge=0, le=1, description="mean share of replies")
-    reshare: float = Field(0.085, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
+    reshare: float = Field(0.22, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
     propensity_sigma: float = Field(
-        1.9, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
+        1.6, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the agents; null: the run's seed")
     profiles: UserPath | None = Field(None, description="file with agents' own profiles (CSV, .tsv, .gz, Parquet)")

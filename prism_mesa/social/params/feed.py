@@ -113,7 +113,7 @@ class FeedParams(Params):
         description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first that is "
         "not below its band; 1: it stops at every post",
     )
-    window: int = Field(20, ge=1, le=1000, description="rounds for which a post can be shown")
+    window: int = Field(30, ge=1, le=1000, description="rounds for which a post can be shown")
     repeats: bool = Field(
         False, description="a reshare shows a root again to who has not engaged with it, each with a mood of its own"
     )

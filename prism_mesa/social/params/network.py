@@ -80,7 +80,7 @@ class NetworkParams(Params):
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the network; null: the run's seed")
     mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(
-        2.13, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
+        0.72, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
     )
     followee_sigma: float = Field(
         0.8,
@@ -96,14 +96,14 @@ class NetworkParams(Params):
         "out is lower: .70 and .74 in two Twitter graphs)",
     )
     mutual: float = Field(
-        0.8,
+        0.5,
         ge=0,
         le=1,
         description="configuration: mutual follows, as a share of those that expected followers and followees allow; "
         "some coincide, so that .8 gives about .7 (.66 and .67 in two Twitter graphs) and a reciprocity of a third",
     )
     close_ties: int = Field(
-        4,
+        5,
         ge=0,
         le=100,
         description="close ties of an agent (utility.closeness), at most: mutual follows, those first whose two have "

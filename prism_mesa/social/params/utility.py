@@ -23,7 +23,7 @@ class UtilityParams(Params):
         3.0, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
     )
     gamma: float = Field(
-        0.4,
+        0.6,
         ge=0,
         le=1,
         description="g, the share of the appeal that is left after a reshare, and for who does not follow the author; "
@@ -35,7 +35,7 @@ class UtilityParams(Params):
         le=20,
         description="log-odds that each reshare has more, whatever the reason to engage; below 0 it has less",
     )
-    theta: float = Field(0.2, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
+    theta: float = Field(0.1, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
     closeness: float | None = Field(
         4.0,
         ge=-20,

@@ -71,7 +71,8 @@ def test_no_condition_of_a_shipped_study_sets_a_key_in_vain(name, monkeypatch):
 @pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"sensitivity", "six_feeds"}))
 def test_a_shipped_study_lives_in_the_default_world_with_visits_that_end_before_the_feed_does(name):
     study = read_study(STUDIES[name])
-    assert study.base == {} and study.keep == "measures"
+    assert study.base == {}
+    assert study.keep == "measures"
     assert all(config.agents.session <= config.feed.size / 10 for config in conditions(study, most=6))
 
 

@@ -56,9 +56,7 @@ def two_arms_figure(trees: pd.DataFrame) -> Figure:
         ylabel="mean size of a cascade (posts)", xlabel=f"feed; one line per seed (n = {len(SEEDS)}), bars: means"
     )
     right.grid(alpha=0.25, axis="y")
-    figure.suptitle(
-        f"{AGENTS} agents, some {SESSION} posts a visit, {ROUNDS} rounds, decided by rule", fontsize=11
-    )
+    figure.suptitle(f"{AGENTS} agents, some {SESSION} posts a visit, {ROUNDS} rounds, decided by rule", fontsize=11)
     return figure
 
 

@@ -187,6 +187,12 @@ def test_panels_tell_variants_apart_and_say_where_there_are_no_data(found):
     assert "simulated only, there are no data" in markdown(found)
 
 
+def test_hours_are_labelled_by_the_clock_that_they_go_by(found):
+    zones = Config(attributes={"zone": {"of": "agent", "values": [-5, 9]}}, agents={"time_zone": "zone"})
+    labels = [rhythms_figure(replace(found, config=config)).axes[0].get_xlabel() for config in (found.config, zones)]
+    assert labels == ["hour (UTC)", "hour (agents' own clocks)"]
+
+
 def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):
     assert set(figures_of(found)) == {"cascades", "rhythms", "shapes", "variants"}
     assert set(figures_of(replace(found, variants={}))) == {"cascades", "rhythms", "shapes"}

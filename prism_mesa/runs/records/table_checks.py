@@ -42,9 +42,9 @@ def check_written(table: TableSchema, schema: pa.Schema) -> None:
     if schema.names != [column.name for column in columns]:
         names = ", ".join(map(str, schema.names))
         raise TypeError(f"table {table.name!r} has the columns {names}, not {', '.join(table.names)}")
-    for own, found in zip(columns, schema.types, strict=True):
-        if found != ARROW_TYPES[own.type] and not _is_wider(found, own.type):
-            raise TypeError(f"table {table.name!r}: column {own.name!r} is {found}, not {own.type}")
+    for column, type_ in zip(columns, schema.types, strict=True):
+        if type_ != ARROW_TYPES[column.type] and not _is_wider(type_, column.type):
+            raise TypeError(f"table {table.name!r}: column {column.name!r} is {type_}, not {column.type}")
 
 
 def _is_wider(found: pa.DataType, type_: ColumnType) -> bool:

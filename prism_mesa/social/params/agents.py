@@ -102,7 +102,7 @@ class AgentsParams(Params):
         ge=0,
         le=5,
         description="habits: how much the weights of an agent's own 24 hours differ from agents.hours, the same every "
-        "day (sigma of a lognormal factor for each hour); the mean of its day stays what it is",
+        "day (sigma of a lognormal factor for each hour); the mean of its day stays, but for the cap at 1",
     )
     session: float | None = Field(
         150.0,

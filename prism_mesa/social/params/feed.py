@@ -115,7 +115,7 @@ class FeedParams(Params):
     )
     window: int = Field(30, ge=1, le=1000, description="rounds for which a post can be shown")
     repeats: bool = Field(
-        False, description="a reshare shows a root again to who has not engaged with it, each with a mood of its own"
+        False, description="show a root again with each reshare of it, until the reader engages; each draws a mood anew"
     )
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")

@@ -131,15 +131,15 @@ def local_hours(platform: Platform, round_: int) -> Floats:
 
 
 def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Floats:
-    """Return what `weight_of_hours` does, by the clock and the habits of each agent."""
+    """Return the mean weight of the time that a round covers, by each agent's clock and habits; its day's mean is 1."""
     habits, opens = (platform.streams, platform.params.agents.rhythm), local_hours(platform, platform.round)
     length, mean = platform.params.clock.round_minutes / 60, _mean_weights(*habits, hours, len(opens))
     days, rest = divmod(length, 24)
-    found = days * 24 * mean
+    weight = days * 24 * mean
     for hour in np.floor(opens) + np.arange(ceil(rest) + 1)[:, np.newaxis]:  # the first and the last one in part
         part = np.minimum(opens + rest, hour + 1) - np.maximum(opens, hour)
-        found += np.maximum(part, 0) * _own_weights(*habits, hours, hour.astype(np.int64) % 24)
-    return np.asarray(found / length / mean)
+        weight += np.maximum(part, 0) * _own_weights(*habits, hours, hour.astype(np.int64) % 24)
+    return np.asarray(weight / length / mean)
 
 
 @lru_cache(maxsize=2)

@@ -1,6 +1,6 @@
 """Who is followed by whom: degrees at both ends of follows, the friendship paradox, and follows that are returned."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -58,24 +58,15 @@ def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
     return float((theirs > followers[some]).mean())
 
 
-class MutualFollows(NamedTuple):
-    """How many follows are returned.
+def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
+    """Return returned follows as a share of all follows, and of the most that could be returned; NaN without any.
 
-    Attributes:
-        reciprocity: Share of all follows; NaN without any.
-        of_possible: Share of as many as there can be at most: the sum of the smaller of followers and followees.
+    The most is the sum over agents of the smaller of followers and followees.
     """
-
-    reciprocity: float
-    of_possible: float
-
-
-def mutual_follows(network: FollowNetwork) -> MutualFollows:
-    """Return how many follows of a network are returned."""
     ends = np.empty((2, network.n_edges // 2), np.int32)
     returned = 2.0 * mutual_pairs(network.indptr, network.indices, ends[0], ends[1])
     possible = float(np.minimum(network.n_followers, network.n_followees).sum())
-    return MutualFollows(*(returned / of if of else float("nan") for of in (network.n_edges, possible)))
+    return returned / (network.n_edges or float("nan")), returned / (possible or float("nan"))
 
 
 def degree_correlation(network: FollowNetwork) -> float:
@@ -95,7 +86,7 @@ def clustering(network: FollowNetwork) -> float:
         return float("nan")
     draws, n = generator("pairs of followees"), network.n_followees
     agent = some[draws.integers(len(some), size=_PAIRS)]
-    first, other = draws.integers(n[agent]), draws.integers(n[agent] - 1)
+    first, second = draws.integers(n[agent]), draws.integers(n[agent] - 1)
     begin = network.indptr[agent]
-    one, another = network.indices[begin + first], network.indices[begin + other + (other >= first)]
-    return float((network.holds(one, another) | network.holds(another, one)).mean())
+    a, b = network.indices[begin + first], network.indices[begin + second + (second >= first)]
+    return float((network.holds(a, b) | network.holds(b, a)).mean())

@@ -59,11 +59,11 @@ def matched_difference(size: Ints, value: npt.NDArray[np.float64], is_second: np
     """
     place = np.searchsorted(_CLASSES, size, side="right")
     counts, sums = (
-        [np.bincount(place[own], weight[own]) for own in (~is_second, is_second)]
+        [np.bincount(place[group], weight[group]) for group in (~is_second, is_second)]
         for weight in (np.ones(len(size)), value)
     )
     n = min(map(len, counts))
-    first, second = (own[:n] for own in counts)
+    first, second = (count[:n] for count in counts)
     matched = np.minimum(first, second)
     gaps = sums[1][:n] / np.maximum(second, 1) - sums[0][:n] / np.maximum(first, 1)
     return float(matched @ gaps / matched.sum()) if matched.any() else float("nan")

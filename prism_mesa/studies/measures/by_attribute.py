@@ -37,17 +37,17 @@ def measure_by_attribute(name: str) -> Measure:
     return BY_ATTRIBUTE[base](attribute)
 
 
-def _values(run: FinishedRun, attribute: str) -> "pd.Series[float]":
-    """Return an attribute of all agents as the table has it.
+def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[float]":
+    """Return an attribute of all agents, or of all posts, as the table has it.
 
     Raises:
         ConfigError: If the run has no such attribute.
     """
-    declared = [name for name, own in run.config.attributes.items() if own.of == "agent"]
+    declared = [name for name, own in run.config.attributes.items() if own.of == of]
     if attribute not in declared:
         have = ", ".join(declared) or "none"
-        raise ConfigError(f"agents have no attribute {printable(attribute)!r} (attributes of agents: {have})")
-    return run.table("agents")[attribute]
+        raise ConfigError(f"{of}s have no attribute {printable(attribute)!r} (attributes of {of}s: {have})")
+    return run.table(f"{of}s")[attribute]
 
 
 def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
@@ -140,16 +140,13 @@ def _matched(column: str, attribute: str, run: FinishedRun) -> float:
     Raises:
         ConfigError: If posts have no such attribute, or it does not divide them in two.
     """
-    own = run.config.attributes.get(attribute)
-    if own is None or own.of != "post":
-        have = ", ".join(name for name, one in run.config.attributes.items() if one.of == "post") or "none"
-        raise ConfigError(f"posts have no attribute {printable(attribute)!r} (attributes of posts: {have})")
-    if own.range is None and len(own.values or ()) != 2:
+    values, declared = _values(run, attribute, "post"), run.config.attributes[attribute]
+    if declared.range is None and len(declared.values or ()) != 2:
         raise ConfigError(f"{printable(attribute)}: two groups of posts are compared; give it two values, or a range")
     trees = run.once(measured_posts).cascades
     trees = trees[trees["size"] >= _COMPARED]
-    values = run.table("posts")[attribute].iloc[trees["root"]]
-    second = values > sum(own.range) / 2 if own.range is not None else values == list(own.values or ())[1]
+    values, ends = values.iloc[trees["root"]], declared.range
+    second = values > sum(ends) / 2 if ends is not None else values == list(declared.values or ())[1]
     return matched_difference(trees["size"].to_numpy(), trees[column].to_numpy(np.float64), second.to_numpy(np.bool_))
 
 

@@ -100,10 +100,10 @@ CLOCKS: Final = (
         Measure(
             name,
             number,
-            f"{told} time from a post to a reshare in its cascade, over {WHICH}; of agents that are recorded",
+            f"{statistic} time from a post to a reshare in its cascade, over {WHICH}; of agents that are recorded",
             unit,
             tables=("engagements",),
         )
-        for name, unit, told, number in _DELAYS
+        for name, unit, statistic, number in _DELAYS
     ),
 )

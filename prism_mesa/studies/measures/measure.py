@@ -48,7 +48,7 @@ class Measure:
         high: Its largest possible value.
         source: Where its definition comes from; empty: its meaning says all.
         tables: Those that it reads while rounds are run (`transitions`, `impressions`, `engagements`, `rounds`,
-            `churn`, `ticks`), which are recorded only if some measure reads them; None: it may read any.
+            `churn`, `ticks`, `views`), which are recorded only if some measure reads them; None: it may read any.
     """
 
     name: str

@@ -12,14 +12,7 @@ from prism_mesa.runs.measures import ENOUGH, tail_exponent
 from prism_mesa.social.state.network import FollowNetwork, from_edges
 from prism_mesa.social.state.posts import RESHARE
 from prism_mesa.social.tables import COUNTERS
-from prism_mesa.studies.estimators.follows import (
-    MutualFollows,
-    clustering,
-    degree_assortativity,
-    degree_correlation,
-    friendship_paradox,
-    mutual_follows,
-)
+from prism_mesa.studies.estimators import follows
 from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
 from prism_mesa.studies.estimators.trees import hops, reproduction
 from prism_mesa.studies.measures.columns import have_joined
@@ -138,8 +131,8 @@ def follow_rows(run: FinishedRun) -> FollowNetwork:
     return from_edges(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
 
 
-def _mutual(run: FinishedRun) -> MutualFollows:
-    return mutual_follows(run.once(follow_rows))
+def _mutual(run: FinishedRun) -> tuple[float, float]:
+    return follows.mutual_follows(run.once(follow_rows))
 
 
 def _of_follows(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
@@ -246,7 +239,7 @@ _FOLLOWS: Final = (
     Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents", tables=("churn",)),
     Measure(
         "degree_assortativity",
-        _of_follows(degree_assortativity),
+        _of_follows(follows.degree_assortativity),
         "correlation over follows of the followers of who is followed with the followees of who follows",
         "",
         -1,
@@ -255,7 +248,7 @@ _FOLLOWS: Final = (
     ),
     Measure(
         "friendship_paradox",
-        _of_follows(friendship_paradox),
+        _of_follows(follows.friendship_paradox),
         "agents, of those who follow anybody, whose followees have on average more followers than they have",
         "share",
         0,
@@ -265,10 +258,10 @@ _FOLLOWS: Final = (
 )
 
 _MUTUAL: Final = (
-    Measure("reciprocity", lambda run: run.once(_mutual).reciprocity, "follows that are returned", "share", 0, 1),
+    Measure("reciprocity", lambda run: run.once(_mutual)[0], "follows that are returned", "share", 0, 1),
     Measure(
         "mutual_of_possible",
-        lambda run: run.once(_mutual).of_possible,
+        lambda run: run.once(_mutual)[1],
         "the same as a share of what numbers of followers and followees allow: the sum of the smaller of both",
         "share",
         0,
@@ -276,7 +269,7 @@ _MUTUAL: Final = (
     ),
     Measure(
         "followers_followees",
-        lambda run: degree_correlation(run.once(follow_rows)),
+        lambda run: follows.degree_correlation(run.once(follow_rows)),
         "correlation of the logarithms of followers and followees, of agents who have both",
         "",
         -1,
@@ -284,7 +277,7 @@ _MUTUAL: Final = (
     ),
     Measure(
         "clustering",
-        lambda run: clustering(run.once(follow_rows)),
+        lambda run: follows.clustering(run.once(follow_rows)),
         "pairs of an agent's followees of whom one follows the other, as a mean over agents; of a sample of pairs",
         "share",
         0,

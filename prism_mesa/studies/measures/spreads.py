@@ -96,12 +96,12 @@ SPREADS: Final = (
         Measure(
             f"delay_{name}",
             _delay_at(quantile),
-            f"{told} of the times from a measured post to a like, reply or reshare of it within a day; of agents that "
-            "are recorded",
+            f"{statistic} of the times from a measured post to a like, reply or reshare of it within a day; of agents "
+            "that are recorded",
             "minutes",
             tables=("engagements",),
         )
-        for name, told, quantile in (
+        for name, statistic, quantile in (
             ("median", "median", 0.5),
             ("lower", "lower quartile", 0.25),
             ("upper", "upper quartile", 0.75),

@@ -103,7 +103,7 @@ class Validation:
 def prepared(config: Config) -> Config:
     """Return a configuration as it is validated: views are counted, and of many agents samples are recorded.
 
-    No result notices that. What the configuration itself says of its records stays.
+    Results do not depend on it. Shares that the configuration sets stay, but views are always counted.
     """
     share = min(1.0, _RECORDED / config.agents.n)
     records: dict[str, float] = {} if config.records.views else {"views": share}

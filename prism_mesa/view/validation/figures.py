@@ -47,9 +47,13 @@ def cascades_figure(found: Validation) -> Figure:
     return figure
 
 
+def _arms(found: Validation) -> list[str]:
+    return [FULL, *found.variants][: 1 + _MOST_VARIANTS]
+
+
 def _draw_shapes(axes: Axes, found: Validation, names: Mapping[str, str]) -> None:
     """Draw targets side by side: what is allowed in grey, the real value, the range of seeds, means of variants."""
-    arms = (FULL, *list(found.variants)[:_MOST_VARIANTS])
+    arms = _arms(found)
     targets = {row.target.measure: row for row in found.rows if row.target.measure in names}
     for place, name in enumerate(names):
         row = targets[name]
@@ -66,18 +70,9 @@ def _draw_shapes(axes: Axes, found: Validation, names: Mapping[str, str]) -> Non
 
 def _draw_sizes(axes: Axes, found: Validation) -> None:
     x, y = found.real.curves["cascade_sizes"]
-    few = len(x) < _FEW
-    axes.plot(
-        x,
-        y,
-        color=INK,
-        marker="o" if few else "",
-        ls=":" if few else "-",
-        lw=1.6,
-        label="real (VoterFraud2020)",
-        zorder=5,
-    )
-    for place, arm in enumerate((FULL, *list(found.variants)[:_MOST_VARIANTS])):
+    marker, line = ("o", ":") if len(x) < _FEW else ("", "-")
+    axes.plot(x, y, color=INK, marker=marker, ls=line, lw=1.6, label="real (VoterFraud2020)", zorder=5)
+    for place, arm in enumerate(_arms(found)):
         sizes, low, mean, high = _band(found, "cascade_sizes", arm)
         if len(sizes):
             axes.fill_between(sizes, low, high, color=color_of(place), alpha=0.2, lw=0)
@@ -92,7 +87,8 @@ def rhythms_figure(found: Validation) -> Figure:
     figure, grid = panels(4)
     hours, activity, delays, windows = grid
     _overlay(hours, found, "hours", "Hours", (np.arange(24.0), real_hours(found.config)))
-    hours.set(xlabel="hour (UTC)", ylabel="share of what is written")
+    clock = "UTC" if found.config.agents.time_zone is None else "agents' own clocks"
+    hours.set(xlabel=f"hour ({clock})", ylabel="share of what is written")
     _overlay(activity, found, "activity", "Activity", found.real.curves["activity"])
     activity.set(xlabel="share of agents, least active first", ylabel="share of posts and reshares")
     _overlay(delays, found, "delays", "Delays", found.real.curves["delays"])
@@ -120,7 +116,7 @@ def shapes_figure(found: Validation) -> Figure:
 
 def _overlay(axes: Axes, found: Validation, name: str, title: str, real: tuple[Any, Any] | None) -> None:
     """Draw a curve of all seeds, as a mean and its range, over the real one."""
-    for place, arm in enumerate((FULL, *list(found.variants)[:_MOST_VARIANTS])):
+    for place, arm in enumerate(_arms(found)):
         x, low, mean, high = _band(found, name, arm)
         if arm == FULL:
             axes.fill_between(x, low, high, color=color_of(place), alpha=0.2, lw=0)

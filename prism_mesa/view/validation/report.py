@@ -121,8 +121,8 @@ def _captions(found: Validation) -> dict[str, str]:
         f"Exponents from 10: real {number(real)}, simulated {number(ours)}. Beside it shapes of large cascades: real "
         "(black line), allowed (grey), mean and range of seeds, of variants as squares; without a mark there are too "
         "few large cascades.",
-        "rhythms": "Hours of the day, in the clock's UTC; what the least active hold of all activity; reactions up to "
-        f"a delay; windows of use in which a thing was done (no variants there){beside}.",
+        "rhythms": "Hours of the day, in UTC or by agents' own clocks; what the least active hold of all activity; "
+        f"reactions up to a delay; windows of use in which a thing was done (no variants there){beside}.",
         "shapes": "Depth, breadth and structural virality of cascades of equal size, and children per node at each "
         f"hop: simulated only{beside}.",
     }

@@ -115,7 +115,7 @@ def test_a_measure_that_there_is_not_by_attributes_is_refused():
 def test_shapes_of_two_groups_of_posts_are_compared_at_equal_sizes():
     n = 4
     posts = {"author": [0] * n, "kind": ["post"] * n, "round": [0] * n, "root": range(n), "topic": [None] * n}
-    posts |= {"veracity": [True, False, True, False], "tone": [-0.5, 0.9, -1.0, 0.2]}
+    posts |= {"veracity": [True, False, True, False], "tone": [-0.5, 0.9, -1.0, 0.2], "three": [1, 2, 3, 1]}
     trees = {"root": range(n), "size": [30, 30, 9, 9], "depth": [2, 5, 1, 8], "breadth": [20, 12, 8, 2]}
     trees |= {"structural_virality": [2.0, 2.5, 1.5, 3.0], "kind": ["post"] * n}
     declared = DECLARED | {"tone": {"of": "post", "range": [-1, 1]}, "three": {"of": "post", "values": [1, 2, 3]}}

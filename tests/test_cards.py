@@ -71,7 +71,7 @@ def test_what_others_wrote_is_text_and_nothing_else(shown):
 
 def test_a_chart_shows_each_transition_once_and_those_alike_in_one_line():
     read = _Read(social_chart._repr_html_())
-    assert read.text.startswith("chart social 8 states, 26 transitions")
+    assert read.text.startswith("chart social 8 states, 27 transitions")
     assert "any but idle round_ends idle" in read.text
     assert "evaluating decides post.utility > agent.high_threshold composing" in read.text
     assert "evaluating decides else ?" in read.text
@@ -96,7 +96,7 @@ def test_a_model_shows_how_far_it_is_and_what_came_of_it():
     assert at_first.endswith("so far no round has been run")
     model.step()
     read = _Read(model._repr_html_())
-    assert read.text.startswith("model 1 of 4 rounds 20 agents, seed 3 agent-ticks of round 0: resting ")
+    assert read.text.startswith("model 1 of 4 rounds 20 agents, seed 3 agent-ticks of round 0: ")
     assert f"scrolling {model.round_row['share_scrolling']:.1%}, " in read.text
     assert f"{model.totals['impressions']:,} impressions, {model.totals['likes']:,} likes" in read.text
     assert f"follows {model.network.n_edges:,}, " in read.text

@@ -43,7 +43,7 @@ def test_all_eight_states_are_visited_and_all_engagements_happen(default):
 
 
 def test_the_oracle_is_asked_and_the_rule_answers(default):
-    assert default.totals["open"] > 100
+    assert default.totals["open"] > 50
     assert dict(default.sources) == {"rule": default.totals["open"]}
     assert default.totals["fallback"] == 0
 

@@ -64,7 +64,7 @@ def test_no_condition_of_a_shipped_study_sets_a_key_in_vain(name, monkeypatch):
         if config.reasoner.kind not in ("embedded", "ollama"):  # whose LLM need not be there
             with warnings.catch_warnings():
                 warnings.simplefilter("error", PrismWarning)
-                n = max(150, round(config.network.mean_degree) + 1)
+                n = max(150, config.network.blocks * (round(config.network.mean_degree) + 1))
                 SocialModel(config.model_copy(update={"agents": config.agents.model_copy(update={"n": n})})).close()
 
 

@@ -190,9 +190,9 @@ def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
 def test_what_is_compared_with_the_band_is_utility_as_the_configuration_weighs_it():
     text = odd_of().text
     assert "None is maximised: an agent compares a post's utility with its own band." in text
-    assert "what the agent compares with its band: 0.09 x relevance + 0.03 x (0.4 x appeal" in text
+    assert "what the agent compares with its band: 0.09 x relevance + 0.03 x (0.6 x appeal" in text
     assert "), for posts by a close tie log(exp(that) + exp(4)) -1 if it is a reshare" in text
-    assert "- 0.2 x log(1 + hours of age) + 1 x mood)" in text
+    assert "- 0.1 x log(1 + hours of age) + 1 x mood)" in text
     assert "relevance alone: what the agent compares with its band" in odd_of(utility={"sensitivity": 0}).text
 
 

@@ -37,7 +37,8 @@ def curves():
     return pd.concat(parts, ignore_index=True)
 
 
-RATES = {name: [0.25, 0.75] for name in BESIDE} | {"reshares_per_impression": [0.001, 0.0011]}
+LARGE_SHAPES = ["large_hop_1", "large_hop_2", "large_hop_3", "large_depth", "large_virality"]
+RATES = {name: [0.25, 0.75] for name in BESIDE} | {name: [0.7, np.nan] for name in LARGE_SHAPES} | {"reshares_per_impression": [0.001, 0.0011]}
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_the_verdict_is_joint_and_names_what_is_outside(found):
 
 
 def test_the_verdict_counts_what_was_fitted_and_what_was_predicted(found):
-    assert "; of those inside 27 fitted, 1 given, 3 predicted. Outside: burstiness" in joint(found)
+    assert "; of those inside 28 fitted, 1 given, 1 same data, 3 predicted. Outside: burstiness" in joint(found)
     assert "interval" not in joint(found)
     alone = replace(found, seeds=(1,))
     assert "as means over 1 seed (one seed: no interval); of those" in joint(alone)
@@ -158,13 +159,13 @@ def test_the_lines_and_the_page_have_all_targets_and_sources(found):
     page = markdown(found)
     assert all(row.target.told in lines and row.target.told in page for row in found.rows)
     assert "note: a note" in lines
-    assert page.count("| inside |") == 31 + 27
+    assert page.count("| inside |") == 33 + 29
     assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
     assert "Abilov et al. 2021" in page
 
 
 def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
-    [axes] = cascades_figure(found).axes
+    axes, hops, shapes = cascades_figure(found).axes
     named = {line.get_label(): line for line in axes.lines}
     assert set(named) == {"real (VoterFraud2020)", "simulated", "one probability"}
     simulated = dict(zip(*named["simulated"].get_data(), strict=True))
@@ -172,6 +173,9 @@ def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
     assert simulated[30] == pytest.approx(1 / 90)  # reached by one seed of three
     assert simulated[5] == pytest.approx(1 / 5)
     assert named["one probability"].get_linestyle() == "--"
+    for panel, n in ((hops, 3), (shapes, 2)):  # the null has no large cascades, so no mark
+        assert [line.get_ydata().tolist() for line in panel.lines] == [[0.7]] * n
+        assert len(panel.patches) == n  # what is allowed
 
 
 def test_panels_tell_variants_apart_and_say_where_there_are_no_data(found):
@@ -184,7 +188,7 @@ def test_panels_tell_variants_apart_and_say_where_there_are_no_data(found):
     assert [text.get_text() for text in depth.get_legend().get_texts()] == ["simulated", "one probability"]
     assert breadth.get_legend() is None  # nothing is drawn
     assert depth.get_title("left") == "Depth (simulated only; no data)"
-    assert "simulated only, there are no data" in markdown(found)
+    assert "simulated only" in markdown(found)
 
 
 def test_hours_are_labelled_by_the_clock_that_they_go_by(found):

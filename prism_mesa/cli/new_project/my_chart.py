@@ -4,7 +4,7 @@ from prism_mesa import AgentState, F, Statechart, Transition
 from prism_mesa.social.behavior import social_chart
 
 # Velocity counts the likes, replies and reshares of a post in the last rounds.
-MOVES_FAST = F.post.velocity > 8
+MOVES_FAST = F.post.velocity > 2
 
 # A post below an agent's band triggers `ignores`, and by default is passed over. One that moves fast is answered now.
 follows_crowd = Transition("ignores", AgentState.EVALUATING, AgentState.COMPOSING, guard=MOVES_FAST)

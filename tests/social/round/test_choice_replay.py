@@ -20,7 +20,7 @@ from prism_mesa.runs.social import run
 
 @pytest.mark.slow
 def test_a_run_with_300_decisions_fallbacks_and_leftovers_is_replayed_equal_and_asks_nothing(tmp_path, caplog):
-    world = WORLD | {"agents": {"n": 80, "activity": 0.9, "band": 0.5}, "rounds": 4}
+    world = WORLD | {"agents": {"n": 80, "activity": 1.0, "post_rate": 0.5, "band": 0.5}, "rounds": 6}
 
     def sometimes(number, body):
         return "useless" if "a" * 2 in prompt_text(body)[-400:] or len(prompt_text(body)) % 9 == 0 else None

@@ -14,6 +14,7 @@ from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.utility import softplus
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import UtilityParams
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.statechart import AgentState, Statechart, Transition
@@ -199,7 +200,7 @@ def test_a_close_tie_is_another_reason_to_engage_and_each_hop_takes_from_both(ap
 
 
 def test_reasons_are_combined_by_a_table_whose_numbers_are_the_same_on_every_machine():
-    table = Odds(UtilityParams(), Streams(1), 1.0).tables(small().network, np.zeros((30, 0))).soft
+    table = Odds(UtilityParams(), Streams(1), 1.0).tables(small().network, np.zeros((30, 0)), Exposure(0)).soft
     exact = [(1 + (Decimal(-k) / 256).exp()).ln() for k in range(20 * 256 + 1)]
     assert table.tolist() == np.array(exact).astype(np.float32).tolist()
     for x in (-1000.0, -20.0, -0.3, 0.0, 0.001, 5.0, 1000.0):

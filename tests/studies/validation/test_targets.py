@@ -89,8 +89,8 @@ def test_predicted_is_only_what_is_of_data_of_which_nothing_was_fitted_or_given(
     assert data["other"] <= data["fitted"] | data["given"]
 
 
-def test_of_the_shipped_configuration_only_rates_and_clocks_are_predicted():
-    assert roles_of_data(TARGETS)["predicted"] == {"rOpenSci", "half-life of a tweet", "posts with community notes"}
+def test_of_the_shipped_configuration_only_rates_and_one_clock_are_predicted():
+    assert roles_of_data(TARGETS)["predicted"] == {"rOpenSci", "posts with community notes"}
     roles = {target.measure: target.role for target in TARGETS}
     assert roles["burstiness"] == "other"  # the hours of the same accounts are given
     assert {roles[name] for name in ("delay_upper", "written_top_1", "post_top_1")} == {"other"}

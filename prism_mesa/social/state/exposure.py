@@ -15,7 +15,6 @@ from prism_mesa.kernels.commit.seen import (
     prune,
     prune_and_count,
     remember,
-    roomy,
 )
 from prism_mesa.snapshot import Plain, Restorable, restored
 from prism_mesa.social.state.chunks import blocks, in_threads
@@ -132,7 +131,7 @@ class Exposure(Restorable):
     def _lay_out(self, needed: int, threads: int) -> None:
         """Write all lists anew, with room for `needed` entries, and some more, behind them."""
         self._prune(threads)
-        room = roomy(self.untidy.count)
+        room = self.untidy.count + (self.untidy.count >> 3)  # as `roomy` has it
         behind = np.cumsum(room, dtype=np.int64)
         end = int(behind[-1])
         roots = self._copied(behind - room, end + needed + (end + needed) // 4)

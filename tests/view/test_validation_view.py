@@ -38,7 +38,11 @@ def curves():
 
 
 LARGE_SHAPES = ["large_hop_1", "large_hop_2", "large_hop_3", "large_depth", "large_virality"]
-RATES = {name: [0.25, 0.75] for name in BESIDE} | {name: [0.7, np.nan] for name in LARGE_SHAPES} | {"reshares_per_impression": [0.001, 0.0011]}
+RATES = (
+    {name: [0.25, 0.75] for name in BESIDE}
+    | {name: [0.7, np.nan] for name in LARGE_SHAPES}
+    | {"reshares_per_impression": [0.001, 0.0011]}
+)
 
 
 @pytest.fixture

@@ -160,7 +160,9 @@ def test_an_llm_is_not_asked_again_to_tell_why():
         asked.append(prompt)
         return "composing"
 
-    config = SocialParams.model_validate({**CONFIG.model_dump(exclude_unset=True), "agents": {"n": 60, "band": 0.5, "activity": 1.0, "post_rate": 0.5}})
+    config = SocialParams.model_validate(
+        {**CONFIG.model_dump(exclude_unset=True), "agents": {"n": 60, "band": 0.5, "activity": 1.0, "post_rate": 0.5}}
+    )
     model = PageModel(config)
     model.platform.reasoner = Reasoner(answer)
     model._keep_answers()

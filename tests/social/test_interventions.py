@@ -12,7 +12,7 @@ from prism_mesa.view.plots.sources import groups_of, interventions_of
 from prism_mesa.view.plots.states import states_figure
 
 WORLD = {"agents.n": 80, "rounds": 8, "network.mean_degree": 10, "agents.band": 0.02, "agents.activity": 0.6}
-WORLD |= {"agents.session": 5}  # so that the order of a feed counts
+WORLD |= {"agents.session": 15, "agents.post_rate": 0.4}  # so that the order of a feed counts
 
 
 def rows(model):

@@ -105,9 +105,7 @@ class RankedFeed:
             return np.zeros(0, np.int64), np.zeros(0, np.bool_)
         network, seen = platform.network, platform.exposure
         hidden = platform.relations.hidden_rows(len(platform.population))
-        known, copies = seen.lists, platform.copies.lists
-        lists = (known.start, known.length, known.roots, *hidden, copies.start, copies.length, copies.roots)
-        audience = Audience(network.indptr, network.indices, *lists)
+        audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *platform.copies.lists)
         _, post, inside = Offer(audience, self.outbox, self.scoring).listed(reader)
         return post.astype(np.int64), inside
 

@@ -17,13 +17,13 @@ class Lists(NamedTuple):
     """What agents know.
 
     Attributes:
-        start: Agent i knows ``roots[start[i]:start[i] + length[i]]``, ascending.
-        length: See `start`.
+        start: Agent i knows ``roots[start[i]:start[i] + count[i]]``, ascending.
+        count: See `start`.
         roots: The lists, in any order, each with room for more behind it.
     """
 
     start: Int64
-    length: Int32
+    count: Int32
     roots: Int32
 
 
@@ -47,7 +47,7 @@ def count_known(agents: Int32, roots: Int32, lists: Lists, out: Int32) -> None:
     for i in range(len(out)):
         agent = agents[i]
         begin = lists.start[agent]
-        out[i] = n_among(lists.roots, begin, begin + lists.length[agent], roots[i])
+        out[i] = n_among(lists.roots, begin, begin + lists.count[agent], roots[i])
 
 
 @lean_kernel
@@ -62,18 +62,18 @@ def copy_lists(lists: Lists, start: Int64, roots: Int32) -> None:
     """Write all lists into other `roots`, that of agent i from ``start[i]`` on."""
     for agent in range(len(lists.start)):
         begin, to = lists.start[agent], start[agent]
-        for k in range(lists.length[agent]):
+        for k in range(lists.count[agent]):
             roots[np.uint64(to + k)] = lists.roots[np.uint64(begin + k)]
 
 
 @lean_kernel
 def prune_and_count(new: Pairs, lists: Lists, room: Int32, shown: Bits) -> int:
     """Prune the lists of the agents of `new`; return how many places those need that will outgrow their room."""
-    needed, i = 0, 0
+    needed, i = np.int64(0), np.int64(0)
     while i < len(new.agents):
         agent = new.agents[i]
         _prune(agent, lists, shown)
-        n = np.int64(lists.length[agent])
+        n = np.int64(lists.count[agent])
         while i < len(new.agents) and new.agents[i] == agent:
             n += _is_shown(shown, new.roots[i])
             i += 1
@@ -92,7 +92,7 @@ def remember(new: Pairs, lists: Lists, room: Int32, shown: Bits, to: int) -> Non
         agent, first = new.agents[i], i
         while i < len(new.agents) and new.agents[i] == agent:
             i += 1
-        more, begin, n = _ordered(new.roots, first, i, shown), lists.start[agent], np.int64(lists.length[agent])
+        more, begin, n = _ordered(new.roots, first, i, shown), lists.start[agent], np.int64(lists.count[agent])
         if n + more > room[agent]:
             for k in range(n):
                 roots[np.uint64(to + k)] = roots[np.uint64(begin + k)]
@@ -100,7 +100,7 @@ def remember(new: Pairs, lists: Lists, room: Int32, shown: Bits, to: int) -> Non
             room[agent] = roomy(n + more)
             to += roomy(n + more)
         _merge(roots, begin, begin + n, new.roots, first, more)
-        lists.length[agent] = n + more
+        lists.count[agent] = n + more
 
 
 @part_of_kernels
@@ -112,11 +112,11 @@ def roomy(n: Any) -> Any:
 @part_of_kernels
 def _prune(agent: Any, lists: Lists, shown: Bits) -> None:
     begin = at = lists.start[agent]
-    for k in range(begin, begin + lists.length[agent]):
+    for k in range(begin, begin + lists.count[agent]):
         root = lists.roots[np.uint64(k)]
         lists.roots[np.uint64(at)] = root
         at += _is_shown(shown, root)
-    lists.length[agent] = at - begin
+    lists.count[agent] = at - begin
 
 
 @part_of_kernels

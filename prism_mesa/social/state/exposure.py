@@ -43,11 +43,11 @@ class Exposure(Restorable):
         self.shown = self.gone = np.zeros(0, np.uint8)
 
     def __len__(self) -> int:
-        return int(self.lists.length.sum())
+        return int(self.lists.count.sum())
 
     def snapshot(self) -> dict[str, Plain]:
         """Return the lists one behind the other, that of agent i from ``start[i]`` to ``start[i + 1]``."""
-        start = np.append(0, np.cumsum(self.lists.length, dtype=np.int64))
+        start = np.append(0, np.cumsum(self.lists.count, dtype=np.int64))
         return {"start": start, "roots": self._copied(start, int(start[-1]))}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
@@ -131,11 +131,11 @@ class Exposure(Restorable):
     def _lay_out(self, needed: int, threads: int) -> None:
         """Write all lists anew, with room for `needed` entries, and some more, behind them."""
         self._prune(threads)
-        room = self.untidy.length + (self.untidy.length >> 3)  # as `roomy` has it
+        room = self.untidy.count + (self.untidy.count >> 3)  # as `roomy` has it
         behind = np.cumsum(room, dtype=np.int64)
         end = int(behind[-1])
         roots = self._copied(behind - room, end + needed + (end + needed) // 4)
-        self.untidy, self.room, self.end = Lists(behind - room, self.untidy.length, roots), room, end
+        self.untidy, self.room, self.end = Lists(behind - room, self.untidy.count, roots), room, end
 
     def _copied(self, start: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int32]:
         roots = np.empty(n, np.int32)

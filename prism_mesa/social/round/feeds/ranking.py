@@ -94,9 +94,7 @@ def rank_feeds(
         return
     readers = np.ascontiguousarray(agents, np.int32)
     beside = discovered(readers, outbox, population, posts, params, streams, now)
-    known, copies = seen.untidy, shown.untidy
-    lists = (known.start, known.length, known.roots, *hidden, copies.start, copies.length, copies.roots)
-    audience = Audience(network.indptr, network.indices, *lists)
+    audience = Audience(network.indptr, network.indices, *seen.untidy, *hidden, *shown.untidy)
     scoring = scoring_of(outbox, population, posts, params, streams, now, beside, groups)
     offer, feeds, size = Offer(audience, outbox, scoring), (population.feed, population.n_feed), block or BLOCK
 

@@ -65,9 +65,8 @@ class TasteTables(NamedTuple):
         close_indptr: With `close_indices`: its close ties among them.
         close_indices: See `close_indptr`.
         attributes: Of agents, shape (agents, attributes).
-        met_start: With `met_count` and `met`: where roots can be shown again, those that each agent has read,
-            ascending, as often as it has; else of no agents.
-        met_count: See `met_start`.
+        met_start: With `met`: where roots can be shown again, those that each agent has read, ascending, as often as it
+            has; else of no agents.
         met: See `met_start`.
     """
 
@@ -80,7 +79,6 @@ class TasteTables(NamedTuple):
     close_indices: Int32
     attributes: Floats
     met_start: Int64
-    met_count: Int32
     met: Int32
 
 
@@ -129,9 +127,8 @@ def _odds(
                 more += softplus(tastes.closeness - share * appeal, tables.soft)
     if tastes.homophily != 0.0:
         more -= tastes.homophily * unlike_at(row, of_root, tastes, tables.attributes)
-    if tastes.per_source != 0.0 and len(tables.met_start) > 0:
-        begin = tables.met_start[row]
-        more += tastes.per_source * n_among(tables.met, begin, begin + tables.met_count[row], root)
+    if tastes.per_source != 0.0 and len(tables.met_start) > 1:
+        more += tastes.per_source * n_among(tables.met, tables.met_start[row], tables.met_start[row + 1], root)
     mood = tables.mood[np.int64(mixed(draw, np.uint64(row)) >> MOOD_SHIFT)]
     return np.float64(share * appeal - aged + more + mood)
 
@@ -146,7 +143,7 @@ def _aged(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> A
 def begin_of_moods(post: Any, root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
     """Return how draws of moods begin: alike for all copies of a root, unless it can be shown again."""
     draw = mixed(tastes.mood_key, posts.key[root])
-    if len(tables.met_start) > 0 and post != root:
+    if len(tables.met_start) > 1 and post != root:
         draw = mixed(draw, np.uint64(posts.author[post]))
     return draw
 

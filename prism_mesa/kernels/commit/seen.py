@@ -1,4 +1,4 @@
-"""Keeping lists of what agents know, all in one array."""
+"""Keeping lists of what agents know, one behind the other in one array."""
 
 from typing import Any, NamedTuple
 
@@ -17,13 +17,11 @@ class Lists(NamedTuple):
     """What agents know.
 
     Attributes:
-        start: Agent i knows ``roots[start[i]:start[i] + count[i]]``, ascending.
-        count: See `start`.
-        roots: The lists, in any order, each with room for more behind it.
+        start: Agent i knows ``roots[start[i]:start[i + 1]]``, ascending.
+        roots: The lists, which are made anew in their place, and room for what is new.
     """
 
     start: Int64
-    count: Int32
     roots: Int32
 
 
@@ -32,6 +30,26 @@ class Pairs(NamedTuple):
 
     agents: Int32
     roots: Int32
+
+
+class Part(NamedTuple):
+    """Agents whose lists are made anew by one thread.
+
+    Attributes:
+        first: The first of them.
+        last: The one behind the last.
+        begin: Where their lists begin.
+        end: Where their lists end.
+        to: Where the new lists begin.
+        up: How far their lists are moved up before: there is room then for all that is new from `to` on.
+    """
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    to: int
+    up: int
 
 
 @lean_kernel
@@ -46,77 +64,32 @@ def count_known(agents: Int32, roots: Int32, lists: Lists, out: Int32) -> None:
     """Write how often each agent's list holds the root beside it."""
     for i in range(len(out)):
         agent = agents[i]
-        begin = lists.start[agent]
-        out[i] = n_among(lists.roots, begin, begin + lists.count[agent], roots[i])
+        out[i] = n_among(lists.roots, lists.start[agent], lists.start[agent + 1], roots[i])
 
 
 @lean_kernel
-def prune(first: int, last: int, lists: Lists, shown: Bits) -> None:
-    """Let the lists of agents ``first`` .. ``last - 1`` go of what can no more be shown."""
-    for agent in range(first, last):
-        _prune(agent, lists, shown)
+def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
+    """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
 
-
-@lean_kernel
-def copy_lists(lists: Lists, start: Int64, roots: Int32) -> None:
-    """Write all lists into other `roots`, that of agent i from ``start[i]`` on."""
-    for agent in range(len(lists.start)):
-        begin, to = lists.start[agent], start[agent]
-        for k in range(lists.count[agent]):
-            roots[np.uint64(to + k)] = lists.roots[np.uint64(begin + k)]
-
-
-@lean_kernel
-def prune_and_count(new: Pairs, lists: Lists, room: Int32, shown: Bits) -> int:
-    """Prune the lists of the agents of `new`; return how many places those need that will outgrow their room."""
-    needed, i = np.int64(0), np.int64(0)
-    while i < len(new.agents):
-        agent = new.agents[i]
-        _prune(agent, lists, shown)
-        n = np.int64(lists.count[agent])
-        while i < len(new.agents) and new.agents[i] == agent:
-            n += _is_shown(shown, new.roots[i])
-            i += 1
-        needed += roomy(n) * (n > room[agent])
-    return needed
-
-
-@lean_kernel
-def remember(new: Pairs, lists: Lists, room: Int32, shown: Bits, to: int) -> None:
-    """Add what is new and can be shown to pruned lists; those that outgrow their room move, the first of them to `to`.
-
-    Roots that are new are put in order on the way.
+    They have been moved up: no list is written over before it is read. Roots that are new are put in order on the way.
     """
-    roots, i = lists.roots, np.int64(0)
-    while i < len(new.agents):
-        agent, first = new.agents[i], i
-        while i < len(new.agents) and new.agents[i] == agent:
+    start, roots = lists.start, lists.roots
+    at, begin, i, j = part.to, part.begin, 0, 0
+    for agent in range(part.first, part.last):
+        end = start[agent + 1] if agent + 1 < part.last else part.end
+        start[agent] = first = at
+        for known in range(begin + part.up, end + part.up):
+            root = roots[np.uint64(known)]
+            roots[np.uint64(at)] = root
+            at += _is_shown(shown, root)
+        begin, own_i, own_j = end, i, j
+        while i < len(read.agents) and read.agents[i] == agent:
             i += 1
-        more, begin, n = _ordered(new.roots, first, i, shown), lists.start[agent], np.int64(lists.count[agent])
-        if n + more > room[agent]:
-            for k in range(n):
-                roots[np.uint64(to + k)] = roots[np.uint64(begin + k)]
-            lists.start[agent] = begin = to
-            room[agent] = roomy(n + more)
-            to += roomy(n + more)
-        _merge(roots, begin, begin + n, new.roots, first, more)
-        lists.count[agent] = n + more
-
-
-@part_of_kernels
-def roomy(n: Any) -> Any:
-    """Return how many places a list of `n` entries gets."""
-    return n + (n >> 3)
-
-
-@part_of_kernels
-def _prune(agent: Any, lists: Lists, shown: Bits) -> None:
-    begin = at = lists.start[agent]
-    for k in range(begin, begin + lists.count[agent]):
-        root = lists.roots[np.uint64(k)]
-        lists.roots[np.uint64(at)] = root
-        at += _is_shown(shown, root)
-    lists.count[agent] = at - begin
+        at = _merged(roots, first, at, read.roots, own_i, i, shown)
+        while j < len(beside.agents) and beside.agents[j] == agent:
+            j += 1
+        at = _merged(roots, first, at, beside.roots, own_j, j, shown)
+    return at
 
 
 @part_of_kernels
@@ -126,8 +99,9 @@ def _is_shown(shown: Bits, root: Any) -> Any:
 
 
 @part_of_kernels
-def _merge(roots: Int32, first: Any, end: Any, new: Int32, begin: Any, n: Any) -> None:
-    """Put the ascending ``new[begin:begin + n]`` into the ascending ``roots[first:end]``, which has room behind it."""
+def _merged(roots: Int32, first: Any, end: Any, new: Int32, begin: Any, behind: Any, shown: Bits) -> Any:
+    """Put ``new[begin:behind]``, as far as it can be shown, into the ascending ``roots[first:end]``; return its end."""
+    n = _ordered(new, begin, behind, shown)
     last, one = end - 1, begin + n - 1
     for to in range(end + n - 1, first - 1, -1):
         if one < begin:
@@ -138,6 +112,7 @@ def _merge(roots: Int32, first: Any, end: Any, new: Int32, begin: Any, n: Any) -
         else:
             roots[to] = new[one]
             one -= 1
+    return end + n
 
 
 @part_of_kernels

@@ -35,9 +35,8 @@ def find_fresh(
 
     A bit of a word stands for a candidate. Few need a look of their own, once what is known has dropped out.
     """
-    begin, n = audience.known_start[reader], np.int64(0)
-    end = begin + audience.known_count[reader]
-    repeats = len(audience.shown_start) > 0
+    begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
+    repeats = len(audience.shown_start) > 1
     if repeats:
         list_read(1, reader, outbox, audience, room)
     is_long, old_end = end - begin > MANY, end
@@ -102,7 +101,7 @@ def _drops(
 @step_of_kernels
 def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, room: Room) -> None:
     """Set the bits in `Room.listed` of the copies that a reader has read to 0 or 1, where roots can be shown again."""
-    k = audience.shown_start[reader] + audience.shown_count[reader] - 1
+    k = audience.shown_start[reader + 1] - 1
     while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
         place = np.uint64(audience.shown[k] - outbox.first)
         word, one = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))

@@ -36,7 +36,7 @@ def show_newest(
 ) -> Any:
     """Write the newest new ones of the candidates ``first`` .. ``last - 1`` into a feed; return how many there are."""
     begin = audience.known_start[reader]
-    old_end = note_known(begin, begin + audience.known_count[reader], outbox, audience, room)
+    old_end = note_known(begin, audience.known_start[reader + 1], outbox, audience, room)
     for one in range(first, last):
         root, tag = room.root[one], np.uint64(room.tag[one])
         if root >= outbox.first:
@@ -44,7 +44,7 @@ def show_newest(
         else:
             is_known = np.int64(scoring.author[root] == reader or is_among(audience.known, begin, old_end, root))
         _note_new(tag, np.uint64(1 - is_known), room)
-    if len(audience.shown_start) > 0:
+    if len(audience.shown_start) > 1:
         list_read(0, reader, outbox, audience, room)
     size, shown, word = feed.shape[1], np.int64(0), (outbox.n - 1) >> 6
     while word >= 0 and shown < size:

@@ -73,8 +73,7 @@ def _show_best(
     reader: Any, n: Any, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room, feed: Int32
 ) -> Any:
     """Write the best of `n` fresh candidates into the feed of a reader; return how many there are."""
-    begin = audience.known_start[reader]
-    end = begin + audience.known_count[reader]
+    begin, end = audience.known_start[reader], audience.known_start[reader + 1]
     is_diverse = scoring.mode == X_ALGO or scoring.mode == DIVERSE
     put_in_order(room.key, n, room.order, room.scratch, room.counts)
     is_many = n > MANY or end - begin > MANY

@@ -99,11 +99,10 @@ def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any
     author = scoring.author[post]
     if author == reader or (len(audience.hidden_start) > 0 and is_hidden(author, reader, audience)):
         return False
-    begin, is_read = audience.known_start[reader], False
-    if len(audience.shown_start) > 0:
-        first = audience.shown_start[reader]
-        is_read = is_among(audience.shown, first, first + audience.shown_count[reader], post)
-    return not (is_read or is_among(audience.known, begin, begin + audience.known_count[reader], post))
+    begin, end, is_read = audience.known_start[reader], audience.known_start[reader + 1], False
+    if len(audience.shown_start) > 1:
+        is_read = is_among(audience.shown, audience.shown_start[reader], audience.shown_start[reader + 1], post)
+    return not (is_read or is_among(audience.known, begin, end, post))
 
 
 @part_of_kernels

@@ -1,23 +1,16 @@
 """What agents have read or written: pairs of an agent and a root. Feeds leave these out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.commit.orders import order_by_agent
-from prism_mesa.kernels.commit.seen import (
-    Lists,
-    Pairs,
-    copy_lists,
-    count_known,
-    prune,
-    prune_and_count,
-    remember,
-)
-from prism_mesa.snapshot import Plain, Restorable, restored
-from prism_mesa.social.state.chunks import blocks, in_threads
+from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, count_known, remember
+from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
 
@@ -27,57 +20,38 @@ NO_PAIRS: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 class Exposure(Restorable):
     """Which agent has read a post of which root, or has written it, for all roots that can still be shown.
 
-    A round writes only the lists of those who have read something. Those of others may hold roots that can no more be
-    shown: `untidy` has them, all else leaves them out.
-
     Attributes:
-        room: Shape (n,): how many places the list of each agent has.
-        end: Behind all lists: `untidy` has room for more from there on.
-        shown: A bit for each post: whether it was a root that can be shown when lists were last renewed.
-        gone: Likewise, whether it has been one, but is no more, and lists may hold it.
+        start: Shape (n + 1,): agent i has read ``roots[start[i]:start[i + 1]]``, ascending.
+        roots: Ids of posts, int32, and room for more.
     """
 
+    changes = ("start", "roots")
+
     def __init__(self, n: int) -> None:
-        self.untidy = Lists(np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(0, np.int32))
-        self.room, self.end = np.zeros(n, np.int32), 0
-        self.shown = self.gone = np.zeros(0, np.uint8)
+        self.start = np.zeros(n + 1, np.int64)
+        self.roots = np.zeros(0, np.int32)
 
     def __len__(self) -> int:
-        return int(self.lists.count.sum())
+        return int(self.start[-1])
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the lists one behind the other, that of agent i from ``start[i]`` to ``start[i + 1]``."""
-        start = np.append(0, np.cumsum(self.lists.count, dtype=np.int64))
-        return {"start": start, "roots": self._copied(start, int(start[-1]))}
-
-    def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
-        start, roots = restored(kept["start"]), restored(kept["roots"])
-        self.room, self.end = np.diff(start).astype(np.int32), len(roots)
-        self.untidy = Lists(start[:-1], self.room.copy(), roots)
-        self.shown = np.full(int(roots.max(initial=0)) // 8 + 1, 255, np.uint8)
-        self.gone = np.zeros_like(self.shown)
+        """Return what a run changes, without the room for more."""
+        return {"start": self.start, "roots": self.roots[: len(self)]}
 
     @property
     def is_used(self) -> bool:
         """Whether it is of any agents."""
-        return len(self.room) > 0
+        return len(self.start) > 1
 
     @property
     def lists(self) -> Lists:
         """All that agents have read, for kernels."""
-        if self.gone.any():
-            self._prune(1)
-        return self.untidy
+        return Lists(self.start, self.roots)
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents; if there are none it is not in use, and none come."""
         more *= self.is_used
-        start, count, roots = self.untidy
-        self.untidy = Lists(
-            np.append(start, np.zeros(more, np.int64)), np.append(count, np.zeros(more, np.int32)), roots
-        )
-        self.room = np.append(self.room, np.zeros(more, np.int32))
+        self.start = np.append(self.start, np.full(more, self.start[-1]))
 
     def keep(self, shown: npt.NDArray[np.bool_]) -> None:
         """Let go of the roots that are not marked in `shown`, one entry per post."""
@@ -85,67 +59,63 @@ class Exposure(Restorable):
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Note pairs of an agent and a root, in any order; repetitions do not matter."""
-        n = max(len(self.shown), int(roots.max(initial=0)) // 8 + 1)
-        self.renew([], in_order(agents, roots, len(self.room)), np.full(n, 255, np.uint8))
+        last = max(int(some.max(initial=0)) for some in (roots, self.roots[: len(self)]))
+        pairs = in_order(agents, roots, len(self.start) - 1)
+        self.renew([], pairs, np.full(last // 8 + 1, 255, np.uint8))
 
     def renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int = 1) -> None:
         """Note what was read, and let go of the roots that can no more be shown.
 
-        Nobody can meet these again, unless a script or a slow chart passes on a post that is in no feed any more: then
-        it is as if nobody had read it.
+        Nobody can meet these again, unless a script or a slow chart passes on a post that is in no feed any more.
 
         Args:
             read: Agents, and what they have read, in parts: each begins behind the last agent of the one before. The
                 roots of each agent are put in order here.
             beside: What is noted too, likewise. Repetitions do not matter.
-            shown: A bit for each post: whether it is a root that can still be shown. It is kept, and not copied.
+            shown: A bit for each post: whether it is a root that can still be shown.
             threads: How many may share the parts.
         """
-        n = len(self.shown)
-        if (self.gone & shown[:n]).any():
-            self._prune(threads)
-        gone = np.zeros_like(shown)
-        gone[:n] = self.gone | self.shown & ~shown[:n]
-        self.shown, self.gone = shown, gone
-        for parts in (read, [beside]):
-            self._note(parts, threads)
+        read = read or [NO_PAIRS]
+        lasts = [int(part.agents[-1]) + 1 for part in read[:-1]] + [len(self.start) - 1]
+        cuts = [0, *np.searchsorted(beside.agents, lasts).tolist()]
+        more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
+        parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
+        lists, to = self.lists, 0
+        try:
+            for part in reversed(parts):  # each is moved before those in front of it, which are moved less
+                self.roots[part.begin + part.up : part.end + part.up] = self.roots[part.begin : part.end]
+            ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
+            for part, end in zip(parts, ends, strict=True):
+                self._close_gap(part, end, to)
+                to += end - part.to
+            self.start[-1] = to
+        except BaseException:  # lists of which some are written and some are not would be read beyond their ends
+            self.start, self.roots = np.zeros_like(self.start), NO_PAIRS.roots
+            raise
 
-    def _note(self, parts: Sequence[Pairs], threads: int) -> None:
-        def needed() -> list[int]:
-            return in_threads(lambda new: prune_and_count(new, self.untidy, self.room, self.shown), parts, threads)
+    def _parts(self, lasts: Sequence[int], more: Sequence[int]) -> list[Part]:
+        """Return the agents up to each of `lasts`, whose new lists have room for so many more entries; make it."""
+        parts, first, up = list[Part](), 0, 0
+        for last, own in zip(lasts, more, strict=True):
+            begin, end = int(self.start[first]), int(self.start[last])
+            parts.append(Part(first, last, begin, end, begin + up, up + own))
+            first, up = last, up + own
+        needed, before = len(self) + up, self.roots
+        if needed > len(before):
+            self.roots = np.empty(needed + needed // 4, np.int32)
+            self.roots[: len(self)] = before[: len(self)]
+        return parts
 
-        while self.end + sum(more := needed()) > len(self.untidy.roots):
-            self._lay_out(sum(more), threads)
-        begin = self.end + np.cumsum([0, *more])
-        self.end = int(begin[-1])  # first: whatever fails below, no list is written over
-        in_threads(
-            lambda i: remember(parts[i], self.untidy, self.room, self.shown, int(begin[i])), range(len(parts)), threads
-        )
-
-    def _prune(self, threads: int) -> None:
-        """Let all lists go of what could no more be shown when they were last renewed."""
-        cuts = list(blocks(len(self.room)))
-        in_threads(lambda cut: prune(cut.start, cut.stop, self.untidy, self.shown), cuts, threads)
-        self.gone = np.zeros_like(self.gone)
-
-    def _lay_out(self, needed: int, threads: int) -> None:
-        """Write all lists anew, with room for `needed` entries, and some more, behind them."""
-        self._prune(threads)
-        room = self.untidy.count + (self.untidy.count >> 3)  # as `roomy` has it
-        behind = np.cumsum(room, dtype=np.int64)
-        end = int(behind[-1])
-        roots = self._copied(behind - room, end + needed + (end + needed) // 4)
-        self.untidy, self.room, self.end = Lists(behind - room, self.untidy.count, roots), room, end
-
-    def _copied(self, start: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int32]:
-        roots = np.empty(n, np.int32)
-        copy_lists(self.untidy, start, roots)
-        return roots
+    def _close_gap(self, part: Part, end: int, to: int) -> None:
+        """Move the new lists of a part, which end at `end`, down to `to`."""
+        gap = part.to - to
+        if gap:
+            self.roots[to : end - gap] = self.roots[part.to : end]
+            self.start[part.first : part.last] -= gap
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""
-        start, count, roots = self.lists
-        return roots[start[agent] :][: count[agent]] if self.is_used else roots
+        return self.roots[slice(*self.start[agent : agent + 2])] if self.is_used else self.roots
 
     def times(self, agents: Rows, roots: Rows) -> npt.NDArray[np.int32]:
         """Return how often each agent has read the root beside it, as far as each time was noted."""

@@ -130,31 +130,6 @@ def test_lists_of_what_was_seen_are_the_same_in_any_parts(threads, rounds):
         assert len(seen) == sum(map(len, lists))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_lists_of_those_who_do_not_read_are_as_if_they_were_renewed_in_each_round(threads):
-    rng, n = np.random.default_rng(threads), 100
-    seen, lists = Exposure(n), [[] for _ in range(n)]
-    for last in range(20, 1200, 20):
-        is_shown = np.zeros(1200, np.bool_)
-        is_shown[max(last - 200, 0) : last] = rng.random(min(last, 200)) < 0.9
-        is_shown[rng.integers(0, last, 5)] = True  # some come back, long after the last of them was shown
-        agents = np.sort(rng.integers(0, n, 60)).astype(np.int32)
-        roots = rng.integers(0, last, 60).astype(np.int32)
-        for agent, root in zip(agents.tolist(), roots.tolist(), strict=True):
-            insort(lists[agent], root)
-        lists = [[root for root in own if is_shown[root]] for own in lists]
-        parts = [Pairs(agents[own], roots[own].copy()) for own in (agents < n // 2, agents >= n // 2)]
-        seen.renew(parts, Pairs(agents[:0], roots[:0]), np.packbits(is_shown, bitorder="little"), threads)
-        if last % 140 == 0:
-            kept = seen.snapshot()
-            assert [seen.of(agent).tolist() for agent in range(n)] == lists
-            assert kept["roots"].tolist() == [root for own in lists for root in own]
-        if last % 280 == 0:
-            seen = Exposure(n)
-            seen.restore(kept)
-    assert seen.snapshot()["start"].tolist() == [0, *np.cumsum(list(map(len, lists))).tolist()]
-
-
 @given(st.lists(st.lists(st.tuples(st.integers(1, TICKS), st.integers(0, 6), st.integers(0, 9)), max_size=8)))
 def test_impressions_are_put_in_order_of_agents_and_parts_that_are_stay(parts):
     given_parts = [tuple(columns(part, 3)) for part in parts]

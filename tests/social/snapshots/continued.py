@@ -85,7 +85,7 @@ MADE_AGAIN = {
     "PromptInterests": {"_names", "_interests", "_traits"},  # found when first needed, of what stands in populations
     "WalkTables": {"_guards"},  # those that have not given a value in the walk
     "Cell": {"first", "first_mapped", "always", "outcomes"},  # worked out when first asked for
-    "Exposure": {"untidy", "room", "end", "shown", "gone"},  # with room, and what can no more be shown
+    "Exposure": {"roots"},  # with room for more
     "Outcomes": {"_known"},  # the same
     "Feeds": {"_made"},  # made when a reader needs one
     "Engagements": {"carried"},  # noted anew as each round opens

@@ -94,7 +94,7 @@ def rank_feeds(
         return
     readers = np.ascontiguousarray(agents, np.int32)
     beside = discovered(readers, outbox, population, posts, params, streams, now)
-    audience = Audience(network.indptr, network.indices, *seen.untidy, *hidden, *shown.untidy)
+    audience = Audience(network.indptr, network.indices, seen.start, seen.roots, *hidden, *shown.lists)
     scoring = scoring_of(outbox, population, posts, params, streams, now, beside, groups)
     offer, feeds, size = Offer(audience, outbox, scoring), (population.feed, population.n_feed), block or BLOCK
 

@@ -20,6 +20,7 @@ from prism_mesa.statechart import Statechart
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
+    pytest.mark.filterwarnings("ignore:.*nobody has close ties:prism_mesa.errors.NotedWarning"),
     pytest.mark.filterwarnings("ignore:.*agents.churn.* no effect:prism_mesa.errors.NotedWarning"),
 ]
 ROUNDS = 4

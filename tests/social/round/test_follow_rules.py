@@ -17,6 +17,7 @@ from prism_mesa.social.state.relations import pairs_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
+    pytest.mark.filterwarnings("ignore:.*nobody has close ties:prism_mesa.errors.NotedWarning"),
     pytest.mark.filterwarnings("ignore:.*network.rates.* no effect:prism_mesa.errors.NotedWarning"),
 ]
 METHODS = ("follow", "unfollow", "mute", "unmute", "block", "unblock", "report")

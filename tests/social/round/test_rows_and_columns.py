@@ -23,6 +23,7 @@ from prism_mesa.statechart import AgentState, F, Statechart, Transition
 pytestmark = [
     pytest.mark.filterwarnings("ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning"),
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
+    pytest.mark.filterwarnings("ignore:.*nobody has close ties:prism_mesa.errors.NotedWarning"),
 ]
 
 

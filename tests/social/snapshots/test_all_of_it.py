@@ -16,7 +16,10 @@ from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.round.feeds.ranking import rank_feeds
 from prism_mesa.statechart import F
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
+    pytest.mark.filterwarnings("ignore:.*nobody has close ties:prism_mesa.errors.NotedWarning"),
+]
 near_in_leaning = F.post.relevance + F.post.author_leaning * F.agent.leaning - 0.05 * F.post.age
 ROUNDS = 4
 ON = {

@@ -1,6 +1,6 @@
 """Tables of benchmarks/VALIDITY.md, from the folders of validations and of the sensitivity study.
 
-Hours of computing, each continued by the same command (20 seeds of 76,000 agents: some 3 CPU minutes and 3 GB a seed):
+Hours of computing, each continued by the same command (a seed of 200,000 agents: some 3 CPU minutes and 4.2 GB):
 
     uv run prism validate configs/calibrated.yaml --seeds 20 --data ../shared/data
     uv run prism validate configs/calibrated.yaml agents.n=25000 --seeds 3 --variant all --data ../shared/data

@@ -24,6 +24,7 @@ from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.reading.posts import Reading
+from prism_mesa.social.round.feeds.depths import Depths
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_rooms import WalkRooms
 from prism_mesa.social.round.walk_tables import WalkTables
@@ -176,7 +177,7 @@ class Platform(Restorable, Reading):
     def __post_init__(self, world: StartingWorld) -> None:
         params, n = self.params, len(world.population)
         self.configured = params
-        self.rooms = WalkRooms()  # memory, and no state
+        self.rooms, self.depths = WalkRooms(), Depths()  # memory, and no state
         self.attributes = world.attributes
         self.go_by(self.chart)
         self.population, self.topics, self.drawn_network = world.population, world.topics, world.network

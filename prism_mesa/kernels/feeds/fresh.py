@@ -14,6 +14,7 @@ from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.lanes import LANES, among, below, first_one
 from prism_mesa.kernels.ordering import is_among
 
+type Int32 = npt.NDArray[np.int32]
 type Keys = npt.NDArray[np.uint64]
 
 MANY: Final = 128
@@ -41,7 +42,7 @@ def find_fresh(
         list_read(1, reader, outbox, audience, room)
     is_long, old_end = end - begin > MANY, end
     if is_long:
-        old_end = note_known(begin, end, outbox, audience, room)
+        old_end = note_known(audience.known, begin, end, outbox, room)
     for at in range(first, last, LANES):
         known = _noted(at, outbox, room) if is_long else among(room.root, np.int64(at), audience.known, begin, end)
         if repeats:
@@ -110,11 +111,11 @@ def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, room: R
 
 
 @step_of_kernels
-def note_known(begin: Any, end: Any, outbox: Outbox, audience: Audience, room: Room) -> Any:
-    """Note those of some known roots that are visible themselves in `Room.met`; return where these, the last, begin."""
+def note_known(known: Int32, begin: Any, end: Any, outbox: Outbox, room: Room) -> Any:
+    """Note those of ``known[begin:end]`` that are visible themselves in `Room.met`; return where these begin."""
     k = end - 1
-    while k >= begin and audience.known[k] >= outbox.first:
-        note(audience.known[k] - outbox.first, room.met)
+    while k >= begin and known[k] >= outbox.first:
+        note(known[k] - outbox.first, room.met)
         k -= 1
     return k + 1
 

@@ -78,12 +78,12 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
             room.author[np.uint64(k)] = author
             k += np.int64(outbox.wrote[author >> np.uint64(6)] >> (author & np.uint64(63)) & np.uint64(1))
         if has_hidden:
-            k = _without_hidden(reader, begin, k, audience, room)
+            k = without_hidden(reader, begin, k, audience, room)
         room.author_ends[j] = k
 
 
 @part_of_kernels
-def _without_hidden(reader: Any, first: Any, last: Any, audience: Audience, room: Room) -> Any:
+def without_hidden(reader: Any, first: Any, last: Any, audience: Audience, room: Room) -> Any:
     """Move those authors up who are not hidden from a reader; return where they end."""
     at, end, k = audience.hidden_start[reader], audience.hidden_start[reader + 1], first
     if at == end:

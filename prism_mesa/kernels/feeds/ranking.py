@@ -10,7 +10,6 @@ from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.diverse import order_diverse
 from prism_mesa.kernels.feeds.fresh import MANY, find_fresh, forget, keep_best_copies
 from prism_mesa.kernels.feeds.gathering import gather
-from prism_mesa.kernels.feeds.newest import is_dense, show_newest
 from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.room import Room
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, Scoring, score_fresh
@@ -56,12 +55,9 @@ def rank(
             break
         for j in range(n):
             reader, last = readers[ranked + j], room.ends[j]
-            if room.inside_ends[j] == last and is_dense(last - first, outbox, scoring):
-                n_feed[reader] = show_newest(reader, first, last, audience, outbox, scoring, room, feed)
-            else:
-                fresh = find_fresh(reader, first, last, room.inside_ends[j], outbox, scoring, audience, room)
-                score_fresh(reader, fresh, room.inside_ends[j], given_at, outbox.first, scoring, room)
-                n_feed[reader] = _show_best(reader, fresh, audience, outbox, scoring, room, feed)
+            fresh = find_fresh(reader, first, last, room.inside_ends[j], outbox, scoring, audience, room)
+            score_fresh(reader, fresh, room.inside_ends[j], given_at, outbox.first, scoring, room)
+            n_feed[reader] = _show_best(reader, fresh, audience, outbox, scoring, room, feed)
             first = last
         given_at += first
         ranked += n

@@ -38,8 +38,7 @@ class Room(NamedTuple):
         scratch: For whoever sorts; `counts` too.
         counts: See `scratch`.
         met: A bit for each root by `place_of_root`; all 0 between readers.
-        listed: A bit for each visible post, as `met`; `copied` too.
-        copied: See `listed`.
+        listed: A bit for each visible post, as `met`.
         better: By an author's place in the outbox, how many of its posts are kept; all 0 between readers.
         of_group: By a group, how many posts of its members are kept.
     """
@@ -61,7 +60,6 @@ class Room(NamedTuple):
     counts: Int64
     met: Keys
     listed: Keys
-    copied: Keys
     better: Int32
     of_group: Int32
 
@@ -87,7 +85,6 @@ def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
         counts=own_lines(DIGITS, np.int64),
         met=own_lines(roots // 64 + 1, np.uint64),
         listed=own_lines(roots // 64 + 1, np.uint64),
-        copied=own_lines(roots // 64 + 1, np.uint64),
         better=own_lines(writers, np.int32),
         of_group=own_lines(groups, np.int32),
     )

@@ -69,7 +69,7 @@ class Feeds:
     @property
     def are_of_followed(self) -> bool:
         """Whether nothing is in the feeds that have been asked for but posts of authors whom a reader follows."""
-        return not any(_has_others(feed) for feed, _ in self._made.values())
+        return not any(feed.has_others for feed, _ in self._made.values())
 
     @property
     def n_groups(self) -> int:
@@ -125,13 +125,6 @@ class Feeds:
 
     def _own(self, mode: str) -> OwnFeed | None:
         return OwnFeed(mode, self._declared) if ":" in mode else None
-
-
-def _has_others(feed: FeedParams) -> bool:
-    """Return whether posts of authors whom a reader does not follow may be in a feed."""
-    also, slots = feed.candidates, feed.slots
-    drawn = feed.weights.out_of_network if feed.weights is not None else 0
-    return any((also.out_of_network, also.two_hops, also.trending, also.search, slots.trending, slots.search, drawn))
 
 
 @lru_cache(maxsize=1024)

@@ -146,3 +146,12 @@ class FeedParams(Params):
     def weights(self) -> XAlgoParams | None:
         """The weights of a mode that predicts engagement, else None."""
         return {"x_2023": self.x_algo, "x_2026_08": X_2026_08}.get(self.ranking)
+
+    @property
+    def has_others(self) -> bool:
+        """Whether posts of authors whom a reader does not follow may be in a feed."""
+        also, slots = self.candidates, self.slots
+        drawn = self.weights.out_of_network if self.weights is not None else 0
+        return any(
+            (also.out_of_network, also.two_hops, also.trending, also.search, slots.trending, slots.search, drawn)
+        )

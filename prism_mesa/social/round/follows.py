@@ -180,6 +180,7 @@ def let_hold(platform: Platform, found: Decisions, round_: int) -> Keys:
     _record(platform, found, round_)
     if not len(found):
         return NO_KEYS
+    platform.depths.forget(np.append(found.agent, found.other))  # a block concerns both
     relations = platform.relations
     pairs = {event: found.pairs[found.event == event] for event in range(len(FOLLOW_EVENTS))}
     reported = distinct(_reported(platform, found.where(found.event == REPORT)))

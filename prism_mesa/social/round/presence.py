@@ -63,6 +63,7 @@ def _begin_follows(platform: Platform, joins: Mask) -> None:
         return
     here = platform.population.has_joined
     platform.network, begun = platform.network.with_comers(platform.drawn_network, here, joins)
+    platform.depths.forget(begun >> 32)
     if platform.params.network.dynamics == "live":
         platform.relations.new_follows = distinct(np.append(platform.relations.new_follows, begun))
 
@@ -149,7 +150,7 @@ def _mean_weights(streams: Streams, sigma: float, hours: tuple[float, ...], n: i
 
 
 def _own_weights(streams: Streams, sigma: float, hours: tuple[float, ...], hour: Rows) -> Floats:
-    """Return the weight of an hour of the day for each agent: `hours` times a habit, rounded as in `shorten_feeds`."""
+    """Return the weight of an hour of the day for each agent: `hours` times a habit, rounded as sessions are."""
     drawn = streams.normal("rhythm", np.arange(len(hour)), index=hour) if sigma else 0.0
     return np.asarray(np.array(hours)[hour] * np.exp(sigma * drawn - sigma * sigma / 2).astype(np.float32))
 
@@ -180,16 +181,16 @@ def _opens(clock: ClockParams, round_: int) -> float:
     return (first + round_ * (clock.round_minutes / 60)) % 24
 
 
-def shorten_feeds(platform: Platform, readers: Rows) -> None:
-    """Let each reader look at as many posts of its feed, at most, as its session of this round has.
+def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
+    """Return how many posts each reader looks at, at most, in its session of this round.
 
     They are one and the whole part of a lognormal number of mean `agents.session`, which is rounded to float32: that
     hides the last digits of exp that differ between machines.
     """
-    own, n_feed = platform.params.agents, platform.population.n_feed
+    own, size = platform.params.agents, platform.population.feed.shape[1]
     if own.session is None:
-        return
+        return np.full(len(readers), size, np.int32)
     sigma = own.session_sigma
     drawn = platform.streams.normal("session", readers, round_=platform.round)
     length = own.session * np.exp(sigma * drawn - sigma * sigma / 2)
-    n_feed[readers] = np.minimum(n_feed[readers], 1 + np.floor(length.astype(np.float32)))
+    return np.minimum(size, 1 + np.floor(length.astype(np.float32))).astype(np.int32)

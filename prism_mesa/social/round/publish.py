@@ -100,6 +100,7 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
+    platform.depths.note_read(platform.population, platform.posts, platform.round)
     threads = platform.params.threads if len(platform.population) >= _MANY else 1
     # counters stay where they are while there come to be more posts
     room = platform.posts.make_room(platform.events.n_engaged + len(platform.events.written))
@@ -228,6 +229,7 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
     own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))
     agents, roots = np.append(posts.author[own], agents), np.append(own, roots)
     shown = np.zeros(len(posts) // 8 + 1, np.uint8)
+    shown[-1] = 255 << (len(posts) & 7) & 255  # no post of a later round has been out of view
     still = posts.first_visible(platform.round + 1, platform.params.feed.window)
     mark(posts.root[still:], shown)
     if platform.copies.is_used:
@@ -238,4 +240,4 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
         read, (agent, post) = [], engaged
         agents, roots = np.append(agents, agent), np.append(roots, posts.root[post])
     beside = in_order(agents, roots, len(platform.population))
-    platform.exposure.renew(read, beside, shown, threads)
+    platform.exposure.renew(read, beside, shown, threads, apart=platform.depths.are_of(platform.round))

@@ -30,7 +30,7 @@ from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feeds.candidates import scorer_of
 from prism_mesa.social.round.feeds.ranking import rank_feeds
 from prism_mesa.social.round.follows import open_follows
-from prism_mesa.social.round.presence import come_and_go, comes_online, shorten_feeds
+from prism_mesa.social.round.presence import come_and_go, comes_online, session_lengths
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_on_active, run_ticks
 from prism_mesa.social.state.population import GONE, MEMBER, Rows
@@ -99,8 +99,9 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
             hidden=hidden,
             shown=platform.copies,
             groups=groups,
+            depths=platform.depths if params.window == platform.params.feed.window else None,  # one for all
+            most=session_lengths(platform, rows),
         )
-    shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online
 

@@ -20,6 +20,9 @@ NO_PAIRS: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 class Exposure(Restorable):
     """Which agent has read a post of which root, or has written it, for all roots that can still be shown.
 
+    Long lists need not be made anew in each round: what is new is then kept apart, in lists of its own, until it is an
+    eighth of them (`renew`). All but `in_two` puts both together first.
+
     Attributes:
         start: Shape (n + 1,): agent i has read ``roots[start[i]:start[i + 1]]``, ascending.
         roots: Ids of posts, int32, and room for more.
@@ -30,13 +33,18 @@ class Exposure(Restorable):
     def __init__(self, n: int) -> None:
         self.start = np.zeros(n + 1, np.int64)
         self.roots = np.zeros(0, np.int32)
+        self._recent: Exposure | None = None
+        self._shown = np.zeros(0, np.uint8)
+        self._threads = 1
 
     def __len__(self) -> int:
+        self._join()
         return int(self.start[-1])
 
     def snapshot(self) -> dict[str, Plain]:
         """Return what a run changes, without the room for more."""
-        return {"start": self.start, "roots": self.roots[: len(self)]}
+        start, roots = self.lists
+        return {"start": start, "roots": roots[: len(self)]}
 
     @property
     def is_used(self) -> bool:
@@ -46,10 +54,19 @@ class Exposure(Restorable):
     @property
     def lists(self) -> Lists:
         """All that agents have read, for kernels."""
+        self._join()
         return Lists(self.start, self.roots)
+
+    @property
+    def in_two(self) -> tuple[Lists, Lists]:
+        """The same in two lists, of which the long one may hold roots that can no more be shown."""
+        if self._recent is None:
+            return self.lists, Lists(np.zeros_like(self.start), NO_PAIRS.roots)
+        return Lists(self.start, self.roots), self._recent.lists
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents; if there are none it is not in use, and none come."""
+        self._join()
         more *= self.is_used
         self.start = np.append(self.start, np.full(more, self.start[-1]))
 
@@ -63,7 +80,15 @@ class Exposure(Restorable):
         pairs = in_order(agents, roots, len(self.start) - 1)
         self.renew([], pairs, np.full(last // 8 + 1, 255, np.uint8))
 
-    def renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int = 1) -> None:
+    def renew(
+        self,
+        read: Sequence[Pairs],
+        beside: Pairs,
+        shown: npt.NDArray[np.uint8],
+        threads: int = 1,
+        *,
+        apart: bool = False,
+    ) -> None:
         """Note what was read, and let go of the roots that can no more be shown.
 
         Nobody can meet these again, unless a script or a slow chart passes on a post that is in no feed any more.
@@ -74,13 +99,39 @@ class Exposure(Restorable):
             beside: What is noted too, likewise. Repetitions do not matter.
             shown: A bit for each post: whether it is a root that can still be shown.
             threads: How many may share the parts.
+            apart: Whether to keep what is new apart, as long as it is little.
         """
+        if not apart:
+            self._join()
+            self._renew(read, beside, shown, threads)
+            return
+        n = len(self._shown)
+        if (shown[:n] & ~self._shown).any():  # a root can be shown again that could not: nobody knows it any more
+            self._join()
+        if self._recent is None:
+            self._recent = Exposure(len(self.start) - 1)
+        self._recent._renew(read, beside, shown, threads)
+        self._shown, self._threads = shown, threads
+        if 8 * len(self._recent) > self.start[-1]:
+            self._join()
+
+    def _join(self) -> None:
+        """Put what is kept apart into the long lists, which let go of the roots that can no more be shown."""
+        if self._recent is None:
+            return
+        (start, roots), self._recent = self._recent.lists, None
+        agents = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+        firsts = start[np.linspace(0, len(start) - 1, self._threads + 1).astype(np.int64)]
+        parts = [Pairs(agents[a:b], roots[a:b]) for a, b in pairwise(firsts.tolist()) if a < b]
+        self._renew(parts, NO_PAIRS, self._shown, self._threads)
+
+    def _renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int) -> None:
         read = read or [NO_PAIRS]
         lasts = [int(part.agents[-1]) + 1 for part in read[:-1]] + [len(self.start) - 1]
         cuts = [0, *np.searchsorted(beside.agents, lasts).tolist()]
         more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
         parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
-        lists, to = self.lists, 0
+        lists, to = Lists(self.start, self.roots), 0
         try:
             for part in reversed(parts):  # each is moved before those in front of it, which are moved less
                 self.roots[part.begin + part.up : part.end + part.up] = self.roots[part.begin : part.end]
@@ -100,10 +151,11 @@ class Exposure(Restorable):
             begin, end = int(self.start[first]), int(self.start[last])
             parts.append(Part(first, last, begin, end, begin + up, up + own))
             first, up = last, up + own
-        needed, before = len(self) + up, self.roots
+        used, before = int(self.start[-1]), self.roots
+        needed = used + up
         if needed > len(before):
             self.roots = np.empty(needed + needed // 4, np.int32)
-            self.roots[: len(self)] = before[: len(self)]
+            self.roots[:used] = before[:used]
         return parts
 
     def _close_gap(self, part: Part, end: int, to: int) -> None:
@@ -115,6 +167,7 @@ class Exposure(Restorable):
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""
+        self._join()
         return self.roots[slice(*self.start[agent : agent + 2])] if self.is_used else self.roots
 
     def times(self, agents: Rows, roots: Rows) -> npt.NDArray[np.int32]:

@@ -74,18 +74,21 @@ class Offer(NamedTuple):
         self._in_room(rank_more)
 
     def _in_room(self, work: Callable[[Room], bool]) -> None:
-        """Have work done; as long as it says that there was not enough space, again with twice as much."""
-        try:
-            room = _free.pop()
-        except IndexError:
-            room = room_for(0, 0, 0, 0)
-        n_roots, n_groups = self.outbox.n + len(self.outbox.old_roots), self.scoring.n_groups
         is_diverse = self.scoring.mode in (X_ALGO, DIVERSE)
         n_writers = min(self.outbox.n, len(self.outbox.start)) if is_diverse else 0
-        size = max(_CANDIDATES, len(room.fresh) - LANES)
-        if len(room.met) * 64 < n_roots or len(room.better) < n_writers or len(room.of_group) < n_groups:
-            room = room_for(size, 2 * n_roots, 2 * n_writers, n_groups)
-        while not work(room):
-            size *= 2
-            room = room_for(size, 2 * n_roots, 2 * n_writers, n_groups)
-        _free.append(room)
+        in_room(work, self.outbox, n_writers, self.scoring.n_groups)
+
+
+def in_room(work: Callable[[Room], bool], outbox: Outbox, n_writers: int = 0, n_groups: int = 0) -> None:
+    """Have work done; as long as it says that there was not enough space, again with twice as much."""
+    try:
+        room = _free.pop()
+    except IndexError:
+        room = room_for(0, 0, 0, 0)
+    n_roots, size = outbox.n + len(outbox.old_roots), max(_CANDIDATES, len(room.fresh) - LANES)
+    if len(room.met) * 64 < n_roots or len(room.better) < n_writers or len(room.of_group) < n_groups:
+        room = room_for(size, 2 * n_roots, 2 * n_writers, n_groups)
+    while not work(room):
+        size *= 2
+        room = room_for(size, 2 * n_roots, 2 * n_writers, n_groups)
+    _free.append(room)

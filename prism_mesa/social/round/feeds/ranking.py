@@ -25,7 +25,9 @@ from prism_mesa.kernels.feeds.scoring import (
     Scoring,
 )
 from prism_mesa.kernels.feeds.slots import place_in_slots
+from prism_mesa.kernels.ordering import FEW
 from prism_mesa.social.params import FeedParams, XAlgoParams
+from prism_mesa.social.round.feeds.depths import Depths
 from prism_mesa.social.round.feeds.discovery import Discovered, discovered
 from prism_mesa.social.round.feeds.in_rooms import Offer
 from prism_mesa.social.state.chunks import in_threads, side_by_side
@@ -79,24 +81,34 @@ def rank_feeds(
     hidden: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = NOBODY_HIDDEN,
     shown: Exposure = NOTHING_SHOWN,
     groups: Groups | None = None,
+    depths: Depths | None = None,
+    most: Int32 | None = None,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
-    A feed holds up to `feed.size` posts, best first: of the last `feed.window` rounds, not the
-    agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy), and
-    by nobody that is `hidden` from it (`Relations.hidden_rows`). Where roots can be shown again, `seen` are those that
-    cannot, and `shown` are the copies that each agent has read.
+    A feed holds up to `feed.size` posts, or `most` (one number for each agent), best first: of the last `feed.window`
+    rounds, not the agent's own, of a root that it has not read (as `seen` says) or written, each root once (its
+    best-ranked copy), and by nobody that is `hidden` from it (`Relations.hidden_rows`). Where roots can be shown again,
+    `seen` are those that cannot, and `shown` are the copies that each agent has read. `depths` saves time.
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
-    outbox = outbox_of(posts, params, len(population), now, threads)
+    outbox = bare_outbox(posts, params, len(population), now)
     if not outbox.n or not len(agents):
         return
-    readers = np.ascontiguousarray(agents, np.int32)
+    readers, size = np.ascontiguousarray(agents, np.int32), block or BLOCK
+    if most is None:
+        most = np.full(len(readers), population.feed.shape[1], np.int32)
+    if depths is not None and not shown.is_used and goes_by_depth(params, outbox, network):
+        known, recent = seen.in_two
+        audience = Audience(network.indptr, network.indices, *known, *hidden, *shown.lists)
+        depths.rank(readers, most, audience, recent, outbox, population, posts, params.window, now, size, threads)
+        return
+    audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *shown.lists)
+    outbox = filled_outbox(outbox, posts, threads)
     beside = discovered(readers, outbox, population, posts, params, streams, now)
-    audience = Audience(network.indptr, network.indices, seen.start, seen.roots, *hidden, *shown.lists)
     scoring = scoring_of(outbox, population, posts, params, streams, now, beside, groups)
-    offer, feeds, size = Offer(audience, outbox, scoring), (population.feed, population.n_feed), block or BLOCK
+    offer, feeds = Offer(audience, outbox, scoring), (population.feed, population.n_feed)
 
     def rank_block(first: int) -> None:
         block = readers[first : first + size]
@@ -110,6 +122,17 @@ def rank_feeds(
             place_in_slots(block, *beside.most(params.slots), params.slots.every, *offer, *feeds)
 
     in_threads(rank_block, range(0, len(readers), size), threads)
+    population.n_feed[readers] = np.minimum(population.n_feed[readers], most)
+
+
+def goes_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) -> bool:
+    """Return whether readers go on where they stopped, and do not look at all that is visible to them.
+
+    They do in chronological feeds of followed agents alone, where there is much to look at: an average agent has more
+    than `FEW` posts of an average author in view.
+    """
+    is_plain = params.ranking == "chronological" and params.candidates.followed is None and not params.has_others
+    return is_plain and outbox.n * network.n_edges > FEW * network.n_agents**2
 
 
 def _cut(readers: Int32, offer: Offer) -> Iterator[Int32]:
@@ -123,21 +146,29 @@ def _cut(readers: Int32, offer: Offer) -> Iterator[Int32]:
 
 def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
     """Return the posts that can be shown in a round, by author; threads share the authors."""
+    return filled_outbox(bare_outbox(posts, params, n_agents, now), posts, threads)
+
+
+def bare_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
+    """Return the posts that can be shown in a round, without their authors."""
     first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
-    author, root = posts.author[first:], posts.root[first:]
-    n, places = len(root), (np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32))
-    outbox = Outbox(first, n, *places, np.zeros(n + 1, np.uint64), root[:0], root)
-    if not n:
+    root = posts.root[first:]
+    places = np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32)
+    return Outbox(first, len(root), *places, np.zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
+
+
+def filled_outbox(outbox: Outbox, posts: Posts, threads: int = 1) -> Outbox:
+    """Return the outbox with its posts by author."""
+    if not outbox.n:
         return outbox
-    least, parts = int(root.min()), threads if n_agents > BLOCK else 1
+    author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.wrote)
+    least, parts = int(root.min()), threads if len(outbox.start) > BLOCK else 1
     copies = np.zeros(int(root.max()) - least + 1, np.uint8)
     cuts = [words * part // parts * 64 for part in range(parts + 1)]
-    room = [np.empty((2, n), np.int32) for _ in range(parts)]
+    room = [np.empty((2, outbox.n), np.int32) for _ in range(parts)]
     ranges = zip(pairwise(cuts), room, strict=True)
     noted = [partial(note_writers, author, *authors, outbox.wrote, rows[0]) for authors, rows in ranges]
-    copied, old = partial(count_copies, root, least, copies), lambda: np.sort(root[root < first])
-    _, *counts, old_roots = side_by_side([copied, *noted, old], parts)
-    outbox = outbox._replace(old_roots=old_roots)
+    _, *counts = side_by_side([partial(count_copies, root, least, copies), *noted], parts)
     number_writers(outbox.wrote, outbox.writers)
     of_all = author, root, least, copies
     own = [(own_posts[:k], writers[:k]) for (own_posts, writers), k in zip(room, counts, strict=True)]

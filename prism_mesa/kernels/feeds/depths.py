@@ -1,0 +1,253 @@
+"""Chronological feeds of readers with many candidates: a reader goes on where it stopped.
+
+It looks at one round after the other, from the newest, until its feed is full. What it has passed of a round is all
+from some post on: that is its depth there. So it looks at few of the posts that it knows, and at none that are too old
+for its feed.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.commit.seen import Lists
+from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
+from prism_mesa.kernels.feeds.audience import Audience
+from prism_mesa.kernels.feeds.fresh import is_noted, note, note_known
+from prism_mesa.kernels.feeds.gathering import without_hidden
+from prism_mesa.kernels.feeds.outbox import Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.room import Room
+from prism_mesa.kernels.lanes import last_one, ones, prefetch
+from prism_mesa.kernels.ordering import is_among
+
+type Int32 = npt.NDArray[np.int32]
+type UInt16 = npt.NDArray[np.uint16]
+
+NOTHING_PASSED: Final = np.iinfo(np.uint16).max
+
+
+class Rounds(NamedTuple):
+    """The visible posts by round and author; round r is row ``r % rows``.
+
+    Attributes:
+        first: Id of the first post of each round.
+        n: Its number of posts. A post's local number is its place among them.
+        wrote: A bit for each agent: whether it has any; shape (rows, words).
+        writers: How many have any among the agents of all words of `wrote` before, shape (rows, words).
+        start: The w-th agent who has any has items ``start[row, w]`` .. ``start[row, w + 1] - 1``.
+        item: Local numbers, ascending for each agent.
+    """
+
+    first: Int32
+    n: Int32
+    wrote: npt.NDArray[np.uint64]
+    writers: Int32
+    start: Int32
+    item: Int32
+
+
+def room_for_rounds(rows: int, n_agents: int, most: int) -> Rounds:
+    """Return `Rounds` with space for `most` posts in each round."""
+    words, integers = n_agents // 64 + 1, np.int32
+    return Rounds(
+        first=np.zeros(rows, integers),
+        n=np.zeros(rows, integers),
+        wrote=np.zeros((rows, words), np.uint64),
+        writers=np.zeros((rows, words), integers),
+        start=np.zeros((rows, most + 2), integers),
+        item=np.zeros((rows, most), integers),
+    )
+
+
+@lean_kernel
+def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
+    """Write the posts of a round, of which these are the authors, into a row."""
+    wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
+    rounds.first[row], rounds.n[row] = first, len(author)
+    wrote[:] = 0
+    start[:] = 0
+    for i in range(len(author)):
+        note(author[i], wrote)
+    n = np.int64(0)
+    for word in range(len(wrote)):
+        writers[word] = n
+        n += ones(wrote[word])
+    for i in range(len(author)):
+        start[writer_of(wrote, writers, author[i]) + 2] += 1
+    for w in range(n):
+        start[w + 2] += start[w + 1]
+    for i in range(len(author)):  # while posts are put there, `start[w + 1]` is where the next one of w goes
+        w = writer_of(wrote, writers, author[i])
+        item[start[w + 1]] = i
+        start[w + 1] += 1
+
+
+@part_of_kernels
+def _unit(n: Any) -> Any:
+    """Return how many posts a step of a depth is, in a round of `n`: one, unless there are too many for 16 bits."""
+    return 1 + np.int64(n) // NOTHING_PASSED
+
+
+@lean_kernel
+def rank_by_depth(
+    readers: Int32,
+    ranked: int,
+    most: Int32,
+    now: int,
+    depth: UInt16,
+    rounds: Rounds,
+    audience: Audience,
+    recent: Lists,
+    outbox: Outbox,
+    author: Int32,
+    room: Room,
+    feed: Int32,
+    n_feed: UInt16,
+) -> Any:
+    """Write the feed of each of `readers`, newest first; return how many have theirs.
+
+    They do not all have it if the room does not hold whom the next one follows.
+
+    Args:
+        readers: Rows of agents.
+        ranked: How many of them have their feed already.
+        most: Posts that each of them is shown at most.
+        now: The round.
+        depth: Shape (agents, rows of `rounds`): posts of a round from this local number on are passed (`_unit`).
+        rounds: The visible posts.
+        audience: What is known of readers.
+        recent: Roots that each agent has seen besides.
+        outbox: The roots of the visible posts.
+        author: Authors of all posts.
+        room: Memory to work in.
+        feed: Shape (agents, size): gets ids of posts.
+        n_feed: Gets the number of posts in each feed.
+    """
+    n, words = np.int64(ranked), ((outbox.n + len(outbox.old_roots)) >> 6) + 1
+    while n < len(readers):
+        reader = readers[n]
+        if audience.indptr[reader + 1] - audience.indptr[reader] > len(room.author):
+            break
+        if n + 1 < len(readers):
+            _fetch(readers[n + 1], audience)
+        n_feed[reader] = _read_on(reader, most[n], now, depth, rounds, audience, recent, outbox, author, room, feed)
+        room.met[:words] = 0
+        n += 1
+    return n
+
+
+@part_of_kernels
+def _fetch(reader: Any, audience: Audience) -> None:
+    """Have what the next reader needs first read already."""
+    for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 256), 16):
+        prefetch(audience.indices, k)
+    prefetch(audience.known, audience.known_start[reader + 1] - 1)
+
+
+@step_of_kernels
+def _read_on(
+    reader: Any,
+    most: Any,
+    now: Any,
+    depth: UInt16,
+    rounds: Rounds,
+    audience: Audience,
+    recent: Lists,
+    outbox: Outbox,
+    author: Int32,
+    room: Room,
+    feed: Int32,
+) -> Any:
+    """Write the feed of a reader; return how many posts it has."""
+    rows, shown, old_end, recent_old_end = len(rounds.n), np.int64(0), np.int64(-1), np.int64(-1)
+    begin, recent_begin = audience.known_start[reader], recent.start[reader]
+    for back in range(min(rows, now + 1)):
+        row = (now - back) % rows
+        passed = np.int64(depth[reader, row]) * _unit(rounds.n[row])
+        if passed == 0:
+            continue
+        highest = _list_round(reader, row, passed, rounds, audience, room)
+        if highest < 0:
+            continue
+        if old_end < 0:
+            old_end = note_known(audience.known, begin, audience.known_start[reader + 1], outbox, room)
+            recent_old_end = note_known(recent.roots, recent_begin, recent.start[reader + 1], outbox, room)
+        base = np.int64(rounds.first[row]) - outbox.first
+        for word in range(highest, -1, -1):
+            bits = room.listed[np.uint64(word)]
+            room.listed[np.uint64(word)] = 0
+            while bits and shown < most:
+                lane = last_one(bits)
+                bits ^= np.uint64(1) << np.uint64(lane)
+                local = base + word * 64 + lane
+                root = outbox.root[np.uint64(local)]
+                place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
+                is_known = is_noted(place, room.met)
+                if root < outbox.first and not is_known:
+                    is_known += author[root] == reader or is_among(audience.known, begin, old_end, root)
+                    is_known |= is_among(recent.roots, recent_begin, recent_old_end, root)
+                note(place, room.met)
+                feed[reader, shown] = outbox.first + local  # a known one is written over, or stands behind the last
+                shown += 1 - is_known
+        if shown == most:
+            break
+    return shown
+
+
+@part_of_kernels
+def _list_round(reader: Any, row: Any, passed: Any, rounds: Rounds, audience: Audience, room: Room) -> Any:
+    """Note the posts of a round below `passed` in `Room.listed`; return the last word that may hold any, or -1."""
+    wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
+    n = np.int64(0)
+    for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
+        agent = np.uint64(audience.indices[np.uint64(edge)])
+        room.author[np.uint64(n)] = agent
+        n += np.int64(wrote[agent >> np.uint64(6)] >> (agent & np.uint64(63)) & np.uint64(1))
+    if len(audience.hidden_start) > 0:
+        n = without_hidden(reader, 0, n, audience, room)
+    if n == 0:
+        return np.int64(-1)
+    for k in range(n):
+        at = np.uint64(k)
+        w = np.uint64(writer_of(wrote, writers, room.author[at]))
+        room.begin[at] = start[w]
+        room.n_items[at] = start[w + np.uint64(1)]
+    for k in range(n):
+        at = np.uint64(k)
+        for place in range(room.begin[at], room.n_items[at]):
+            local = np.int64(item[np.uint64(place)])
+            room.listed[np.uint64(local >> 6)] |= np.uint64(local < passed) << np.uint64(local & 63)
+    return (min(np.int64(rounds.n[row]), passed) - 1) >> 6
+
+
+@lean_kernel
+def deepen(
+    readers: Int32,
+    most: Int32,
+    now: int,
+    round_of: Int32,
+    rounds: Rounds,
+    feed: Int32,
+    n_feed: UInt16,
+    n_read: UInt16,
+    depth: UInt16,
+) -> None:
+    """Note how deep readers have got, by the last post that each has read of its feed of at most so many.
+
+    A reader that has read all of a feed that could have been longer has passed whatever is visible.
+    """
+    rows = len(rounds.n)
+    for j in range(len(readers)):
+        reader, since = readers[j], np.int64(-1)
+        n = np.int64(n_read[reader])
+        if n < n_feed[reader] or n == most[j]:
+            if n == 0:
+                continue
+            last = feed[reader, n - 1]
+            since = np.int64(round_of[last])
+            row = since % rows
+            unit = _unit(rounds.n[row])
+            local = np.int64(last) - rounds.first[row] + unit - 1
+            depth[reader, row] = min(np.int64(depth[reader, row]), local // unit)
+        for passed in range(max(since, now - rows) + 1, now + 1):
+            depth[reader, passed % rows] = 0

@@ -42,7 +42,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     "esm_windows": Source(
         "experience sampling, windows",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
-        "what US Twitter users had done in 1,610 windows of 30 minutes in which they used it",
+        "what US Twitter users had done in the 1,610 of 6,218 windows of 30 minutes in which they used it",
         "experience sampling",
     ),
     "esm_persons": Source(

@@ -173,7 +173,8 @@ def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
     assert not any(word in calm for word in ("sessions of", "goes with the hour", "its draw lasts"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
     own = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
-    told = odd_of(**nested(plain(own))).text
+    assert "up to 4 mutual" not in odd_of(**nested(plain(own))).text  # utility is relevance: they do not count
+    told = odd_of(**nested(plain(own | {"utility": {"sensitivity": 0.03, "closeness": 4}}))).text
     for said in (
         "mean probability 0.5 of coming online in a round and 0.15 of posting then",
         "sigma 1.6 and of posting 1.7",

@@ -171,7 +171,8 @@ def _otherwise(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
     if asked.edges is None and abs(followees / asked.mean_degree - 1) > 0.05:
         yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {followees:.3g} came out"
     said = asked.edges is None or "close_ties" in said_of(asked)  # of a file the default is the most
-    if said and params.utility.sensitivity and close < _FEW_TIES * asked.close_ties:
+    count = params.utility.sensitivity and params.utility.closeness is not None
+    if said and count and close < _FEW_TIES * asked.close_ties:
         few = "too few agents follow each other"
         yield f"network.close_ties: {asked.close_ties} was asked for, {close:.3g} came out: {few}"
 

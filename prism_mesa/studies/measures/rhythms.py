@@ -85,9 +85,11 @@ def real_hours(config: Config) -> Floats:
     """Return the profile of the data by hours of a configuration's clock.
 
     Its time zone is read from the configuration, never from what came out: the shift at which `agents.hours` lies
-    closest to the data; without hours that of US Eastern time.
+    closest to the data; without hours that of US Eastern time, or none where agents have clocks of their own.
     """
-    shift = EASTERN if config.agents.hours is None else shift_between(config.agents.hours, CONGRESS_HOURS)
+    own = config.agents
+    without = EASTERN if own.time_zone is None else 0
+    shift = without if own.hours is None else shift_between(own.hours, CONGRESS_HOURS)
     return np.roll(np.array(CONGRESS_HOURS), shift)
 
 

@@ -21,6 +21,7 @@ type Mask = npt.NDArray[np.bool_]
 
 _TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
+_SHARE: Final = ("share", 0, 1, _ESM, _TABLES)
 
 USED_WINDOWS: Final = (
     *(23, 27, 26, 18, 21, 18, 14, 11, 11, 17, 9, 7, 4, 3, 10, 6),
@@ -37,11 +38,13 @@ class Windows:
         agent: Whose each is, ascending.
         round: When.
         did: Action, or `post`, -> in which of them it was done.
+        possible: How many there would be if these agents came online in every round.
     """
 
     agent: Ints
     round: Ints
     did: dict[str, Mask]
+    possible: int
 
 
 def windows_of(run: FinishedRun) -> Windows:
@@ -73,7 +76,12 @@ def windows_of(run: FinishedRun) -> Windows:
     wrote = own["author"].to_numpy()
     inside = (wrote >= 0) & (wrote < n)
     did["post"] = np.isin(used, keys(wrote[inside], own["written"].to_numpy()[inside]), assume_unique=True)
-    return Windows(used // rounds, used % rounds, did)
+    return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
+
+
+def _used(run: FinishedRun) -> float:
+    windows = run.once(windows_of)
+    return ratio(float(len(windows.agent)), windows.possible)
 
 
 def _share(action: str) -> Callable[[FinishedRun], float]:
@@ -138,34 +146,18 @@ SESSIONS: Final = (
             _share(action),
             "windows of use (an agent in a round in which it came online, after the first day in runs of 60 hours or "
             f"more; of agents that are recorded) in which it {done}",
-            "share",
-            0,
-            1,
-            _ESM,
-            _TABLES,
+            *_SHARE,
         )
         for action, done in _DONE.items()
     ),
-    Measure("window_none", _none, "windows of use in which it did none of the four", "share", 0, 1, _ESM, _TABLES),
+    Measure("window_none", _none, "windows of use in which it did none of the four", *_SHARE),
+    Measure("window_used", _used, "rounds that are windows of use, of all rounds of the same agents", *_SHARE),
     Measure(
         "persons_reshared_sd",
         _spread,
         "standard deviation over persons of the share of their windows in which they reshared, in samples of as many "
         "windows as persons of the data were asked after",
-        "share",
-        0,
-        1,
-        _ESM,
-        _TABLES,
+        *_SHARE,
     ),
-    Measure(
-        "persons_never_reshared",
-        _never,
-        "persons that reshared in no window of such a sample",
-        "share",
-        0,
-        1,
-        _ESM,
-        _TABLES,
-    ),
+    Measure("persons_never_reshared", _never, "persons that reshared in no window of such a sample", *_SHARE),
 )

@@ -178,6 +178,7 @@ def _of_windows(table: pd.DataFrame) -> _Computed:
     used = table[table["used"] == 1]
     did = used[list(_ACTS)].astype(str).apply(lambda column: column.str.upper() == "TRUE")
     values = {f"window_{done}": float(did[done].mean()) for done in _ACTS}
+    values["window_used"] = len(used) / len(table)
     values["window_none"] = float((~did.any(axis=1)).mean())
     shares = did["reshared"].groupby(used["person"]).mean()
     values["persons_reshared_sd"] = float(shares.std())

@@ -42,7 +42,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     "esm_windows": Source(
         "experience sampling, windows",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
-        "what US Twitter users had done in 1,610 windows of 30 minutes in which they used it",
+        "what US Twitter users had done in the 1,610 of 6,218 windows of 30 minutes in which they used it",
         "experience sampling",
     ),
     "esm_persons": Source(
@@ -185,6 +185,7 @@ INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("large_delay_median", 67.0, "large_trees", "large cascades: median delay, minutes", "many"),
     ("large_delay_upper", 352.0, "large_trees", "large cascades: upper quartile of delays", "many"),
     ("large_reshares_by", 15.0, "noted", "large cascades: hours to 3/4 of reshares", "many"),
+    ("window_used", 0.259, "esm_windows", "windows of 30 minutes: used", "window"),
     ("clustering", 0.486, "graphs", "clustering of followees", "any"),
     ("degree_assortativity", -0.246, "graphs", "degree assortativity", "any"),
     ("friendship_paradox", 0.984, "graphs", "friendship paradox", "any"),

@@ -94,6 +94,14 @@ def test_a_note_says_where_close_ties_are_few(tmp_path):
         assert any("network.close_ties" in note for note in model.notes) == are_few
 
 
+def test_where_close_ties_do_not_count_nothing_is_said_of_how_few_there_are():
+    few = {"network_kind": "erdos_renyi", "network_mean_degree": 5, "utility_sensitivity": 0.04}
+    assert any("network.close_ties" in note for note in small(**few, network_close_ties=4).notes)
+    with pytest.warns(NotedWarning, match="network.close_ties: no effect"):
+        model = small(**few, utility_closeness=None, network_close_ties=4)
+    assert [note.split(":")[1] for note in model.notes if "close_ties" in note] == [" no effect"]
+
+
 def test_where_utility_is_relevance_no_close_ties_are_looked_for():
     with pytest.warns(NotedWarning, match="network.close_ties: no effect"):
         model = small(network_close_ties=3, network_mean_degree=20)

@@ -156,6 +156,10 @@ def test_windows_of_use_are_those_of_recorded_agents_after_the_first_day(run):
     assert value(run, "window_none") == pytest.approx(1 / 7)
 
 
+def test_windows_are_used_in_a_share_of_the_rounds_of_recorded_agents_after_the_first_day(run):
+    assert value(run, "window_used") == pytest.approx(7 / (4 * 96))
+
+
 def test_persons_are_asked_after_as_many_windows_as_those_of_the_data():
     n, each = 2_000, 40
     agent, round_ = np.repeat(np.arange(n), each), np.tile(np.arange(each), n)
@@ -202,6 +206,11 @@ def test_the_time_zone_is_read_from_the_configuration_and_not_from_the_results(r
     )
     assert np.array_equal(real_hours(own), np.roll(CONGRESS_HOURS, 9))
     assert np.array_equal(real_hours(run.config), np.roll(CONGRESS_HOURS, 5))
+
+
+def test_by_their_own_clocks_agents_without_hours_are_held_against_the_clock_of_the_data(run):
+    agents = run.config.agents.model_copy(update={"time_zone": "zone"})
+    assert np.array_equal(real_hours(run.config.model_copy(update={"agents": agents})), CONGRESS_HOURS)
 
 
 def test_bursts_need_ten_events_of_one_agent(run):

@@ -120,7 +120,7 @@ def test_carried_curves_agree_with_carried_values():
 @here
 def test_carried_values_are_those_of_the_data():
     real, known = real_of(DATA), carried()
-    assert len(real.computed) == 28
+    assert len(real.computed) == 29
     for measure in real.computed:
         assert real.values[measure] == pytest.approx(known.values[measure], rel=0.005), measure
     sizes, shares = real.curves["cascade_sizes"]

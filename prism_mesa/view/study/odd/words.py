@@ -131,8 +131,8 @@ def activity_of(config: Config) -> str:
 
 def network_of(config: Config) -> str:
     """Return how the network came to be."""
-    p = config.network
-    close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties else ""
+    p, counts = config.network, config.utility.sensitivity and config.utility.closeness is not None
+    close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties and counts else ""
     if p.edges is not None:
         return f"read from {p.edges}{close}"
     return f"{NETWORKS.get(p.kind, p.kind)}; mean {p.mean_degree:g} followed{close}"

@@ -99,7 +99,7 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
             hidden=hidden,
             shown=platform.copies,
             groups=groups,
-            depths=platform.depths if params.window == platform.params.feed.window else None,  # one for all
+            depths=platform.depths,
             most=session_lengths(platform, rows),
         )
     platform.counts["online"] = len(online)

@@ -60,13 +60,13 @@ class Exposure(Restorable):
     @property
     def in_two(self) -> tuple[Lists, Lists]:
         """The same in two lists, of which the long one may hold roots that can no more be shown."""
-        if self._recent is None:
-            return self.lists, Lists(np.zeros_like(self.start), NO_PAIRS.roots)
-        return Lists(self.start, self.roots), self._recent.lists
+        recent = Exposure(len(self.start) - 1) if self._recent is None else self._recent
+        return Lists(self.start, self.roots), Lists(recent.start, recent.roots)
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents; if there are none it is not in use, and none come."""
         self._join()
+        self._recent = None
         more *= self.is_used
         self.start = np.append(self.start, np.full(more, self.start[-1]))
 
@@ -117,13 +117,14 @@ class Exposure(Restorable):
 
     def _join(self) -> None:
         """Put what is kept apart into the long lists, which let go of the roots that can no more be shown."""
-        if self._recent is None:
+        if self._recent is None or not self._recent.start[-1]:
             return
-        (start, roots), self._recent = self._recent.lists, None
+        start, roots = self._recent.start, self._recent.roots
         agents = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
         firsts = start[np.linspace(0, len(start) - 1, self._threads + 1).astype(np.int64)]
         parts = [Pairs(agents[a:b], roots[a:b]) for a, b in pairwise(firsts.tolist()) if a < b]
         self._renew(parts, NO_PAIRS, self._shown, self._threads)
+        start[:] = 0  # it keeps its memory
 
     def _renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int) -> None:
         read = read or [NO_PAIRS]

@@ -1,5 +1,7 @@
 """The kernel's feeds are those of `plain_feed` on random platforms, however the readers are cut and ordered."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,7 +10,7 @@ from plain_feed import listed, plain_feed
 
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams, SocialParams, XAlgoParams
 from prism_mesa.social.round.feeds.ranking import rank_feeds
-from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.exposure import NO_PAIRS, Exposure, in_order
 from prism_mesa.social.state.groups import GroupCounts, Groups
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
@@ -253,24 +255,36 @@ def test_a_platform_of_many_readers_who_follow_many_is_ranked_by_the_rules(mode)
     assert crowd.ranked() == crowd.ranked(block=100, threads=2) == crowd.plain() != feeds
 
 
-steps = st.tuples(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 19)), max_size=30), st.sets(st.integers(0, 19)))
+pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 19)), max_size=30)
+steps = st.tuples(pairs, st.sets(st.integers(0, 19)), st.sampled_from(["apart", "together", "added"]))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(steps, max_size=4))
-def test_what_was_read_is_kept_as_sets_would_keep_it(steps):
+@settings(max_examples=100, deadline=None)
+@given(st.lists(steps, max_size=8), st.sampled_from([1, 2, 4]))
+def test_what_was_read_is_kept_as_sets_would_keep_it(steps, threads):
     seen, sets = Exposure(5), [set() for _ in range(5)]
-    for pairs, gone in steps:
+    for pairs, gone, how in steps:
         agents, roots = np.array(pairs, np.int64).reshape(-1, 2).T
-        seen.add(agents, roots)
         shown = np.ones(20, np.bool_)
         shown[list(gone)] = False
-        seen.keep(shown)
+        if how == "added":
+            seen.add(agents, roots)
+            seen.keep(shown)
+        else:
+            bits, own = np.packbits(shown, bitorder="little"), [in_order(agents, roots, 5)]
+            seen.renew(own, NO_PAIRS, bits, threads, apart=how == "apart")
         for agent, root in pairs:
             sets[agent].add(root)
         sets = [own - gone for own in sets]
+        whole = [set(first) | set(last) for first, last in zip(*map(_by_agent, seen.in_two), strict=True)]
+        assert [own - gone for own in whole] == sets
+    if steps:
         lists = [seen.of(agent).tolist() for agent in range(5)]
         assert lists == [sorted(own) for own in lists]
         assert [set(own) for own in lists] == sets  # one may stand there twice
     seen.grow(1)
     assert len(seen.of(5)) == 0
+
+
+def _by_agent(lists):
+    return [lists.roots[first:last].tolist() for first, last in pairwise(lists.start)]

@@ -97,7 +97,7 @@ def test_a_room_that_is_too_small_is_exchanged_and_leaves_no_trace(mode, monkeyp
     assert crowd.ranked() == feeds
     (room,) = in_rooms._free
     assert len(room.fresh) < 1000
-    assert not any(words.any() for words in (room.met, room.listed, room.copied, room.better))
+    assert not any(words.any() for words in (room.met, room.listed, room.better))
     assert crowd.ranked() == feeds
     assert len(in_rooms._free) == 1
 
@@ -118,7 +118,7 @@ def test_a_room_whose_bits_are_as_many_as_the_visible_posts_holds_them():
     params = FeedParams(mode="chronological", size=255, window=9, attribute="side")
     crowd = Platform(seed=2, n_agents=12, n_posts=256, params=params, **drawn)
     room = in_rooms.room_for(1 << 13, 255, 0, 0)
-    words = {name: np.full(5, ~np.uint64(0)) for name in ("met", "listed", "copied")}
+    words = {name: np.full(5, ~np.uint64(0)) for name in ("met", "listed")}
     for own in words.values():
         own[:4] = 0
     assert len(room.met) == 4

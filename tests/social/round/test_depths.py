@@ -1,0 +1,156 @@
+"""A chronological feed that goes on where its reader stopped is the feed that looks at all that is visible."""
+
+import copy
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_worlds import happenings, populations
+from test_feed_differential import Platform, platforms
+from worlds import differing, ran, small
+
+from prism_mesa.kernels.commit.seen import Lists
+from prism_mesa.kernels.feeds import depths as kernels
+from prism_mesa.kernels.feeds.audience import Audience
+from prism_mesa.kernels.feeds.outbox import Outbox
+from prism_mesa.social import start
+from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
+from prism_mesa.social.round.feeds import in_rooms, ranking
+from prism_mesa.social.round.feeds.depths import Depths
+from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
+    pytest.mark.filterwarnings("ignore:.*nobody has close ties:prism_mesa.errors.NotedWarning"),
+]
+ALWAYS, NEVER = -1, 1 << 40
+CHANGES = [
+    {"at": 2, "until": 4, "set": {"feed.mode": "random"}},
+    {"at": 1, "until": 3, "set": {"agents.session": 1.5}},
+    {"at": 1, "until": 3, "set": {"feed.candidates.followed": 2}},
+    {"at": 3, "set": {"feed.candidates.out_of_network": 2}, "agents": "agent.openness > 3"},
+    {"at": 1, "set": {"feed.mode": "preference"}, "agents": "agent.openness > 3"},
+    {"at": 0, "until": 3, "set": {"feed.slots.trending": 1}, "agents": "agent.openness > 3"},
+]
+
+
+def feeds(model):
+    people = model.population
+    return [people.feed[row, :n].tolist() for row, n in enumerate(people.n_feed)]
+
+
+def lived(few, happens, params, *, rounds=6, resumes=None):
+    """Return a world after some rounds, and all feeds of each; from round `resumes` on it is a copy, or taken up."""
+    shown = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start, "checked", lambda *given: ())  # it takes most of the time
+        patch.setattr(ranking, "FEW", few)
+        model = small(**params)
+        for round_ in range(rounds):
+            for happening in happens:
+                if happening.round == round_:
+                    happening.to(model)
+            if resumes == round_:
+                branch = copy.deepcopy(model)
+                branch.recorder, model = model.recorder, branch
+            model.step()
+            shown.append(feeds(model))
+    return model, shown
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(populations, happenings(), st.lists(st.sampled_from(CHANGES), max_size=2, unique_by=id), st.data())
+def test_worlds_are_the_same_whether_readers_go_on_or_look_at_all(params, happens, changes, data):
+    params |= {
+        "feed_mode": "chronological",
+        "feed_repeats": False,
+        "interventions": sorted(changes, key=lambda change: change["at"]),
+    }
+    params |= {"feed_window": data.draw(st.integers(1, 5)), "threads": data.draw(st.sampled_from([1, 2]))}
+    params.pop("utility_per_source", None)
+    whole, shown = lived(NEVER, happens, params)
+    resumes = data.draw(st.sampled_from([None, 2, 4]))
+    other, also = lived(ALWAYS, happens, params, resumes=resumes)
+    assert also == shown
+    assert [name for name in differing(whole, other) if name != "feed"] == []  # what stands behind the last post
+
+
+def test_few_posts_are_looked_at_again_by_those_who_go_on(monkeypatch):
+    monkeypatch.setattr(ranking, "FEW", ALWAYS)
+    model = small(agents_n=60, feed_window=8, feed_size=20, agents_post_rate=0.3)
+    ran(model, 8)
+    passed = model.platform.depths._depth
+    assert passed.shape == (60, 8)
+    assert (passed == 0).mean() > 0.2
+    branch = copy.deepcopy(model)
+    assert branch.platform.depths._depth.size == 0
+    assert feeds(ran(branch, 1)) == feeds(ran(model, 1))
+
+
+def in_view(platform):
+    """Let a platform show what followed agents posted, and nothing else."""
+    platform.params = platform.params.model_copy(update={"candidates": CandidateParams(), "slots": SlotParams()})
+    return platform
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_a_first_feed_is_that_of_the_rules_whoever_is_hidden(data):
+    platform = in_view(data.draw(platforms("chronological")))
+    some = st.sets(st.tuples(*[st.integers(0, platform.n - 1)] * 2).filter(lambda two: two[0] != two[1]))
+    hidden = data.draw(some)
+    agent, other = np.array(sorted(hidden), np.int64).reshape(-1, 2).T
+    for row, author in hidden:  # what goes back to them counts as read
+        own = platform.posts.root == np.arange(len(platform.posts))
+        roots = np.flatnonzero((platform.posts.author == author) & own)
+        platform.read[row] |= set(roots.tolist())
+        platform.seen.add(np.full(len(roots), row), roots)
+    relations = Relations()
+    relations.note(muted=pair_keys(agent, other), blocked=NO_KEYS, reported=NO_KEYS)
+    away = relations.hidden_rows(platform.n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "FEW", ALWAYS)
+        for cut in ({}, {"block": 3, "threads": 2}):
+            assert platform.ranked(hidden=away, depths=Depths(), **cut) == platform.plain(hidden)
+
+
+def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
+    n = 150_000
+    author, root = np.zeros(n, np.int32), np.arange(n, dtype=np.int32)
+    rounds = kernels.room_for_rounds(1, 2, n)
+    kernels.add_round(author, 0, 0, rounds)
+    depth = np.full((2, 1), kernels.NOTHING_PASSED, np.uint16)
+    follows = np.array([0, 0, 1]), np.zeros(1, np.int32)  # agent 1 follows agent 0
+    nothing = np.zeros(3, np.int64), np.zeros(0, np.int32)
+    audience = Audience(*follows, *nothing, *ranking.NOBODY_HIDDEN, *nothing)
+    places = np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(4, np.int32), np.zeros(1, np.uint64)
+    outbox = Outbox(0, n, *places, root[:0], root)
+    feed, n_feed, n_read = np.zeros((2, 10), np.int32), np.zeros(2, np.uint16), np.full(2, 7, np.uint16)
+    reader, most, read = np.array([1], np.int32), np.full(1, 10, np.int32), []
+    for _ in range(3):
+        known = np.sort(np.array(read, np.int32))
+        audience = audience._replace(known_start=np.array([0, 0, len(read)]), known=known)
+        room = in_rooms.room_for(1 << 13, n, 0, 0)
+        kernels.rank_by_depth(
+            reader, 0, most, 0, depth, rounds, audience, Lists(*nothing), outbox, author, room, feed, n_feed
+        )
+        assert feed[1].tolist() == [*range(n - 1 - len(read), n - 11 - len(read), -1)]
+        read += feed[1, :7].tolist()
+        kernels.deepen(reader, most, 0, np.zeros(n, np.int32), rounds, feed, n_feed, n_read, depth)
+        assert 0 < depth[1, 0] < kernels.NOTHING_PASSED
+
+
+def test_a_room_that_does_not_hold_whom_a_reader_follows_is_exchanged(monkeypatch):
+    drawn = {"n_writers": 40, "follows": 0.6, "reshares": 0.4, "seen": 0.9, "n_texts": 12, "counted": 50, "now": 3}
+    params = FeedParams(mode="chronological", size=80, window=3)
+    crowd = Platform(seed=5, n_agents=50, n_posts=300, params=params, **drawn)
+    monkeypatch.setattr(ranking, "FEW", ALWAYS)
+    monkeypatch.setattr(in_rooms, "_free", deque())
+    monkeypatch.setattr(in_rooms, "_CANDIDATES", 1)
+    assert crowd.ranked(depths=Depths()) == crowd.plain()
+    (room,) = in_rooms._free
+    assert 20 < len(room.fresh) < 200
+    assert not any(words.any() for words in (room.met, room.listed))

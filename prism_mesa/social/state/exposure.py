@@ -34,8 +34,7 @@ class Exposure(Restorable):
         self.start = np.zeros(n + 1, np.int64)
         self.roots = np.zeros(0, np.int32)
         self._recent: Exposure | None = None
-        self._shown = np.zeros(0, np.uint8)
-        self._threads = 1
+        self._is_whole, self._shown, self._threads = True, np.zeros(0, np.uint8), 1
 
     def __len__(self) -> int:
         self._join()
@@ -111,20 +110,20 @@ class Exposure(Restorable):
         if self._recent is None:
             self._recent = Exposure(len(self.start) - 1)
         self._recent._renew(read, beside, shown, threads)
-        self._shown, self._threads = shown, threads
+        self._is_whole, self._shown, self._threads = False, shown, threads
         if 8 * len(self._recent) > self.start[-1]:
             self._join()
 
     def _join(self) -> None:
         """Put what is kept apart into the long lists, which let go of the roots that can no more be shown."""
-        if self._recent is None or not self._recent.start[-1]:
+        if self._recent is None or self._is_whole:
             return
         start, roots = self._recent.start, self._recent.roots
         agents = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
         firsts = start[np.linspace(0, len(start) - 1, self._threads + 1).astype(np.int64)]
         parts = [Pairs(agents[a:b], roots[a:b]) for a, b in pairwise(firsts.tolist()) if a < b]
         self._renew(parts, NO_PAIRS, self._shown, self._threads)
-        start[:] = 0  # it keeps its memory
+        start[:], self._is_whole = 0, True
 
     def _renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int) -> None:
         read = read or [NO_PAIRS]

@@ -71,6 +71,8 @@ def test_worlds_are_the_same_whether_readers_go_on_or_look_at_all(params, happen
     }
     params |= {"feed_window": data.draw(st.integers(1, 5)), "threads": data.draw(st.sampled_from([1, 2]))}
     params.pop("utility_per_source", None)
+    if data.draw(st.booleans()):
+        params |= {"agents_churn_waiting": 0.5, "agents_churn_join": 0.4, "agents_churn_leave": 0.1}
     whole, shown = lived(NEVER, happens, params)
     resumes = data.draw(st.sampled_from([None, 2, 4]))
     other, also = lived(ALWAYS, happens, params, resumes=resumes)

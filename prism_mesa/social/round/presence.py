@@ -63,7 +63,6 @@ def _begin_follows(platform: Platform, joins: Mask) -> None:
         return
     here = platform.population.has_joined
     platform.network, begun = platform.network.with_comers(platform.drawn_network, here, joins)
-    platform.depths.forget(begun >> 32)
     if platform.params.network.dynamics == "live":
         platform.relations.new_follows = distinct(np.append(platform.relations.new_follows, begun))
 

@@ -14,6 +14,8 @@ from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
 
+_SHORTER: Final = 8
+"""How many times longer lists are than those of what is kept apart."""
 NO_PAIRS: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
@@ -111,7 +113,7 @@ class Exposure(Restorable):
             self._recent = Exposure(len(self.start) - 1)
         self._recent._renew(read, beside, shown, threads)
         self._is_whole, self._shown, self._threads = False, shown, threads
-        if 8 * len(self._recent) > self.start[-1]:
+        if _SHORTER * len(self._recent) > self.start[-1]:
             self._join()
 
     def _join(self) -> None:

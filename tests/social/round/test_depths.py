@@ -19,6 +19,7 @@ from prism_mesa.social import start
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
 from prism_mesa.social.round.feeds import in_rooms, ranking
 from prism_mesa.social.round.feeds.depths import Depths
+from prism_mesa.social.state import exposure
 from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
 
 pytestmark = [
@@ -41,18 +42,19 @@ def feeds(model):
     return [people.feed[row, :n].tolist() for row, n in enumerate(people.n_feed)]
 
 
-def lived(few, happens, params, *, rounds=6, resumes=None):
-    """Return a world after some rounds, and all feeds of each; from round `resumes` on it is a copy, or taken up."""
+def lived(few, happens, params, *, rounds=6, branches=None, shorter=8):
+    """Return a world after some rounds, and all feeds of each; from round `branches` on it is a copy."""
     shown = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "checked", lambda *given: ())  # it takes most of the time
         patch.setattr(ranking, "FEW", few)
+        patch.setattr(exposure, "_SHORTER", shorter)
         model = small(**params)
         for round_ in range(rounds):
             for happening in happens:
                 if happening.round == round_:
                     happening.to(model)
-            if resumes == round_:
+            if branches == round_:
                 branch = copy.deepcopy(model)
                 branch.recorder, model = model.recorder, branch
             model.step()
@@ -61,7 +63,7 @@ def lived(few, happens, params, *, rounds=6, resumes=None):
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(populations, happenings(), st.lists(st.sampled_from(CHANGES), max_size=2, unique_by=id), st.data())
 def test_worlds_are_the_same_whether_readers_go_on_or_look_at_all(params, happens, changes, data):
     params |= {
@@ -74,8 +76,8 @@ def test_worlds_are_the_same_whether_readers_go_on_or_look_at_all(params, happen
     if data.draw(st.booleans()):
         params |= {"agents_churn_waiting": 0.5, "agents_churn_join": 0.4, "agents_churn_leave": 0.1}
     whole, shown = lived(NEVER, happens, params)
-    resumes = data.draw(st.sampled_from([None, 2, 4]))
-    other, also = lived(ALWAYS, happens, params, resumes=resumes)
+    way = {"branches": data.draw(st.sampled_from([None, 2, 4])), "shorter": data.draw(st.sampled_from([8, 0]))}
+    other, also = lived(ALWAYS, happens, params, **way)
     assert also == shown
     assert [name for name in differing(whole, other) if name != "feed"] == []  # what stands behind the last post
 

@@ -238,7 +238,7 @@ def deepen(
     """
     rows = len(rounds.n)
     for j in range(len(readers)):
-        reader, since = readers[j], np.int64(-1)
+        reader, since = readers[j], np.int64(now) - rows
         n = np.int64(n_read[reader])
         if n < n_feed[reader] or n == most[j]:
             if n == 0:
@@ -249,5 +249,5 @@ def deepen(
             unit = _unit(rounds.n[row])
             local = np.int64(last) - rounds.first[row] + unit - 1
             depth[reader, row] = min(np.int64(depth[reader, row]), local // unit)
-        for passed in range(max(since, now - rows) + 1, now + 1):
+        for passed in range(since + 1, now + 1):
             depth[reader, passed % rows] = 0

@@ -192,4 +192,4 @@ def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
     sigma = own.session_sigma
     drawn = platform.streams.normal("session", readers, round_=platform.round)
     length = own.session * np.exp(sigma * drawn - sigma * sigma / 2)
-    return np.minimum(size, 1 + np.floor(length.astype(np.float32))).astype(np.int32)
+    return np.asarray(np.minimum(size, 1 + np.floor(length.astype(np.float32))), np.int32)

@@ -3,8 +3,8 @@
 Hours of computing, each continued by the same command (a seed of 200,000 agents: some 3 CPU minutes and 4.2 GB):
 
     uv run prism validate configs/calibrated.yaml --seeds 20 --data ../shared/data
-    uv run prism validate configs/calibrated.yaml agents.n=25000 --seeds 3 --variant all --data ../shared/data
-    uv run prism validate configs/calibrated.yaml reasoner.kind=distilled \
+    uv run prism validate configs/calibrated.yaml agents.n=60000 --seeds 3 --variant nulls --data ../shared/data
+    uv run prism validate configs/calibrated.yaml agents.n=60000 reasoner.kind=distilled \
         reasoner.distilled=configs/studies/smollm2.json --data ../shared/data
     uv run prism study run configs/studies/sensitivity.yaml
 

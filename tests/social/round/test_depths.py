@@ -173,9 +173,16 @@ def read_in_part(n_joined, n_recent, n_shown):
 
 def test_roots_are_added_to_those_that_were_read_lately(monkeypatch):
     monkeypatch.setattr(exposure, "_SHORTER", 0)
-    seen = read_in_part(100, 10_000, 10_100)
-    seen.add(np.zeros(1, np.int32), np.array([3]))
-    assert np.unique(seen.of(0)).tolist() == list(range(10_100))
+    seen, remember, last = read_in_part(1, 1000, 1001), exposure.remember, []
+
+    def noting(*given):
+        last.append(8 * len(given[-1]) - 1)  # behind it there are no bits that say what can be shown
+        return remember(*given)
+
+    monkeypatch.setattr(exposure, "remember", noting)
+    seen.add(np.zeros(1, np.int32), np.array([0]))
+    assert min(last) >= 1000
+    assert np.unique(seen.of(0)).tolist() == list(range(1001))
 
 
 def test_looking_at_what_was_read_changes_no_list():

@@ -22,7 +22,7 @@ class Depths:
     """What of each visible round agents have passed: they know it, or it is never shown to them.
 
     It saves time and changes no feed: where nothing is noted, a feed looks at all that is visible. So no snapshot holds
-    it, and a copy begins without it. Whose followees change, or those that it does not see, is forgotten.
+    it, and a copy begins without it. An agent whose follows, mutes or blocks change has passed nothing again.
     """
 
     def __init__(self) -> None:

@@ -65,7 +65,7 @@ def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
     wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
     rounds.first[row], rounds.n[row] = first, len(author)
     wrote[:] = 0
-    start[:] = 0
+    start[: len(author) + 2] = 0  # what lies behind takes no memory as long as it is not written
     for i in range(len(author)):
         note(author[i], wrote)
     n = np.int64(0)

@@ -240,4 +240,4 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
         read, (agent, post) = [], engaged
         agents, roots = np.append(agents, agent), np.append(roots, posts.root[post])
     beside = in_order(agents, roots, len(platform.population))
-    platform.exposure.renew(read, beside, shown, threads, apart=platform.depths.are_of(platform.round))
+    platform.exposure.renew(read, beside, shown, threads, joined=not platform.depths.ranked_in(platform.round))

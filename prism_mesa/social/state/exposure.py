@@ -15,18 +15,18 @@ from prism_mesa.social.state.chunks import in_threads
 type Rows = npt.NDArray[np.integer[Any]]
 
 _SHORTER: Final = 8
-"""How many times longer lists are than those of what is kept apart."""
+"""How many times shorter than the long lists the recent ones stay."""
 NO_PAIRS: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class Exposure(Restorable):
     """Which agent has read a post of which root, or has written it, for all roots that can still be shown.
 
-    Long lists need not be made anew in each round: what is new is then kept apart, in lists of its own, until it is an
-    eighth of them (`renew`). All but `in_two` puts both together first.
+    Long lists need not be made anew in each round: what is new can go to recent lists, which join the long ones when
+    they are an eighth of them (`renew`). `of` reads both, and `lists` joins them.
 
     Attributes:
-        start: Shape (n + 1,): agent i has read ``roots[start[i]:start[i + 1]]``, ascending.
+        start: Shape (n + 1,): the long list of agent i is ``roots[start[i]:start[i + 1]]``, ascending.
         roots: Ids of posts, int32, and room for more.
     """
 
@@ -36,7 +36,7 @@ class Exposure(Restorable):
         self.start = np.zeros(n + 1, np.int64)
         self.roots = np.zeros(0, np.int32)
         self._recent: Exposure | None = None
-        self._is_whole, self._shown, self._threads = True, np.zeros(0, np.uint8), 1
+        self._is_joined, self._shown, self._threads = True, np.zeros(0, np.uint8), 1
 
     def __len__(self) -> int:
         self._join()
@@ -59,8 +59,8 @@ class Exposure(Restorable):
         return Lists(self.start, self.roots)
 
     @property
-    def in_two(self) -> tuple[Lists, Lists]:
-        """The same in two lists, of which the long one may hold roots that can no more be shown."""
+    def long_and_recent(self) -> tuple[Lists, Lists]:
+        """The same, not joined: the long lists may also hold roots that can no more be shown."""
         recent = Exposure(len(self.start) - 1) if self._recent is None else self._recent
         return Lists(self.start, self.roots), Lists(recent.start, recent.roots)
 
@@ -77,7 +77,8 @@ class Exposure(Restorable):
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Note pairs of an agent and a root, in any order; repetitions do not matter."""
-        last = max(int(some.max(initial=0)) for some in (roots, self.roots[: len(self)]))
+        n = len(self)  # it may bring other `roots`
+        last = max(int(some.max(initial=0)) for some in (roots, self.roots[:n]))
         pairs = in_order(agents, roots, len(self.start) - 1)
         self.renew([], pairs, np.full(last // 8 + 1, 255, np.uint8))
 
@@ -88,7 +89,7 @@ class Exposure(Restorable):
         shown: npt.NDArray[np.uint8],
         threads: int = 1,
         *,
-        apart: bool = False,
+        joined: bool = True,
     ) -> None:
         """Note what was read, and let go of the roots that can no more be shown.
 
@@ -100,9 +101,9 @@ class Exposure(Restorable):
             beside: What is noted too, likewise. Repetitions do not matter.
             shown: A bit for each post: whether it is a root that can still be shown.
             threads: How many may share the parts.
-            apart: Whether to keep what is new apart, as long as it is little.
+            joined: Whether what is new joins the long lists at once, and not only when there is much of it.
         """
-        if not apart:
+        if joined:
             self._join()
             self._renew(read, beside, shown, threads)
             return
@@ -112,20 +113,20 @@ class Exposure(Restorable):
         if self._recent is None:
             self._recent = Exposure(len(self.start) - 1)
         self._recent._renew(read, beside, shown, threads)
-        self._is_whole, self._shown, self._threads = False, shown, threads
+        self._is_joined, self._shown, self._threads = False, shown, threads
         if _SHORTER * len(self._recent) > self.start[-1]:
             self._join()
 
     def _join(self) -> None:
-        """Put what is kept apart into the long lists, which let go of the roots that can no more be shown."""
-        if self._recent is None or self._is_whole:
+        """Put the recent lists into the long ones, which let go of the roots that can no more be shown."""
+        if self._recent is None or self._is_joined:
             return
         start, roots = self._recent.start, self._recent.roots
         agents = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
         firsts = start[np.linspace(0, len(start) - 1, self._threads + 1).astype(np.int64)]
         parts = [Pairs(agents[a:b], roots[a:b]) for a, b in pairwise(firsts.tolist()) if a < b]
         self._renew(parts, NO_PAIRS, self._shown, self._threads)
-        start[:], self._is_whole = 0, True
+        start[:], self._is_joined = 0, True
 
     def _renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int) -> None:
         read = read or [NO_PAIRS]
@@ -169,8 +170,11 @@ class Exposure(Restorable):
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""
-        self._join()
-        return self.roots[slice(*self.start[agent : agent + 2])] if self.is_used else self.roots
+        known = self.roots[slice(*self.start[agent : agent + 2])] if self.is_used else self.roots
+        if self._recent is None or self._is_joined:
+            return known
+        known = known[self._shown[known >> 3] >> (known & 7) & 1 == 1]  # not joined: another thread may read too
+        return np.sort(np.append(known, self._recent.of(agent)))
 
     def times(self, agents: Rows, roots: Rows) -> npt.NDArray[np.int32]:
         """Return how often each agent has read the root beside it, as far as each time was noted."""

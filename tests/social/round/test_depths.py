@@ -158,3 +158,48 @@ def test_a_room_that_does_not_hold_whom_a_reader_follows_is_exchanged(monkeypatc
     (room,) = in_rooms._free
     assert 20 < len(room.fresh) < 200
     assert not any(words.any() for words in (room.met, room.listed))
+
+
+def read_in_part(n_joined, n_recent, n_shown):
+    """Return the exposure of one agent who read so many roots, and lately more, of which the last can be shown."""
+    seen, n = exposure.Exposure(1), n_joined + n_recent
+    old, new = np.arange(n_joined), np.arange(n_joined, n)
+    seen.add(np.zeros(n_joined, np.int32), old)
+    shown = np.packbits(np.arange(n) >= n - n_shown, bitorder="little")
+    recent = exposure.in_order(np.zeros(n_recent, np.int32), new, 1)
+    seen.renew([recent], exposure.NO_PAIRS, shown, joined=False)
+    return seen
+
+
+def test_roots_are_added_to_those_that_were_read_lately(monkeypatch):
+    monkeypatch.setattr(exposure, "_SHORTER", 0)
+    seen, remember, last = read_in_part(1, 1000, 1001), exposure.remember, []
+
+    def noting(*given):
+        last.append(8 * len(given[-1]) - 1)  # behind it there are no bits that say what can be shown
+        return remember(*given)
+
+    monkeypatch.setattr(exposure, "remember", noting)
+    seen.add(np.zeros(1, np.int32), np.array([0]))
+    assert min(last) >= 1000
+    assert np.unique(seen.of(0)).tolist() == list(range(1001))
+
+
+def test_looking_at_what_was_read_changes_no_list():
+    seen = read_in_part(100, 10, 50)
+    before = [column.tolist() for lists in seen.long_and_recent for column in lists]
+    assert seen.of(0).tolist() == list(range(60, 110))
+    assert [column.tolist() for lists in seen.long_and_recent for column in lists] == before
+    assert len(seen) == 50
+    assert seen.of(0).tolist() == list(range(60, 110))
+
+
+def test_depths_take_at_most_half_a_kilobyte_an_agent():
+    class Network:
+        n_agents, n_edges = 1000, 1_000_000
+
+    outbox = Outbox(0, 100_000, *[None] * 6)
+    goes = {
+        window: ranking.goes_by_depth(FeedParams(window=window), outbox, Network) for window in (30, 256, 257, 1000)
+    }
+    assert goes == {30: True, 256: True, 257: False, 1000: False}

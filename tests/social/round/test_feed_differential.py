@@ -272,11 +272,11 @@ def test_what_was_read_is_kept_as_sets_would_keep_it(steps, threads):
             seen.keep(shown)
         else:
             bits, own = np.packbits(shown, bitorder="little"), [in_order(agents, roots, 5)]
-            seen.renew(own, NO_PAIRS, bits, threads, apart=how == "apart")
+            seen.renew(own, NO_PAIRS, bits, threads, joined=how != "apart")
         for agent, root in pairs:
             sets[agent].add(root)
         sets = [own - gone for own in sets]
-        whole = [set(first) | set(last) for first, last in zip(*map(_by_agent, seen.in_two), strict=True)]
+        whole = [set(first) | set(last) for first, last in zip(*map(_by_agent, seen.long_and_recent), strict=True)]
         assert [own - gone for own in whole] == sets
     if steps:
         lists = [seen.of(agent).tolist() for agent in range(5)]

@@ -22,7 +22,7 @@ class Depths:
     """What of each visible round agents have passed: they know it, or it is never shown to them.
 
     It saves time and changes no feed: where nothing is noted, a feed looks at all that is visible. So no snapshot holds
-    it, and a copy begins without it. Whose followees change, or those that it does not see, is forgotten.
+    it, and a copy begins without it. An agent whose follows, mutes or blocks change has passed nothing again.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Depths:
         self._rounds, self._opened = room_for_rounds(window, n_agents, 0), -1
         self._ranked: list[tuple[Int32, Int32]] = []
 
-    def are_of(self, round_: int) -> bool:
+    def ranked_in(self, round_: int) -> bool:
         """Return whether feeds of a round were ranked by depth."""
         return self._opened == round_
 
@@ -82,7 +82,7 @@ class Depths:
         """Add the rounds that have become visible."""
         if self._depth.shape != (n_agents, window):
             self._begin(n_agents, window)
-        if self.are_of(now):
+        if self.ranked_in(now):
             return
         visible = range(max(now - window + 1, 0), now + 1)
         ends = np.searchsorted(posts.round, np.arange(visible.start, now + 2, dtype=np.int32)).tolist()
@@ -100,6 +100,6 @@ class Depths:
     def note_read(self, population: Population, posts: Posts, now: int) -> None:
         """Note how far those have read whose feeds were ranked in this round."""
         feeds = population.feed, population.n_feed, population.n_read
-        for readers, most in self._ranked if self.are_of(now) else ():  # a round before may have been broken off
+        for readers, most in self._ranked if self.ranked_in(now) else ():  # a round before may have been broken off
             deepen(readers, most, now, posts.round, self._rounds, *feeds, self._depth)
         self._ranked = []

@@ -61,6 +61,8 @@ PRIOR_IMPRESSIONS: Final = 20.0
 """Impressions that the mean of all posts is worth where a bridging feed weighs one (assumed, as in `XAlgoParams`)."""
 _MOST_PAIRS: Final = 1 << 20
 """Candidates that are columns at a time, if these are of more than one reader: it bounds the memory of own feeds."""
+_LONGEST_WINDOW: Final = 256
+"""Rounds of the longest window in which readers go on where they stopped: an agent's depths are 2 bytes a round."""
 _NONE: Final = np.zeros(0)
 NOBODY_HIDDEN: Final = (np.zeros(0, np.int64), np.zeros(0, np.int32))
 
@@ -100,7 +102,7 @@ def rank_feeds(
     if most is None:
         most = np.full(len(readers), population.feed.shape[1], np.int32)
     if depths is not None and not shown.is_used and goes_by_depth(params, outbox, network):
-        known, recent = seen.in_two
+        known, recent = seen.long_and_recent
         audience = Audience(network.indptr, network.indices, *known, *hidden, *shown.lists)
         depths.rank(readers, most, audience, recent, outbox, population, posts, params.window, now, size, threads)
         return
@@ -128,11 +130,11 @@ def rank_feeds(
 def goes_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) -> bool:
     """Return whether readers go on where they stopped, and do not look at all that is visible to them.
 
-    They do in chronological feeds of followed agents alone, where there is much to look at: an average agent has more
-    than `FEW` posts of an average author in view.
+    They do in chronological feeds of followed agents alone that look back at most `_LONGEST_WINDOW` rounds, where there
+    is much to look at: if all posted alike, an average agent would have more than `FEW` posts in view.
     """
     is_plain = params.ranking == "chronological" and params.candidates.followed is None and not params.has_others
-    return is_plain and outbox.n * network.n_edges > FEW * network.n_agents**2
+    return is_plain and params.window <= _LONGEST_WINDOW and outbox.n * network.n_edges > FEW * network.n_agents**2
 
 
 def _cut(readers: Int32, offer: Offer) -> Iterator[Int32]:

@@ -48,7 +48,7 @@ def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World)
 def load_agent(row: Any, register: Floats, world: World) -> None:
     """Put what guards read of an agent, and what a walk does not change, into the registers."""
     people, used = world.people, world.programs.used
-    threshold = people.numbers[row, THRESHOLD]
+    threshold = people.numbers[THRESHOLD, row]
     register[LOW] = threshold - world.setting.half_band
     register[HIGH] = threshold + world.setting.half_band
     if used[SCRIPTED]:
@@ -56,9 +56,9 @@ def load_agent(row: Any, register: Floats, world: World) -> None:
     for trait in range(N_TRAITS):
         if used[TRAITS + trait]:
             register[TRAITS + trait] = people.traits[row, trait]
-    n_numbers = people.numbers.shape[1]
+    n_numbers = people.numbers.shape[0]
     for place in range(n_numbers):
-        register[N_FIELDS + place] = people.numbers[row, place]
+        register[N_FIELDS + place] = people.numbers[place, row]
     for place in range(people.attributes.shape[1]):
         register[N_FIELDS + n_numbers + place] = people.attributes[row, place]
 
@@ -77,7 +77,7 @@ def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: Worl
 def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> None:
     """Put what guards read of a post into the registers; `current` is that whose match with the agent is known."""
     people, setting = world.people, world.setting
-    of_posts = N_FIELDS + people.numbers.shape[1] + people.attributes.shape[1]
+    of_posts = N_FIELDS + people.numbers.shape[0] + people.attributes.shape[1]
     load_post(
         register,
         world.programs.used,

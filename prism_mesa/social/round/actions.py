@@ -8,9 +8,10 @@ from typing import Any, Final
 import numpy.typing as npt
 
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import Population
 
-_COLUMNS: Final = tuple(f.name for f in fields(Population) if f.name not in ("ids", "names"))
+_COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The numbers that an agent has, each declared once.
 
-A field that is declared here is a column of `Population.numbers`, a property of agents, something that guards, feeds
+A field that is declared here is a row of `Population.numbers`, a property of agents, something that guards, feeds
 and user functions read, a column of `agents.profiles` and of the table `agents`, a row of the ODD description, and part
 of a snapshot. `world.profiles.draw_profiles` draws it.
 """
@@ -44,5 +44,5 @@ AGENT_FIELDS: Final = {
         AgentField("post_rate", "of posting in a round", "probability"),
     )
 }
-"""The fields by name, in the order of their columns; kernels know the places of the first two (`walking.fields`)."""
+"""The fields by name, in the order of these rows; kernels know the places of the first two (`walking.fields`)."""
 PLACES: Final = {name: place for place, name in enumerate(AGENT_FIELDS)}

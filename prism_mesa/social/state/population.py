@@ -51,7 +51,7 @@ class Population(Restorable):
         names: What prompts call them.
         interests: Shape (n, n_topics), int8, of length about 127.
         traits: Big Five on 1..5, shape (n, 5).
-        numbers: Shape (n, fields), the fields of `AGENT_FIELDS`; each is an attribute too: ``population.activity``.
+        numbers: Shape (fields, n), the fields of `AGENT_FIELDS`; each is an attribute too: ``population.activity``.
         propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
         attributes: What a user has declared, shape (n, attributes), as `state.attributes.Attributes` says.
         present: Whether an agent is on the platform.
@@ -92,7 +92,7 @@ class Population(Restorable):
         """Return a column of `numbers`, which can be written to."""
         if name not in PLACES:
             raise AttributeError(f"agents have no column {name!r}")
-        return self.numbers[:, PLACES[name]]
+        return self.numbers[PLACES[name]]
 
     def checksums(self) -> dict[str, int]:
         """Return for each column of who they are a number that hardly two share who differ in it."""
@@ -143,7 +143,7 @@ class Population(Restorable):
         for column in fields(self):
             mine, theirs = getattr(self, column.name), getattr(more, column.name)
             if isinstance(mine, np.ndarray):
-                setattr(self, column.name, np.concatenate([mine, theirs]))
+                setattr(self, column.name, np.concatenate([mine, theirs], axis=int(column.name == "numbers")))
             else:
                 mine.extend(theirs)
 

@@ -82,7 +82,7 @@ def draw_profiles(
     columns = {
         "interests": interests,
         "traits": column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
-        "numbers": np.empty((n, len(AGENT_FIELDS))),
+        "numbers": np.empty((len(AGENT_FIELDS), n)),
         "propensities": column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
     }
     draws: dict[str, Callable[[Rows], Any]] = {
@@ -92,7 +92,7 @@ def draw_profiles(
         "post_rate": post_rate_of(own, streams, popularity),
     }
     for name, place in PLACES.items():
-        fill_in_blocks(columns["numbers"][:, place], agents, draws[name])
+        fill_in_blocks(columns["numbers"][place], agents, draws[name])
     return population_of(agents, ids, columns, params, streams)
 
 

@@ -16,11 +16,10 @@ from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_EN
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.reading.cards import Carded
 from prism_mesa.social.reading.history import HistoryView
-from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.agent_ties import DecidesAboutOthers
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next
+from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, undone_if_raised
 from prism_mesa.social.round.questions import as_archetype, characters_of, questions
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS, AgentField
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name

@@ -15,9 +15,9 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.posts import COUNTED
 from prism_mesa.social.world.attributes import Columns
 from prism_mesa.statechart import Expression
+from prism_mesa.statechart.batch import Columns as Held
+from prism_mesa.statechart.batch import Reader
 from prism_mesa.statechart.checks import near_field
-from prism_mesa.statechart.columns import Columns as Held
-from prism_mesa.statechart.columns import Reader
 from prism_mesa.statechart.users_code import line_of
 
 type Floats = npt.NDArray[np.float64]

@@ -92,7 +92,8 @@ class Population(Restorable):
         """Return a column of `numbers`, which can be written to."""
         if name not in PLACES:
             raise AttributeError(f"agents have no column {name!r}")
-        return self.numbers[PLACES[name]]
+        column: npt.NDArray[np.float64] = self.numbers[PLACES[name]]
+        return column
 
     def checksums(self) -> dict[str, int]:
         """Return for each column of who they are a number that hardly two share who differ in it."""

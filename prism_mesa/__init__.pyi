@@ -4,9 +4,9 @@ from .analysis.interview.interview import Interview as Interview
 from .analysis.survey.survey import survey as survey
 from .api.calibrations import Calibration as Calibration
 from .api.comparison import compare as compare
-from .api.listing import list_runs as list_runs
 from .api.results import RunResult as RunResult
 from .api.runs import branch as branch
+from .api.runs import list_runs as list_runs
 from .api.runs import measure as measure
 from .api.runs import open_run as open_run
 from .api.runs import replay as replay

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS as ACTION_NAMES
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.kernels.walking.fields import FIELD_NAMES
 from prism_mesa.social.behavior import FEED_READY, FIRED, ROUND_ENDS, TRIGGER_RULES, build_chart, viral_chart
+from prism_mesa.social.fields import REGISTERS
 from prism_mesa.statechart import NEEDS_ORACLE, TIMEOUT, AgentState, F, Statechart, Transition
 
 CATEGORIES = {
@@ -42,7 +42,7 @@ def _worked_out(operator, left, right):
     }[operator]()
 
 
-fields = st.sampled_from([name for name in FIELD_NAMES if name not in CATEGORIES]).map(field)
+fields = st.sampled_from([name for name in REGISTERS if name not in CATEGORIES]).map(field)
 constants = st.sampled_from([0, 1, 2, 3, 0.5, 0.52, 0.1, -1, True, 1e300, 2**40, 2**53 - 1])
 categories = st.sampled_from(sorted(CATEGORIES)).flatmap(
     lambda name: st.builds(
@@ -155,7 +155,7 @@ ACTIONS = (changes_its_mind, forgets_its_plan, likes_unasked, skips_one, loses_p
 sights = st.builds(
     _compared,
     _comparisons,
-    st.just(F.post.relevance) | st.sampled_from([name for name in FIELD_NAMES if name.startswith("post.")]).map(field),
+    st.just(F.post.relevance) | st.sampled_from([name for name in REGISTERS if name.startswith("post.")]).map(field),
     st.sampled_from([0.45, 0.5, 0.52, 0.55, 0, 1, 2, F.agent.engagement_threshold, F.agent.high_threshold]),
 ).filter(lambda guard: guard.fields & CATEGORIES.keys() == set()) | categories.filter(
     lambda guard: "post.kind" in guard.fields

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism_mesa.kernels.lines import own_lines
+from prism_mesa.kernels.lanes import own_lines
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int32, np.uint64, np.float64])

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
+from prism_mesa.studies.listing import Listed, listed
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
 from prism_mesa.studies.measures.finished import finished_run
 
@@ -317,3 +319,23 @@ def measure(
     """
     wanted = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
     return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=folder_of(run).name)
+
+
+def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
+    """Return the runs, studies, calibrations and validations in a folder, newest first, as ``prism runs`` lists them.
+
+    Args:
+        out: The folder in which they lie; of a study, the runs that have kept their tables.
+
+    Returns:
+        A row for each, with the columns of `studies.listing.Listed`: `run_dir`, `kind`, `config`, `seed`, `status`
+        (`done`, `failed`, `interrupted`, `running`, `died`; of many runs also `incomplete`; `damaged`), `state` (the
+        same in words, with the round), `round`, `rounds`, `started`, `age_s` (seconds), `size_bytes`, `error`.
+
+    Raises:
+        DataError: If there is no such folder.
+    """
+    columns = [field.name for field in fields(Listed)]
+    table = pd.DataFrame([asdict(one) for one in listed(out)], columns=columns)
+    whole = dict.fromkeys(("seed", "round", "rounds"), "Int64")
+    return table.astype({**whole, "size_bytes": "int64", "age_s": "float64"})

@@ -23,8 +23,8 @@ from prism_mesa.cli import (
     studies,
     validation,
 )
+from prism_mesa.cli.arguments import GroupedCommands
 from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, say, warning_line
-from prism_mesa.cli.grouped import GroupedCommands
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
 from prism_mesa.terminal import show_line

@@ -1,10 +1,11 @@
-"""What several commands take: types of arguments, and the configuration that arguments name."""
+"""What several commands share: types of arguments, configurations that arguments name, and grouped help."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from prism_mesa.errors import BadInputError, shortened
 
@@ -76,3 +77,22 @@ def is_file(name: str) -> bool:
         return Path(name).is_file()
     except OSError:  # a name longer than the system allows is none
         return False
+
+
+_NO_LIMIT = 10_000
+
+
+class GroupedCommands(TyperGroup):
+    """A group of commands whose help shows them under the titles that their ``rich_help_panel`` has."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, those of one title together; lines that are too long are wrapped, never cut off."""
+        shown = [self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        titles: dict[str, list[tuple[str, str]]] = {}
+        for command in shown:
+            title = getattr(command, "rich_help_panel", None) or "Commands"
+            titles.setdefault(title, []).append((command.name or "", command.get_short_help_str(_NO_LIMIT)))
+        widest = max((len(command.name or "") for command in shown), default=0)
+        for title, rows in titles.items():
+            with formatter.section(title):  # one width for all, so that the texts stand in one column
+                formatter.write_dl([(name.ljust(widest), text) for name, text in rows])

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.kernels.boosting import LEAF, add_trees
+from prism_mesa.kernels.trees import LEAF, add_trees
 from prism_mesa.llm.params import Source
 from prism_mesa.params import Params, validated
 from prism_mesa.reasoner.batch import BatchReasoner
@@ -55,7 +55,7 @@ class Linear(Params):
 
 
 class Trees(Params):
-    """The score of one option as a sum over trees; `feature` is -1 at a leaf (see `kernels.boosting`)."""
+    """The score of one option as a sum over trees; `feature` is -1 at a leaf (see `kernels.trees`)."""
 
     base: Weight
     roots: list[int]

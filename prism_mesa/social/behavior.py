@@ -14,7 +14,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.statechart import ANY, TIMEOUT, AgentState, Expression, F, Statechart, Transition
-from prism_mesa.statechart.params import StatechartParams
+from prism_mesa.statechart.definition import StatechartParams
 from prism_mesa.statechart.transitions import Guard
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = (

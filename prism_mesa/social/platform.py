@@ -28,15 +28,13 @@ from prism_mesa.social.round.feeds.depths import Depths
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_rooms import WalkRooms
 from prism_mesa.social.round.walk_tables import WalkTables
-from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
-from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.events import Clock, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.groups import GroupCounts, Groups, groups_of
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import WHO_THEY_ARE, History, Population
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.relations import Relations

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,20 +12,92 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
-from prism_mesa.social.agent_fields import DeclaredFields, share_property, trait_property, whole_number
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.reading.cards import Carded
 from prism_mesa.social.reading.history import HistoryView
-from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.agent_ties import DecidesAboutOthers
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next
+from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, undone_if_raised
 from prism_mesa.social.round.questions import as_archetype, characters_of, questions
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS, AgentField
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """Return `value` as a whole number that fits its column."""
+    if not isinstance(value, int | np.integer) or not least <= value < 2**31:
+        raise AgentError(f"SocialAgent.{name}: {value!r} is no whole number from {least} on")
+    return int(value)
+
+
+def number_property(field: AgentField) -> property:
+    """Return a property over a field of `AGENT_FIELDS`."""
+
+    def get(agent: Any) -> float:
+        value = getattr(agent._platform.population, field.name)[agent.row]
+        return int(value) if field.whole else float(value)
+
+    def put(agent: Any, value: float) -> None:
+        if field.whole:
+            value = whole_number(field.name, value, int(field.low))
+        getattr(agent._platform.population, field.name)[agent.row] = number_between(
+            field.name, value, field.low, field.high
+        )
+
+    return property(get, put, doc=f"{field.meaning.capitalize()} ({field.unit}).")
+
+
+def trait_property(name: str) -> property:
+    """Return a property over one of the Big Five."""
+    place = BIG_FIVE.index(name)
+
+    def get(agent: Any) -> float:
+        return float(agent._platform.population.traits[agent.row, place])
+
+    def put(agent: Any, value: float) -> None:
+        agent._platform.population.traits[agent.row, place] = number_between(name, value, 1.0, 5.0)
+
+    return property(get, put, doc=f"{name.capitalize()}, 1..5.")
+
+
+def number_between(name: str, value: Any, low: float, high: float) -> float:
+    """Return `value` as a float, if it is a number from `low` to `high`."""
+    if not isinstance(value, Real) or not low <= float(value) <= high:
+        raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
+    return float(value)
+
+
+class DeclaredFields:
+    """The attributes of an agent that the configuration declares, as attributes in Python (docs/attributes.md)."""
+
+    def __getattr__(self: Any, name: str) -> Any:
+        """Return an attribute that the configuration declares (`attributes`)."""
+        if not name.startswith("_") and self._is_made:
+            known = self._platform.attributes.known
+            if name in known.agents:
+                place, own = known.of_agents(name)
+                return own.value(float(self._platform.population.attributes[self.row, place]))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        """Set an attribute; one that the configuration declares is set in its column.
+
+        Raises:
+            AgentError: If it is declared, and the value is none of its values.
+        """
+        known = self._platform.attributes.known if self._is_made else None
+        if known is None or name not in known.agents:
+            super().__setattr__(name, value)
+            return
+        place, own = known.of_agents(name)
+        try:
+            self._platform.population.attributes[self.row, place] = own.number(value)
+        except ValueError as error:
+            raise AgentError(f"{type(self).__name__}.{name}: {error}") from None
 
 
 class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
@@ -242,10 +315,6 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     def ticks_in_state(self, value: int) -> None:
         self._platform.population.ticks_in_state[self.row] = whole_number("ticks_in_state", value, 0)
 
-    engagement_threshold = share_property("engagement_threshold", "Middle of the band of utility, 0..1.")
-    activity = share_property("activity", "Probability of coming online in a round, 0..1.")
-    post_rate = share_property("post_rate", "Probability of posting in a round, 0..1.")
-
     @property
     def low_threshold(self) -> float:
         """Utility below which the agent ignores a post."""
@@ -255,15 +324,6 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     def high_threshold(self) -> float:
         """Utility above which the agent engages."""
         return float(self.engagement_threshold) + self._platform.half_band
-
-    @property
-    def timeout_threshold(self) -> int:
-        """Ticks after which the agent times out, where its state has no limit of its own."""
-        return int(self._platform.population.timeout_threshold[self.row])
-
-    @timeout_threshold.setter
-    def timeout_threshold(self, value: int) -> None:
-        self._platform.population.timeout_threshold[self.row] = whole_number("timeout_threshold", value, 1)
 
     @property
     def pending_action(self) -> ActionName | None:
@@ -321,6 +381,10 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     conscientiousness = trait_property("conscientiousness")
     neuroticism = trait_property("neuroticism")
     openness = trait_property("openness")
+
+
+for _field in AGENT_FIELDS.values():
+    setattr(PlatformAgent, _field.name, number_property(_field))
 
 
 class PlainAgents:

@@ -16,15 +16,13 @@ from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, Writer
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkTables
-from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
-from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.events import Clock, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.groups import GroupCounts
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import History, Population
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.relations import Relations

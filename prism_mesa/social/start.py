@@ -7,7 +7,6 @@ from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.chart_checks import checked, require_free_names
 from prism_mesa.social.content.writer import writer_of
-from prism_mesa.social.idle_keys import interventions_without_effect, keys_without_effect
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents
@@ -16,6 +15,7 @@ from prism_mesa.social.round.shortfalls import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.warnings import warn
+from prism_mesa.social.without_effect import interventions_without_effect, keys_without_effect
 from prism_mesa.social.world.build import make_world
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, CHURN_EVENTS, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.statechart import STATES
 from prism_mesa.tables import Column, TableSchema, by_name
@@ -114,10 +115,7 @@ AGENTS: Final = TableSchema(
         Column("name", "text", "its name, which others may have too"),
         Column("interests", "text", "words for its interests, what it likes best first, with `;` between them"),
         *(Column(trait, "float32", trait, "1 to 5") for trait in BIG_FIVE),
-        Column("engagement_threshold", "float64", "the middle of the band in which it asks", "relevance"),
-        Column("timeout_threshold", "int", "how long it stays in a state", "ticks"),
-        Column("activity", "float64", "of coming online in a round", "probability"),
-        Column("post_rate", "float64", "of posting in a round", "probability"),
+        *(Column(f.name, "int" if f.whole else "float64", f.meaning, f.unit) for f in AGENT_FIELDS.values()),
         *(Column(action, "float32", f"of its engagements that are to be a {action}", "share") for action in ACTIONS),
         Column("followers", "int", "who follow it"),
         Column("followees", "int", "whom it follows"),

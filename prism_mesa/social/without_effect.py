@@ -1,32 +1,241 @@
-"""Keys of a platform that were set and change nothing: one table, by what the other keys and the files make of a model.
+"""Keys, and settings of interventions, that you set and that change nothing.
 
-What is said is of the tables of a run, but for what only Python sees: `clock.*` are the times of agents' histories,
-by which hours of the day (`agents.hours`) and ages of posts go, and `statechart.max_history_depth` is their length.
+`ModelFacts` holds what is known of a model when it starts. `TABLE` says of each key when it changes nothing, and why.
+The notes are about the tables of a run. Two keys matter in Python all the same: `clock.*` gives the times of agents'
+histories, and `statechart.max_history_depth` their length.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from prism_mesa.social.idle_deciders import OF_DECIDERS
-from prism_mesa.social.known import Known
-from prism_mesa.without_effect import WithoutEffect
+import numpy as np
 
-type Row = WithoutEffect[Known]
+from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.llm.params import IDLE, llm_keys
+from prism_mesa.params import leaf_values, said_of
+from prism_mesa.reasoner import ReasonerParams, asks_llm, is_distilled
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.columns import AgentColumns
+from prism_mesa.social.world.build import StartingWorld
+from prism_mesa.without_effect import WithoutEffect, without_effect
 
 
-def _network(k: Known, *kinds: str) -> bool:
+@dataclass(frozen=True)
+class ModelFacts:
+    """What decides whether a key has an effect.
+
+    Attributes:
+        p: The parameters; `said` what was said of each key that was set.
+        kind: Who decides, as in `reasoner.kind`; `given`: an object was given for it.
+        choices: Whether the chart leaves anything open that is asked about.
+        scores: Whether the LLM gives scores, from which the rule makes chances.
+        answer: In which form it is asked; `persona`: as whom.
+        unlearned: Whether the rule decides what a distilled model has not learned.
+        writes: Whether an LLM writes.
+        own_chart: Whether the chart is not the default one; `chart_given`: it was given as an object.
+        authors: Whether the posts have authors; so `labels`, `media`.
+        profiled: Columns of profiles that are given for every agent.
+        close: Whether somebody has close ties; `active`: ever comes online; `posts`: ever posts of its own accord.
+        n: Number of agents.
+    """
+
+    p: SocialParams
+    said: Mapping[str, Any]
+    kind: str
+    given: bool
+    choices: bool
+    scores: bool
+    answer: str
+    persona: str
+    unlearned: bool
+    writes: bool
+    own_chart: bool
+    chart_given: bool
+    authors: bool
+    labels: bool
+    media: bool
+    profiled: frozenset[str]
+    close: bool
+    active: bool
+    posts: bool
+    n: int
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that are read, as `files` says."""
+        named = (self.p.network.edges, self.p.posts.file, self.p.agents.profiles)
+        return tuple(file for file in named if file is not None)
+
+    @property
+    def asks(self) -> bool:
+        """Whether an LLM that the parameters name decides."""
+        return self.choices and not self.given and self.kind not in ("rule", "distilled")
+
+    @property
+    def idle_llm(self) -> bool:
+        """Whether no LLM is asked about anything."""
+        return not self.given and not self.asks and not self.writes
+
+    @property
+    def weighs_posting(self) -> bool:
+        """Whether rates of posting are drawn whose mean is weighted by activity."""
+        own = self.p.agents
+        shared = own.post_sigma is None or own.popularity > 0
+        return own.posting == "online" and shared and "post_rate" not in self.profiled
+
+    @property
+    def draws_posting(self) -> bool:
+        """Whether the draw of activity serves posting."""
+        return self.p.agents.post_sigma is None and "post_rate" not in self.profiled
+
+
+def model_facts(
+    platform: Platform, world: StartingWorld, said: Mapping[str, Any], *, given: bool, chart_given: bool
+) -> ModelFacts:
+    """Return what is known of a platform that was made from a world, and of which keys this was said.
+
+    Args:
+        platform: The platform.
+        world: What it was made from.
+        said: What was said of each key that was set.
+        given: Whether a reasoner was given for it in Python.
+        chart_given: Whether a chart was.
+    """
+    asked, corpus = platform.reasoner, world.corpus
+    llm = asked if asks_llm(asked) else None
+    left = [options for options in platform.tables.option_sets if len(options) > 1]
+    distilled = asked.batch_reasoner if is_distilled(asked.batch_reasoner) else None
+    return ModelFacts(
+        p=platform.params,
+        said=said,
+        kind=asked.kind,
+        given=given,
+        choices=bool(left),
+        scores=llm is not None and "answer" not in llm.oracle.decoding,
+        answer=str(llm.params.answer if llm is not None else ""),
+        persona=str(llm.params.persona if llm is not None else ""),
+        unlearned=distilled is not None and any(options not in distilled.model.by_options for options in left),
+        writes=platform.writer is not None,
+        own_chart=chart_given or platform.params.statechart.chart is not None,
+        chart_given=chart_given,
+        authors=corpus.authors is not None,
+        labels=any(corpus.labels),
+        media=any(corpus.media_types),
+        profiled=world.profiled,
+        close=bool(len(platform.drawn_network.close_indices)),
+        active=bool(platform.population.activity.any()),
+        posts=bool(platform.population.post_rate.any()),
+        n=len(platform.population),
+    )
+
+
+type Row = WithoutEffect[ModelFacts]
+
+
+def _llm(keys: str, when: Callable[[ModelFacts], bool], why: str) -> Row:
+    """Return a row about keys of an LLM that the parameters name and that decides."""
+    names = " ".join(f"reasoner.{name}" for name in keys.split())
+    return WithoutEffect(names, lambda k: k.asks and when(k), why)
+
+
+_ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
+_NO_WORDS: Final = "a decision model writes no words (reasoner.answer=decision)"
+_IN_THE_RUN: Final = "in this run (interviews and surveys of it go by it)"
+
+OF_DECIDERS: Final[tuple[Row, ...]] = (
+    # who decides
+    WithoutEffect(
+        "reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* "
+        + llm_keys(ReasonerParams, "max_fallback_share"),
+        lambda k: k.given,
+        "the reasoner that was given in Python has its own (Reasoner(..., attempts=2))",
+    ),
+    WithoutEffect(
+        f"reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* {_ALL_OF_LLMS}",
+        lambda k: not k.choices and not k.writes,
+        "no choice is left open (statechart.oracle_enabled, statechart.chart), so nobody decides one",
+    ),
+    WithoutEffect(
+        _ALL_OF_LLMS,
+        lambda k: k.kind == "rule" and k.p.reasoner.kind == "rule",
+        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind (auto, ollama, embedded, openai)",
+    ),
+    WithoutEffect(
+        llm_keys(ReasonerParams, place=False),
+        lambda k: k.kind == "rule" and k.idle_llm,
+        f"the rule decides {_IN_THE_RUN}, as no LLM was found",
+    ),
+    WithoutEffect(
+        llm_keys(ReasonerParams, "persona", place=False),
+        lambda k: k.kind == "distilled" and k.idle_llm,
+        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked, and it has its own archetypes",
+    ),
+    WithoutEffect(
+        "reasoner.model reasoner.host",
+        lambda k: k.kind == "distilled" and k.p.reasoner.kind == "distilled",
+        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked",
+    ),
+    WithoutEffect(
+        "reasoner.llm_share", lambda k: k.kind == "distilled", "the distilled model decides alone, as no LLM was found"
+    ),
+    WithoutEffect(
+        "reasoner.rule.*",
+        lambda k: k.kind == "distilled" and not k.unlearned,
+        "the distilled model decides all that is open",
+    ),
+    WithoutEffect(
+        "reasoner.distilled reasoner.llm_share reasoner.rule.* reasoner.answer reasoner.reason reasoner.persona "
+        "reasoner.archetypes reasoner.fallback reasoner.temperature reasoner.max_answer_tokens",
+        lambda k: not k.choices,
+        "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
+    ),
+    _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
+    *(_llm(*row) for row in IDLE),
+    _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
+    _llm(
+        "seed attempts backoff_s",
+        lambda k: k.scores and not k.writes,
+        "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
+    ),
+    _llm("temperature max_answer_tokens", lambda k: k.answer == "decision", _NO_WORDS),
+    _llm("seed think num_ctx", lambda k: k.answer == "decision" and not k.writes, _NO_WORDS),
+    _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
+    _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
+    _llm(
+        "spend_on",
+        lambda k: not Budget(k.p.reasoner).limited,
+        "there is no limit to spend (reasoner.max_calls, ...)",
+    ),
+    _llm(
+        "rule.*",
+        lambda k: not k.scores and not k.unlearned and k.p.reasoner.fallback != "rule",
+        "the LLM decides, and reasoner.fallback={0.p.reasoner.fallback} stands in for it, not the rule",
+    ),
+    WithoutEffect("reasoner.rule.media", lambda k: not k.media, "the posts have no media (posts.media_share)"),
+    # how agents think and write
+    WithoutEffect(
+        "deliberation.conversation_tokens deliberation.max_seconds", lambda k: True, f"agents do not talk {_IN_THE_RUN}"
+    ),
+    WithoutEffect("deliberation.*", lambda k: not k.writes, f"no LLM writes {_IN_THE_RUN}: content={{0.p.content}}"),
+)
+
+
+def _network(k: ModelFacts, *kinds: str) -> bool:
     return k.p.network.kind not in (*kinds, "edges")
 
 
-def _is_all_the_same(k: Known) -> bool:
+def _is_all_the_same(k: ModelFacts) -> bool:
     """Return whether it changes nothing by which attribute agents are alike."""
     own = k.p.agents.homophily
     engaging, following = k.p.utility.sensitivity * own.engaging, k.p.network.dynamics == "live" and own.following
     return not (engaging or following)
 
 
-def _profiles(keys: str, *columns: str, unless: Callable[[Known], bool] = lambda k: False) -> Row:
+def _profiles(keys: str, *columns: str, unless: Callable[[ModelFacts], bool] = lambda k: False) -> Row:
     return WithoutEffect(
         keys,
         lambda k: frozenset(columns) <= k.profiled and not unless(k),
@@ -186,3 +395,71 @@ TABLE: Final[tuple[Row, ...]] = (
     *OF_DECIDERS,
 )
 """Which keys change nothing, when, and why; the first entry that says so is told."""
+
+
+def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool) -> tuple[str, ...]:
+    """Return in words which keys were set and change nothing.
+
+    Args:
+        platform: The platform.
+        world: What it was made from.
+        given: Whether a reasoner was given for it in Python.
+        chart_given: Whether a chart was.
+    """
+    said = said_of(platform.params)
+    if platform.params.reasoner.kind == "auto":  # whoever is there decides, and the summary says who that was
+        said.pop("reasoner.kind", None)
+    known = model_facts(platform, world, said, given=given, chart_given=chart_given)
+    keys = list(said)
+    for place in range(len(platform.params.interventions)):  # what counts from a later round on does count
+        later = _known_under(platform, world, place, given=given, chart_given=chart_given)
+        idle = [entry for entry in TABLE if entry.when(later)]
+        keys = [key for key in keys if any(entry.holds(key) for entry in idle)]
+    return (*without_effect(TABLE, known, keys), *_never_told(known))
+
+
+def _at(platform: Platform, place: int) -> SocialParams:
+    """Return the parameters for all agents in the round of an intervention, without it and what comes after it."""
+    params = platform.params
+    earlier = params.model_copy(update={"interventions": params.interventions[:place]})
+    return earlier.at(params.interventions[place].at)
+
+
+def _never_told(known: ModelFacts) -> list[str]:
+    """Return in words which attributes are to be told in prompts, and are not."""
+    if known.given or known.writes or (known.asks and known.persona != "archetype"):
+        return []
+    why = "archetypes are asked, who speak for many agents" if known.asks else "no LLM is asked"
+    told = {name: own.of for name, own in known.p.attributes.items() if own.told}
+    return [f"attributes.{name}.told: no effect: {why}" for name, of in told.items() if of == "agent" or not known.asks]
+
+
+def interventions_without_effect(
+    platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool
+) -> tuple[str, ...]:
+    """Return in words which settings of interventions change nothing; arguments are as above."""
+    told, all_of, n = [], platform.params.interventions, len(platform.population)
+    everybody, as_given = AgentColumns(platform, np.arange(n)), {"given": given, "chart_given": chart_given}
+    under = [_known_under(platform, world, place, **as_given) for place in range(len(all_of))]
+    idle = [[entry for entry in TABLE if entry.when(known)] for known in under]
+    for place, (one, known) in enumerate(zip(all_of, under, strict=True)):
+        before, after = leaf_values(_at(platform, place)), leaf_values(known.p)
+        where = f"interventions: {place} (from round {one.at} on)"
+        if one.agents is not None and not platform.feeds.named(place, everybody, n).any():
+            told.append(f"{where}: no effect: of no agent it is true that {one.agents}, as the run begins")
+        of_some = {key for other in all_of[:place] if other.agents and other.holds_in(one.at) for key in other.set}
+        same = [key for key in one.set if before[key] == after[key] and key not in of_some]
+        told += [f"{where}: {key}: no effect: it is so before" for key in same]
+        after_it = zip(all_of[place + 1 :], idle[place + 1 :], strict=True)
+        later = [own for other, own in after_it if one.holds_in(other.at)]  # what counts with them does count
+        changed = [key for key in one.set if before[key] != after[key]]
+        changed = [key for key in changed if all(any(entry.holds(key) for entry in own) for own in later)]
+        told += [f"{where}: {said}" for said in without_effect(TABLE, known, changed)]
+    return tuple(told)
+
+
+def _known_under(platform: Platform, world: StartingWorld, place: int, *, given: bool, chart_given: bool) -> ModelFacts:
+    """Return what is known for those whom an intervention names, as it begins."""
+    shown = copy(platform)
+    shown.params = _at(platform, place).changed_by(platform.params.interventions[place].set)
+    return model_facts(shown, world, said_of(shown.params), given=given, chart_given=chart_given)

@@ -6,20 +6,23 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.statechart.batch import Fired, column_values
+from prism_mesa.statechart.batch import ArrayColumns, Columns, Fired, column_values
 from prism_mesa.statechart.checks import Finding
-from prism_mesa.statechart.columns import ArrayColumns, Columns
 from prism_mesa.statechart.definition import TIMEOUT
-from prism_mesa.statechart.failing import FailingGuard
-from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
+from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F, expression_of
 from prism_mesa.statechart.mermaid import mermaid
-from prism_mesa.statechart.queries import agents_in_state, export_agent, state_distribution
-from prism_mesa.statechart.reading import expression_of
 from prism_mesa.statechart.render import draw_chart
 from prism_mesa.statechart.statechart import Statechart
-from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
-from prism_mesa.statechart.taking import act
+from prism_mesa.statechart.states import (
+    STATE_COLORS,
+    STATES,
+    AgentState,
+    agents_in_state,
+    export_agent,
+    state_distribution,
+)
 from prism_mesa.statechart.transitions import ANY, StateTransition, Transition
+from prism_mesa.statechart.users_code import FailingGuard, act
 from prism_mesa.statechart.values import Values
 
 __all__ = [

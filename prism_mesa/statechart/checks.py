@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.statechart.batch import column_values, row_values, zero_keys
-from prism_mesa.statechart.columns import ArrayColumns
+from prism_mesa.statechart.batch import ArrayColumns, column_values, row_values, zero_keys
 from prism_mesa.statechart.definition import TIMEOUT, ChartDefinition
 from prism_mesa.statechart.explanations import Errors
 from prism_mesa.statechart.guards import Expression

@@ -1,4 +1,4 @@
-"""What a chart is made of, and what its guards have raised."""
+"""What a chart is made of, its parameters, and what its guards have raised."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,15 +6,17 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+from pydantic import Field
+
 from prism_mesa.errors import ChartError, DataError, counted, one_line
 from prism_mesa.markup import card_of, chip_of, joined_of, note_of, shown_or_plain, table_of
+from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
-from prism_mesa.statechart.failing import FailingGuard, Kind, failing_guards
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState, state_of_chart
 from prism_mesa.statechart.transitions import Transition
-from prism_mesa.statechart.users_code import add_place, line_of, whereabouts
+from prism_mesa.statechart.users_code import FailingGuard, Kind, add_place, failing_guards, line_of, whereabouts
 
 TIMEOUT: Final = "timeout"
 _FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
@@ -182,3 +184,15 @@ class ChartDefinition(Restorable):
             return []
         untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
         return failing_guards(self.transitions, untried, self._first_errors, self._raised, self._first_places)
+
+
+class StatechartParams(Params):
+    """How charts are run; the chart itself is Python code."""
+
+    default_timeout_ticks: int = Field(
+        5, ge=1, le=1_000_000, description="ticks after which an agent times out in a state"
+    )
+    max_history_depth: int = Field(50, ge=0, le=10_000, description="kept changes of state per agent; 0 keeps none")
+    oracle_enabled: bool = Field(True, description="false: an open choice takes its first option, nobody is asked")
+    chart: str | None = Field(None, description="a chart of your own, as module:object; null: the default chart")
+    strict: bool = Field(False, description="true: a guard that raises ends the run; false: it counts as false")

@@ -5,15 +5,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from prism_mesa.errors import ChartError, did_you_mean
-from prism_mesa.statechart.batch import Fired, fire_many
+from prism_mesa.statechart.batch import Codes, Columns, Fired, fire_many
 from prism_mesa.statechart.checks import Finding, check
-from prism_mesa.statechart.columns import Codes, Columns
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.explanations import Errors, said_by_guards, why_nothing
 from prism_mesa.statechart.selection import Cell, Outcome, walk
 from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.taking import take
 from prism_mesa.statechart.transitions import Transition
+from prism_mesa.statechart.users_code import take
 from prism_mesa.statechart.values import Values
 
 _NO_CELLS: Final[dict[AgentState, Cell]] = {}

@@ -1,14 +1,17 @@
-"""What guards and actions of users raise: in words which agent it was, when, and on which line."""
+"""Code of users in a chart: what guards and actions raise, and how a transition with an action is taken."""
 
 import re
 import sysconfig
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, Final
 
-from prism_mesa.errors import OwnCodeError
-from prism_mesa.statechart.transitions import Transition
+from prism_mesa.errors import ChartError, OwnCodeError
+from prism_mesa.statechart.transitions import Transition, recorded
 
 _MAY_PASS: Final = (OSError, MemoryError)
 _PACKAGE: Final = str(Path(__file__).parents[1])
@@ -56,3 +59,101 @@ def _of_others() -> tuple[str, ...]:
     """Return how the paths of code begin that is installed."""
     paths = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     return ("<frozen ", *paths)
+
+
+def take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
+    """Run the action, remember the change, enter the target: what can be wrong is found before the action runs."""
+    target, depth = transition.target, agent.max_history_depth or 0
+    if depth < 0:
+        raise ChartError(f"{transition}: max_history_depth is {depth!r}; give whole numbers from 0, which keeps none")
+    history, entry = agent.state_history, None
+    if depth and target is not transition.source:
+        entry = recorded(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
+    if transition.action is not None:
+        if entry is not None and hasattr(history, "check"):
+            history.check(entry)
+        act(transition, agent, context)
+        history = agent.state_history
+    if entry is not None:
+        history.append(entry)
+    while len(history) > depth:
+        del history[0]
+    agent.state = target
+    agent.ticks_in_state = 0
+
+
+def act(transition: Transition, agent: Any, context: Any) -> None:
+    """Run the action of a transition; if it raises, the agent is as before, and a note on the error says where it was.
+
+    As before are its state, its history if that is a list, and what its attributes are; not what these hold in turn.
+    """
+    if transition.action is None:
+        return
+    attributes = dict(getattr(agent, "__dict__", ()))
+    history, state, ticks = agent.state_history, agent.state, agent.ticks_in_state
+    entries = list(history) if isinstance(history, list) else None
+    try:
+        transition.action(agent, context)
+    except BaseException as error:
+        if attributes:
+            vars(agent).clear()
+            vars(agent).update(attributes)
+        if entries is not None:
+            history[:] = entries
+        agent.state, agent.ticks_in_state = state, ticks
+        add_place(error, "action", transition, agent)
+        raise
+
+
+type Kind = tuple[Transition, str]
+"""A transition, and the kind of error that its guard raised, by its full name."""
+
+
+@dataclass(frozen=True)
+class FailingGuard:
+    """A guard that raised.
+
+    Attributes:
+        transition: Whose guard.
+        times: How often, at least 1.
+        every_time: Whether it has never given a value: then `times` is how often it was asked.
+        errors: What it raised, each kind once, with the first message.
+        first: Which agent it raised for first, when, and on which line of the user's code.
+    """
+
+    transition: Transition
+    times: int
+    every_time: bool
+    errors: tuple[str, ...]
+    first: str = ""
+
+    def __str__(self) -> str:
+        often = f"each of the {self.times:,} times that it was asked" if self.every_time else f"{self.times:,} times"
+        first = f", first for {self.first}" if self.first else ""
+        return f"the guard of {self.transition} raised {often} ({'; '.join(self.errors)}){first}"
+
+
+def failing_guards(
+    transitions: Iterable[Transition],
+    untried: Container[Transition],
+    first: Mapping[Kind, str],
+    raised: Mapping[Kind, int],
+    places: Mapping[Transition, str],
+) -> list[FailingGuard]:
+    """Return the guards that raised, in the order of the chart's list.
+
+    Args:
+        transitions: Those of the chart.
+        untried: Those whose guards have given no value so far.
+        first: What each kind of error of a guard said first, behind the transition's own text.
+        raised: How often each kind came.
+        places: Where each one raised first, in words.
+    """
+    found = []
+    for transition in dict.fromkeys(transitions):
+        kinds = [kind for kind in raised if kind[0] == transition]
+        if kinds:
+            said = tuple(first[kind].removeprefix(f"{transition}: ") for kind in kinds)
+            times = sum(raised[kind] for kind in kinds)
+            found.append(FailingGuard(transition, times, transition in untried, said, places.get(transition, "")))
+    return found

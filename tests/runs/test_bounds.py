@@ -15,7 +15,7 @@ from prism_mesa.errors import LONGEST, ConfigError, PrismError, PrismWarning, di
 from prism_mesa.params import leaves, nested, validated
 from prism_mesa.runs.config import EconomyConfig, load, make_config
 from prism_mesa.runs.yaml_text import LARGEST
-from prism_mesa.social.state.clock import Clock
+from prism_mesa.social.state.events import Clock
 
 HUGE = (10**30, -(10**30), 1e308, -1e308, 2**63, 10**5000)
 KINDS = {Config: SocialModel, EconomyConfig: EconomyModel}

@@ -15,9 +15,8 @@ from prism_mesa.params import leaves, nested, said_of
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.behavior import build_chart, social_chart
-from prism_mesa.social.known import known_of
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.without_effect import TABLE
+from prism_mesa.social.without_effect import TABLE, model_facts
 from prism_mesa.social.world.build import make_world
 
 ROOT = Path(__file__).parents[2]
@@ -188,7 +187,7 @@ def idle_in(values, world):
     model = SocialModel(Config.model_validate(nested(values)), **own)
     model.close()
     made = make_world(model.params, model.streams)
-    known = known_of(model, made, said_of(model.params), given="reasoner" in own, chart_given="chart" in own)
+    known = model_facts(model, made, said_of(model.params), given="reasoner" in own, chart_given="chart" in own)
     holding = [(place, row) for place, row in enumerate(TABLE) if row.when(known)]
     found = {key: next((place for place, row in holding if row.holds(key)), None) for key, _ in leaves(Config)}
     return {key: place for key, place in found.items() if place is not None}

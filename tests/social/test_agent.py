@@ -93,7 +93,7 @@ def test_the_band_lies_half_to_either_side_of_the_threshold():
 def test_setting_a_field_of_one_agent_touches_no_other():
     changed, plain = small(), small()
     changed.agent(3).activity = 0.123
-    assert differing(changed, plain) == ["activity"]
+    assert differing(changed, plain) == ["numbers"]
     assert [i for i in range(30) if changed.population.activity[i] != plain.population.activity[i]] == [3]
 
 

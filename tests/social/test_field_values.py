@@ -13,7 +13,7 @@ from prism_mesa.social.behavior import FIRED, build_chart, chosen_chart, social_
 from prism_mesa.social.chart_checks import READABLE
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F, Statechart, Transition, Values
-from prism_mesa.statechart.params import StatechartParams
+from prism_mesa.statechart.definition import StatechartParams
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
 EXAMPLES = ("gap", "open", "overlap")

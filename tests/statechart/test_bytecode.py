@@ -10,7 +10,7 @@ from random_charts import CATEGORIES, expressions
 
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.programs import FAULT, run_program
-from prism_mesa.kernels.walking.fields import FIELD_NAMES
+from prism_mesa.social.fields import REGISTERS
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F
 from prism_mesa.statechart.bytecode import Field, Programmer
@@ -28,7 +28,7 @@ def run_all(code, left, right, result, start, register, out):
 def known_fields():
     return {
         name: Field(i, CATEGORIES.get(name, ()), whole=name.partition(".")[2] in WHOLE_FIELDS)
-        for i, name in enumerate(FIELD_NAMES)
+        for i, name in enumerate(REGISTERS)
     }
 
 
@@ -39,7 +39,7 @@ def by_program(expression, values, programmer=None):
         return None
     programs = programmer.programs()
     register, out = programs.registers.copy(), np.zeros(len(programs.start) - 1, np.int64)
-    for i, name in enumerate(FIELD_NAMES):
+    for i, name in enumerate(REGISTERS):
         if name in CATEGORIES:
             register[i] = CATEGORIES[name].index(values[name]) if values[name] is not None else 255
         elif programs.used[i]:
@@ -54,7 +54,7 @@ def test_the_fields_that_are_read_are_marked_by_ones():
     programmer = Programmer(known_fields())
     programmer.add(F.post.likes > F.agent.energy)
     programmer.add(F.post.likes + F.post.replies > 2)
-    used = dict(zip(FIELD_NAMES, programmer.programs().used.tolist(), strict=True))
+    used = dict(zip(REGISTERS, programmer.programs().used.tolist(), strict=True))
     assert {name: n for name, n in used.items() if n} == {"post.likes": 1, "post.replies": 1}
 
 
@@ -79,15 +79,15 @@ rows = st.fixed_dictionaries(
         else _whole
         if name.partition(".")[2] in WHOLE_FIELDS
         else _numbers
-        for name in FIELD_NAMES
+        for name in REGISTERS
     }
 )
-SOMEBODY = dict.fromkeys(FIELD_NAMES, 1) | {name: names[0] for name, names in CATEGORIES.items()}
+SOMEBODY = dict.fromkeys(REGISTERS, 1) | {name: names[0] for name, names in CATEGORIES.items()}
 
 
 def test_all_fields_that_columns_hold_as_numbers_or_categories_can_be_read():
     texts = {"post.text", "post.author_name", "post.media_type", "post.media_description", "post.has_media"}
-    assert FIELDS - set(FIELD_NAMES) == texts | {"post.words", "post.about", "post.parent"}
+    assert FIELDS - set(REGISTERS) == texts | {"post.words", "post.about", "post.parent"}
 
 
 @pytest.mark.slow

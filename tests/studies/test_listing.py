@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from prism_mesa.api.listing import list_runs
+from prism_mesa.api.runs import list_runs
 from prism_mesa.errors import DataError
 from prism_mesa.runs.process.lock import LOCK, lock_run
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder

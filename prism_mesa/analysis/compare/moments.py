@@ -8,6 +8,7 @@ from typing import Any, Final
 from prism_mesa.analysis.compare.rows import Row
 from prism_mesa.errors import shortened
 from prism_mesa.llm.text import plain
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 
 type Moment = tuple[float, float, float, int]
 """Round, tick, agent, and the place of the table: what is seen comes before what is done about it."""
@@ -54,7 +55,7 @@ TIMED: Final[Mapping[str, Timed]] = {
 }
 STARTS: Final = (
     *("id", "name", "interests", "extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"),
-    *("engagement_threshold", "timeout_threshold", "activity", "post_rate", "like", "reply", "reshare", "scripted"),
+    *(*AGENT_FIELDS, "like", "reply", "reshare", "scripted"),
 )
 """Columns of `agents` that are settled before the first round."""
 

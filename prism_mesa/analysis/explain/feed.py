@@ -13,7 +13,7 @@ import numpy.typing as npt
 from prism_mesa.analysis.explain.follows import named
 from prism_mesa.analysis.explain.scores import Candidates, Further, Made, lowered, made_of
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.feeds.audience import Audience
+from prism_mesa.kernels.feeds.room import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.columns import AgentColumns

@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.commit.seen import Lists
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.fresh import is_noted, note, note_known
 from prism_mesa.kernels.feeds.gathering import without_hidden
 from prism_mesa.kernels.feeds.outbox import Outbox, place_of_root, writer_of
-from prism_mesa.kernels.feeds.room import Room
+from prism_mesa.kernels.feeds.room import Audience, Room
 from prism_mesa.kernels.lanes import last_one, ones, prefetch
 from prism_mesa.kernels.ordering import is_among
 

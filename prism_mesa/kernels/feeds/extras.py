@@ -6,8 +6,8 @@ import numpy as np
 
 from prism_mesa.kernels.compiling import part_of_kernels, step_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.outbox import BITS_33, Outbox, writer_of
+from prism_mesa.kernels.feeds.room import Audience
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.ordering import is_among
 

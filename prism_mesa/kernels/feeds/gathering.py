@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.extras import NOBODY, extra_of, n_extras
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, writer_of
-from prism_mesa.kernels.feeds.room import READERS, Room
+from prism_mesa.kernels.feeds.room import READERS, Audience, Room
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.lanes import LANES, prefetch
 

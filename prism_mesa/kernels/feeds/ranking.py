@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.diverse import order_diverse
 from prism_mesa.kernels.feeds.fresh import MANY, find_fresh, forget, keep_best_copies
 from prism_mesa.kernels.feeds.gathering import gather
 from prism_mesa.kernels.feeds.outbox import Outbox
-from prism_mesa.kernels.feeds.room import Room
+from prism_mesa.kernels.feeds.room import Audience, Room
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, Scoring, score_fresh
 from prism_mesa.kernels.ordering import put_in_order
 

@@ -5,8 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.lanes import LANES
-from prism_mesa.kernels.lines import own_lines
+from prism_mesa.kernels.lanes import LANES, own_lines
 from prism_mesa.kernels.ordering import DIGITS
 
 READERS: Final = 64
@@ -88,3 +87,27 @@ def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
         better=own_lines(writers, np.int32),
         of_group=own_lines(groups, np.int32),
     )
+
+
+class Audience(NamedTuple):
+    """Four lists for each agent i, all ascending: ``indices[indptr[i]:indptr[i + 1]]``, and so on.
+
+    Attributes:
+        indptr: With `indices`: whom each agent follows (`social.state.network.FollowNetwork`).
+        indices: See `indptr`.
+        known_start: With `known`: roots that each agent has seen (`social.state.exposure.Exposure`).
+        known: See `known_start`.
+        hidden_start: With `hidden`: whose posts are not shown to each agent; empty if nobody's are.
+        hidden: See `hidden_start`.
+        shown_start: With `shown`: posts that each agent has read, where roots can be shown again; else of no agents.
+        shown: See `shown_start`.
+    """
+
+    indptr: Int64
+    indices: Int32
+    known_start: Int64
+    known: Int32
+    hidden_start: Int64
+    hidden: Int32
+    shown_start: Int64
+    shown: Int32

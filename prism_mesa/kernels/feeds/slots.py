@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.extras import NOBODY, is_hidden
 from prism_mesa.kernels.feeds.outbox import Outbox
+from prism_mesa.kernels.feeds.room import Audience
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.ordering import is_among
 

@@ -43,7 +43,6 @@ class People(NamedTuple):
 
     state: UInt8
     ticks_in_state: Int32
-    timeout_threshold: Int32
     pending_action: UInt8
     current_post: Int32
     current_match: npt.NDArray[np.int16]
@@ -51,9 +50,7 @@ class People(NamedTuple):
     n_feed: npt.NDArray[np.uint16]
     n_read: npt.NDArray[np.uint16]
     interests: npt.NDArray[np.int8]
-    engagement_threshold: Floats
-    activity: Floats
-    post_rate: Floats
+    numbers: Floats
     traits: npt.NDArray[np.float32]
     propensities: npt.NDArray[np.float32]
     scripted: npt.NDArray[np.bool_]

@@ -13,19 +13,21 @@ type UInt8 = npt.NDArray[np.uint8]
 type Floats = npt.NDArray[np.float64]
 
 AGENT_FIELDS: Final = (
-    "engagement_threshold timeout_threshold activity post_rate ticks_in_state scripted n_unread state pending_action "
-    "low_threshold high_threshold extraversion agreeableness conscientiousness neuroticism openness"
+    "ticks_in_state scripted n_unread state pending_action low_threshold high_threshold extraversion agreeableness "
+    "conscientiousness neuroticism openness"
 ).split()
 POST_FIELDS: Final = (
     "post_id relevance utility kind likes replies reshares impressions velocity round author root".split()
 )
 FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
 """What programs can read; the place of a name in here is its register."""
+THRESHOLD, TIMEOUT = range(2)
+"""Places of two fields in `People.numbers`: the middle of the band, and after how many ticks an agent times out."""
 
 N_FIELDS: Final = len(FIELD_NAMES)
-"""Registers from here on are for what a user declares: attributes of agents, and then of posts."""
+"""Registers from here on are for the numbers of agents, then for what a user declares of agents, and of posts."""
 
-THRESHOLD, TIMEOUT, ACTIVITY, POST_RATE, WAITED, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(12)
+WAITED, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(8)
 _FIRST_POST: Final = len(AGENT_FIELDS)
 ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
     _FIRST_POST, len(FIELD_NAMES)

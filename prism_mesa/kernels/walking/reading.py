@@ -13,16 +13,13 @@ from prism_mesa.kernels.walking.arrays import (
 )
 from prism_mesa.kernels.walking.fields import (
     ACTION,
-    ACTIVITY,
     HIGH,
     LOW,
     N_FIELDS,
-    POST_RATE,
     RELEVANCE,
     SCRIPTED,
     STATE,
     THRESHOLD,
-    TIMEOUT,
     TRAITS,
     UNREAD,
     UTILITY,
@@ -51,23 +48,19 @@ def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World)
 def load_agent(row: Any, register: Floats, world: World) -> None:
     """Put what guards read of an agent, and what a walk does not change, into the registers."""
     people, used = world.people, world.programs.used
-    threshold = people.engagement_threshold[row]
-    register[THRESHOLD] = threshold
+    threshold = people.numbers[THRESHOLD, row]
     register[LOW] = threshold - world.setting.half_band
     register[HIGH] = threshold + world.setting.half_band
     if used[SCRIPTED]:
         register[SCRIPTED] = people.scripted[row]
-    if used[TIMEOUT]:
-        register[TIMEOUT] = people.timeout_threshold[row]
-    if used[ACTIVITY]:
-        register[ACTIVITY] = people.activity[row]
-    if used[POST_RATE]:
-        register[POST_RATE] = people.post_rate[row]
     for trait in range(N_TRAITS):
         if used[TRAITS + trait]:
             register[TRAITS + trait] = people.traits[row, trait]
+    n_numbers = people.numbers.shape[0]
+    for place in range(n_numbers):
+        register[N_FIELDS + place] = people.numbers[place, row]
     for place in range(people.attributes.shape[1]):
-        register[N_FIELDS + place] = people.attributes[row, place]
+        register[N_FIELDS + n_numbers + place] = people.attributes[row, place]
 
 
 @early_part_of_kernels
@@ -84,7 +77,7 @@ def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: Worl
 def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> None:
     """Put what guards read of a post into the registers; `current` is that whose match with the agent is known."""
     people, setting = world.people, world.setting
-    of_posts = N_FIELDS + people.attributes.shape[1]  # registers of attributes of posts follow those of agents
+    of_posts = N_FIELDS + people.numbers.shape[0] + people.attributes.shape[1]
     load_post(
         register,
         world.programs.used,

@@ -24,6 +24,7 @@ from prism_mesa.kernels.walking.choosing import chosen, draw_of_choice, engage_p
 from prism_mesa.kernels.walking.fields import (
     HIGH,
     LOW,
+    TIMEOUT,
     UNREAD,
     UTILITY,
 )
@@ -48,7 +49,7 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
     """Return the trigger that an agent meets in a tick, and the post whose fields then stand in the registers."""
     chart, programs = world.chart, world.programs
     limit = chart.timeout[state]
-    if waited >= (limit if limit > 0 else world.people.timeout_threshold[row]):
+    if waited >= (limit if limit > 0 else world.people.numbers[TIMEOUT, row]):
         return np.int64(chart.timeout_trigger), loaded
     for rule in range(chart.rule_start[state], chart.rule_start[state + 1]):
         program = chart.rule_program[rule]

@@ -11,6 +11,7 @@ import pyarrow as pa
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.runs.records.arrow_rows import named
 from prism_mesa.runs.records.folder import PART_ROWS
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.state.sampling import SAMPLED
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
 
-_OF_AGENTS = ("engagement_threshold", "timeout_threshold", "activity", "post_rate")
 _OF_POSTS = ("likes", "replies", "reshares", "impressions", "velocity")
 
 
@@ -112,7 +112,7 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
     columns["name"] = pa.array([people.names[i] for i in agents], pa.string())
     columns["interests"] = _joined_words(model.topics.names, model.topics.nearest_names(people.interests[rows]))
     columns |= {trait: people.traits[rows, i] for i, trait in enumerate(BIG_FIVE)}
-    columns |= {name: getattr(people, name)[rows] for name in _OF_AGENTS}
+    columns |= {name: field.as_read(getattr(people, name)[rows]) for name, field in AGENT_FIELDS.items()}
     columns |= {action: people.propensities[rows, i] for i, action in enumerate(ACTIONS)}
     columns |= {name: count[rows] for name, count in counts.items()}
     columns |= {"scripted": people.scripted[rows], "present": people.present[rows]}

@@ -30,9 +30,8 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.prompt import profile_in_words
-from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_words, said_by
+from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_words, recalled, said_by
 from prism_mesa.social.content.cleaning import cleaned
-from prism_mesa.social.content.notes import recalled
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.questions import characters_of

@@ -15,9 +15,17 @@ from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import AgentError
 from prism_mesa.llm.text import plain
-from prism_mesa.social.content.activity import LIKES_KEPT, NAME_SHOWN, TEXT_SHOWN, activities_of, described, in_words
+from prism_mesa.social.content.activity import (
+    LIKES_KEPT,
+    NAME_SHOWN,
+    NOTE_CAP,
+    TEXT_SHOWN,
+    activities_of,
+    described,
+    in_words,
+    recalled,
+)
 from prism_mesa.social.content.cleaning import cleaned
-from prism_mesa.social.content.notes import NOTE_CAP, recalled
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged

@@ -7,15 +7,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import ConfigError, OwnCodeError, did_you_mean, shortened
 from prism_mesa.social.own.objects import load_object
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.posts import COUNTED
 from prism_mesa.social.world.attributes import Columns
 from prism_mesa.statechart import Expression
+from prism_mesa.statechart.batch import Columns as Held
+from prism_mesa.statechart.batch import Reader
 from prism_mesa.statechart.checks import near_field
-from prism_mesa.statechart.columns import Columns as Held
-from prism_mesa.statechart.columns import Reader
 from prism_mesa.statechart.users_code import line_of
 
 type Floats = npt.NDArray[np.float64]
@@ -25,9 +27,9 @@ MOST: Final = 1e38
 """Of a score, or less than 0: scores count as float32."""
 _OF_PAIRS: Final = ("age", "in_network", "author_followers")
 _OF_AGENTS: Final = (
-    "row engagement_threshold timeout_threshold activity post_rate scripted low_threshold high_threshold extraversion "
-    "agreeableness conscientiousness neuroticism openness"
-).split()
+    *("row", *AGENT_FIELDS, "scripted", "low_threshold", "high_threshold"),
+    *BIG_FIVE,
+)
 _OF_POSTS: Final = ("post_id", "relevance", "utility", "kind", *COUNTED, "round", "author", "root", *_OF_PAIRS)
 
 

@@ -1,14 +1,19 @@
 """The parameters of the social platform, with defaults, units and sources."""
 
-from prism_mesa.social.params.agents import AgentsParams, HomophilyParams
-from prism_mesa.social.params.churn import ChurnParams
-from prism_mesa.social.params.feed import FEED_MODES, CandidateParams, FeedParams, SlotParams, XAlgoParams
+from prism_mesa.social.params.agents import AgentsParams, ChurnParams, HomophilyParams
+from prism_mesa.social.params.feed import (
+    FEED_MODES,
+    CandidateParams,
+    FeedParams,
+    SlotParams,
+    UtilityParams,
+    XAlgoParams,
+)
 from prism_mesa.social.params.interventions import CHANGEABLE, InterventionParams
 from prism_mesa.social.params.network import NetworkParams, NetworkRatesParams
 from prism_mesa.social.params.opinions import OpinionsParams
 from prism_mesa.social.params.platform import SocialParams
 from prism_mesa.social.params.posts import PostsParams, SeededParams
-from prism_mesa.social.params.utility import UtilityParams
 from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Who the agents are: parameters."""
+"""Parameters of the agents: who they are, and when they come and go."""
 
 import math
 from collections.abc import Iterable
@@ -7,8 +7,24 @@ from typing import Final, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.params import Params, UserPath
-from prism_mesa.social.params.churn import ChurnParams
 from prism_mesa.social.params.feed import MOST_POSTS
+
+
+class ChurnParams(Params):
+    """Agents who join, leave and come back, each with a probability per round, as the round opens; round 0 has none."""
+
+    waiting: float = Field(
+        0.0, ge=0, le=1, description="share of agents who are not there as the run begins, but wait to join"
+    )
+    join: float = Field(0.0, ge=0, le=1, description="probability of one who waits to join, per round")
+    leave: float = Field(0.0, ge=0, le=1, description="probability of one who is there to leave, per round")
+    back: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="probability of one who has left so to come back, per round (0: all leave for good)",
+    )
+
 
 DEFAULT_HOURS: Final = (
     0.363, 0.284, 0.264, 0.257, 0.257, 0.261, 0.293, 0.351, 0.57, 1.184, 1.625, 1.82,

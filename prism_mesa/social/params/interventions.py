@@ -8,11 +8,9 @@ from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import ONE_VALUE, Params, leaves
-from prism_mesa.social.params.agents import HomophilyParams
-from prism_mesa.social.params.churn import ChurnParams
-from prism_mesa.social.params.feed import FeedParams
+from prism_mesa.social.params.agents import ChurnParams, HomophilyParams
+from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
-from prism_mesa.social.params.utility import UtilityParams
 from prism_mesa.statechart import expression_of
 
 _ARRAYS_DEPEND: Final = {"size", "window", "velocity_window", "repeats"}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 
 EDGES: Final = "network.edges"
 POSTS: Final = "posts.file"
@@ -25,8 +26,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     PROFILES: {
         "agent": "account author handle id screen_name user",
-        **dict.fromkeys(("name", "interests", "engagement_threshold", "timeout_threshold", "activity"), ""),
-        **dict.fromkeys(("post_rate", *ACTIONS, *BIG_FIVE), ""),
+        **dict.fromkeys(("name", "interests", *AGENT_FIELDS, *ACTIONS, *BIG_FIVE), ""),
     },
 }
 """Key of a file -> its columns -> other names for them (see `_plain`)."""

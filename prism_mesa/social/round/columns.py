@@ -9,17 +9,11 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import NO_POST, STATE_NAMES, Categories, Population, Rows
 from prism_mesa.social.state.posts import COUNTED, relevance_of
 
-_PLAIN: Final = (
-    "engagement_threshold",
-    "timeout_threshold",
-    "activity",
-    "post_rate",
-    "ticks_in_state",
-    "scripted",
-)
+_PLAIN: Final = ("ticks_in_state", "scripted")
 _DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
     "n_unread": lambda p, rows: p.n_feed[rows].astype(np.int64) - p.n_read[rows],
     "state": lambda p, rows: Categories(p.state[rows], STATE_NAMES),
@@ -28,7 +22,7 @@ _DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
 
 _BAND: Final = ("low_threshold", "high_threshold")
 FIELDS: Final = frozenset(
-    [f"agent.{name}" for name in (*_PLAIN, *_DERIVED, *_BAND, *BIG_FIVE)]
+    [f"agent.{name}" for name in (*AGENT_FIELDS, *_PLAIN, *_DERIVED, *_BAND, *BIG_FIVE)]
     + [f"post.{field.name}" for field in fields(Post)]
     + ["post.has_media"]
 )
@@ -55,6 +49,8 @@ class AgentColumns:
         population = self.platform.population
         if name == "row":
             return self.rows
+        if name in AGENT_FIELDS:
+            return AGENT_FIELDS[name].as_read(getattr(population, name)[self.rows])
         if name in _PLAIN:
             return getattr(population, name)[self.rows]
         if name in _DERIVED:

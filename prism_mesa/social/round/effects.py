@@ -3,13 +3,19 @@
 What happens to other agents and to posts is only noted down (`Events`), for the round's commit.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any, Final
+
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, RELEASES_POST, SEES_POST
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.engagements import engagement_key, has_engaged
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, packed_move
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, packed_move
 from prism_mesa.statechart import AgentState, Expression
 
 
@@ -111,3 +117,41 @@ def note_engagement(
 
 def _columns(*values: int) -> tuple[npt.NDArray[np.int32], ...]:
     return tuple(np.array(values, np.int32).reshape(-1, 1))
+
+
+_COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)
+
+
+@contextmanager
+def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
+    """If the block raises, bring back an agent's own fields, and let go of what was noted for the commit meanwhile.
+
+    What an action did to other agents, or to objects of its author's, stays.
+    """
+    population, history, events = platform.population, platform.history, platform.events
+    held = [_value(getattr(population, column), row) for column in _COLUMNS]
+    name, count, ring = population.names[row], history.count.item(row), history.ring[row].copy()
+    limit = history.limit(row)
+    was_beside = row in platform.engagements.beside
+    noted: list[tuple[Any, int]] = [(kept, len(kept)) for kept in vars(events).values() if hasattr(kept, "__len__")]
+    try:
+        yield
+    except BaseException:
+        for column, value in zip(_COLUMNS, held, strict=True):
+            getattr(population, column)[row] = value
+        if population.names[row] != name:  # whoever is set one holds it for good
+            population.names[row] = name
+        if history.limit(row) != limit:
+            history.limits[row] = limit
+        history.count[row], history.ring[row] = count, ring
+        if not was_beside:
+            platform.engagements.beside.discard(row)
+        for kept, n in noted:
+            while len(kept) > n:  # lists and dicts only grow in a round
+                kept.popitem() if isinstance(kept, dict) else kept.pop()
+        raise
+
+
+def _value(column: npt.NDArray[Any], row: int) -> Any:
+    """Return what stands in a row, so that nothing changes it."""
+    return column.item(row) if column.ndim == 1 else column[row].copy()

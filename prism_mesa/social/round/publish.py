@@ -10,7 +10,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import order_by_bits, spread_keys
 from prism_mesa.kernels.commit.posts import nearest_texts, roots_counted
 from prism_mesa.kernels.commit.seen import Pairs, mark
-from prism_mesa.social.content.notes import keep_notes
+from prism_mesa.social.content.activity import keep_notes
 from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.opinions.moving import hold, moved_by
 from prism_mesa.social.platform import Platform

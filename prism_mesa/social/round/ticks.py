@@ -15,9 +15,9 @@ import numpy.typing as npt
 from prism_mesa.kernels.walking.arrays import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.behavior import DECIDES, FEED_READY, IDLE, SEES_POST, next_trigger
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, answers_at_once, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
+from prism_mesa.social.round.effects import undone_if_raised
 from prism_mesa.social.round.walk import Stopped, Walkers, fire_everywhere, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import STATES, Expression, act

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.lines import own_lines
+from prism_mesa.kernels.lanes import own_lines
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walking.steps import ENGAGEMENTS, IMPRESSIONS, MOVES, STOPPED
 from prism_mesa.kernels.walking.world import WalkOutput

@@ -11,7 +11,6 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.kernels.walking.choosing import COMPOSES, PASSIVE, Options
-from prism_mesa.kernels.walking.fields import FIELD_NAMES
 from prism_mesa.social.behavior import (
     COMPOSING,
     ENGAGES_BY,
@@ -27,7 +26,7 @@ from prism_mesa.social.behavior import (
     TriggerRule,
     claims_below,
 )
-from prism_mesa.social.fields import FIELD_VALUES
+from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Field, Programmer
@@ -36,7 +35,7 @@ from prism_mesa.streams import digest64
 
 _FIELDS: Final = {
     name: Field(place, tuple(n for n in values.names if isinstance(n, str)), whole=values.whole or bool(values.names))
-    for place, name in enumerate(FIELD_NAMES)
+    for place, name in enumerate(REGISTERS)
     for values in (FIELD_VALUES[name],)
 }
 _MOST_GUARDS: Final = 10
@@ -165,7 +164,7 @@ def _declared(attributes: Attributes) -> dict[str, Field]:
     """Return the fields that are declared, whose registers follow the others': those of agents, then of posts."""
     return {
         name: Field(place, tuple(text for text in values.names if isinstance(text, str)), whole=bool(values.names))
-        for place, (name, values) in enumerate(attributes.fields.items(), start=len(FIELD_NAMES))
+        for place, (name, values) in enumerate(attributes.fields.items(), start=len(REGISTERS))
     }
 
 

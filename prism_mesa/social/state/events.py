@@ -1,6 +1,7 @@
-"""What happened in a round so far, before it is committed."""
+"""What happens in a round before it is committed: events, answers that are out, and the time."""
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -119,3 +120,57 @@ def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
         return parts[0]
     none = (np.zeros(0, np.int32),) * columns
     return tuple(np.concatenate(column) for column in zip(none, *parts, strict=True))
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time of a run: tick 0 opens a round, 1 .. T are its ticks, T + 1 closes it.
+
+    Attributes:
+        start: When round 0 opens, in UTC.
+        round_length: Simulated length of a round.
+        ticks_per_round: T.
+    """
+
+    start: datetime
+    round_length: timedelta
+    ticks_per_round: int
+
+    def number(self, round_: int, tick: int) -> int:
+        """Return round and tick as one number that grows with time."""
+        return round_ * (self.ticks_per_round + 2) + tick
+
+    def round_and_tick(self, number: int) -> tuple[int, int]:
+        """Return the round and the tick of a number."""
+        return divmod(number, self.ticks_per_round + 2)
+
+    def at(self, number: int) -> datetime:
+        """Return the time of a numbered tick."""
+        round_, rest = self.round_and_tick(number)  # apart: all ticks times a long round would overflow
+        return self.start + self.round_length * round_ + self.round_length * rest / (self.ticks_per_round + 2)
+
+    def nearest(self, time: datetime) -> int:
+        """Return the numbered tick nearest to a time."""
+        return round((time - self.start) / self.round_length * (self.ticks_per_round + 2))
+
+
+@dataclass
+class PendingAnswers(Restorable):
+    """Agents whose question is out, with what they were doing: row -> (tick, trigger, post).
+
+    `keys` holds what the guards said to those whose answer may lead along several transitions (see
+    `Statechart.resolve_key`).
+    """
+
+    changes = ("by_row", "keys")
+
+    by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    keys: dict[int, int] = field(default_factory=dict)
+
+    def put(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
+        """Let agents wait; each waits for one answer at most."""
+        doing = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
+        self.by_row.update(zip(rows.tolist(), doing, strict=True))
+
+    def __bool__(self) -> bool:
+        return bool(self.by_row)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
 from prism_mesa.kernels.ties import are_in_rows, changed_rows, keys_of_comers, rows_among
 from prism_mesa.snapshot import Restorable
-from prism_mesa.social.state.spare import SpareMemory
+from prism_mesa.social.state.chunks import SpareMemory
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Int32s = npt.NDArray[np.int32]

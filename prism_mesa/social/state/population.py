@@ -13,6 +13,7 @@ from prism_mesa.errors import ChartError, counted
 from prism_mesa.kernels.packing import packed_rows, unpack_rows
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
+from prism_mesa.social.state.agent_fields import PLACES
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -21,9 +22,7 @@ type Rows = npt.NDArray[np.integer[Any]]
 NO_POST: Final = arrays.NO_POST
 NO_ACTION: Final = arrays.NO_ACTION
 
-WHO_THEY_ARE: Final = (
-    "interests traits engagement_threshold timeout_threshold activity post_rate propensities attributes".split()
-)
+WHO_THEY_ARE: Final = "interests traits numbers propensities attributes".split()
 """Columns of a population that parameters give it."""
 
 MEMBER, WAITS, AWAY, GONE = range(4)
@@ -52,10 +51,7 @@ class Population(Restorable):
         names: What prompts call them.
         interests: Shape (n, n_topics), int8, of length about 127.
         traits: Big Five on 1..5, shape (n, 5).
-        engagement_threshold: Middle of the band, 0..1.
-        timeout_threshold: Ticks, above 0.
-        activity: Probability of coming online in a round.
-        post_rate: Probability of posting in a round.
+        numbers: Shape (fields, n), the fields of `AGENT_FIELDS`; each is an attribute too: ``population.activity``.
         propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
         attributes: What a user has declared, shape (n, attributes), as `state.attributes.Attributes` says.
         present: Whether an agent is on the platform.
@@ -74,10 +70,7 @@ class Population(Restorable):
     names: Names
     interests: npt.NDArray[np.int8]
     traits: npt.NDArray[np.float32]
-    engagement_threshold: npt.NDArray[np.float64]
-    timeout_threshold: npt.NDArray[np.int32]
-    activity: npt.NDArray[np.float64]
-    post_rate: npt.NDArray[np.float64]
+    numbers: npt.NDArray[np.float64]
     propensities: npt.NDArray[np.float32]
     attributes: npt.NDArray[np.float64]
     present: npt.NDArray[np.bool_]
@@ -94,6 +87,13 @@ class Population(Restorable):
 
     def __len__(self) -> int:
         return len(self.state)
+
+    def __getattr__(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of `numbers`, which can be written to."""
+        if name not in PLACES:
+            raise AttributeError(f"agents have no column {name!r}")
+        column: npt.NDArray[np.float64] = self.numbers[PLACES[name]]
+        return column
 
     def checksums(self) -> dict[str, int]:
         """Return for each column of who they are a number that hardly two share who differ in it."""
@@ -144,7 +144,7 @@ class Population(Restorable):
         for column in fields(self):
             mine, theirs = getattr(self, column.name), getattr(more, column.name)
             if isinstance(mine, np.ndarray):
-                setattr(self, column.name, np.concatenate([mine, theirs]))
+                setattr(self, column.name, np.concatenate([mine, theirs], axis=int(column.name == "numbers")))
             else:
                 mine.extend(theirs)
 

@@ -15,7 +15,7 @@ from prism_mesa.kernels.commit.posts import add, shown_texts
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.kernels.walking.arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
-from prism_mesa.social.state.spare import zeroed_columns
+from prism_mesa.social.state.chunks import zeroed_columns
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus

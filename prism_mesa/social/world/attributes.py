@@ -12,6 +12,7 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.errors import ConfigError, OwnCodeError, shortened
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.params.attributes import AttributeParams
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, in_words
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
@@ -261,8 +262,8 @@ def shown_values(own: Attribute, kept: Floats) -> npt.NDArray[Any]:
 def _agent_columns(rows: Rows, people: Population, network: FollowNetwork) -> Columns:
     made: dict[str, Callable[[], Any]] = {"agent": lambda: rows}
     made["id"] = lambda: [people.ids[i] for i in range(len(people))]
-    for name in ("engagement_threshold", "timeout_threshold", "activity", "post_rate"):
-        made[name] = lambda name=name: getattr(people, name)  # type: ignore[misc]
+    for name, declared in AGENT_FIELDS.items():
+        made[name] = lambda name=name, declared=declared: declared.as_read(getattr(people, name))  # type: ignore[misc]
     for place, trait in enumerate(BIG_FIVE):
         made[trait] = lambda place=place: people.traits[:, place]  # type: ignore[misc]
     for place, action in enumerate(ACTIONS):

@@ -12,6 +12,7 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
 from prism_mesa.social.params.user_files import COLUMNS, PROFILES
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS, PLACES
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
@@ -53,14 +54,10 @@ _LAST: Final = (
 _NAMES: Final = tuple(f"{first} {last}" for first in _FIRST for last in _LAST)
 
 _NUMBERS: Final[dict[str, tuple[float, float]]] = {
-    "engagement_threshold": (0.0, 1.0),
-    "timeout_threshold": (1, 2**31 - 1),
-    "activity": (0.0, 1.0),
-    "post_rate": (0.0, 1.0),
+    **{name: (field.low, field.high) for name, field in AGENT_FIELDS.items()},
     **dict.fromkeys(ACTIONS, (0.0, 1.0)),
     **dict.fromkeys(BIG_FIVE, (1.0, 5.0)),
 }
-_WHOLE: Final = frozenset({"timeout_threshold"})
 
 
 def draw_profiles(
@@ -85,12 +82,17 @@ def draw_profiles(
     columns = {
         "interests": interests,
         "traits": column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
-        "engagement_threshold": column(lambda rows: _thresholds(rows, own, streams)),
-        "timeout_threshold": np.full(n, params.statechart.default_timeout_ticks, np.int32),
-        "activity": column(activity_of(own, streams, popularity)),
-        "post_rate": column(post_rate_of(own, streams, popularity)),
+        "numbers": np.empty((len(AGENT_FIELDS), n)),
         "propensities": column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
     }
+    draws: dict[str, Callable[[Rows], Any]] = {
+        "engagement_threshold": lambda rows: _thresholds(rows, own, streams),
+        "timeout_threshold": lambda rows: params.statechart.default_timeout_ticks,
+        "activity": activity_of(own, streams, popularity),
+        "post_rate": post_rate_of(own, streams, popularity),
+    }
+    for name, place in PLACES.items():
+        fill_in_blocks(columns["numbers"][place], agents, draws[name])
     return population_of(agents, ids, columns, params, streams)
 
 
@@ -201,10 +203,9 @@ def read_profiles(
 ) -> Profiled:
     """Write the profiles of a file over the drawn ones.
 
-    Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by
-    ;), engagement_threshold, timeout_threshold, activity, post_rate, like, reply, reshare, and the Big
-    Five. A blank cell keeps what was drawn. `attributes` says which columns give attributes: name -> (column, what it
-    is).
+    Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by ;), the fields
+    of `AGENT_FIELDS`, like, reply, reshare, and the Big Five. A blank cell keeps what was drawn. `attributes` says
+    which columns give attributes: name -> (column, what it is).
 
     Raises:
         DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
@@ -263,7 +264,7 @@ def _rows_of(agents: Sequence[str | None], path: str, population: Population) ->
 
 def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> npt.NDArray[np.float64]:
     numbers, given = numbers_of(cells, column)
-    whole = column in _WHOLE
+    whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
     bad = given & ~((numbers >= low) & (numbers <= high))
     if whole:
         bad |= given & (numbers != np.round(numbers))

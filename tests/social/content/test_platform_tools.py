@@ -9,7 +9,7 @@ from minds import Mind, busy, published, thought
 from tool_worlds import KINDS, feed_of, rows_of, step_with, talking, toolbox, untouched
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.social.content.notes import NOTE_CAP
+from prism_mesa.social.content.activity import NOTE_CAP
 from prism_mesa.social.state.posts import WORDS_CAP
 
 

@@ -13,6 +13,7 @@ from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.round.run_round import run_round
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.statechart import AgentState, Statechart, Transition
 
 IDLE, SCROLLING = AgentState.IDLE, AgentState.SCROLLING
@@ -30,7 +31,8 @@ def acting(trigger, action):
 def standing(model, row):
     """Return all that the platform knows of an agent."""
     population = model.population
-    columns = [getattr(population, column.name) for column in fields(population)]
+    names = [column.name for column in fields(population) if column.name != "numbers"]
+    columns = [getattr(population, name) for name in (*names, *AGENT_FIELDS)]
     own = [column[row].tolist() if isinstance(column, np.ndarray) else column[row] for column in columns]
     return own, model.history.entries(row), row in model.platform.engagements.beside
 

@@ -7,8 +7,7 @@ from worlds import ran, small
 from prism_mesa.errors import ChartError
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.walking.arrays import NO_ACTION, NO_POST
-from prism_mesa.kernels.walking.fields import FIELD_NAMES
-from prism_mesa.social.fields import FIELD_VALUES
+from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.state import population
 from prism_mesa.social.state.population import packed_move, require_packable, unpacked_codes, unpacked_move
@@ -67,5 +66,5 @@ def test_nothing_is_the_same_number_for_kernels_and_columns():
 
 
 def test_what_kernels_read_are_fields_with_known_values_and_a_column():
-    assert set(FIELD_NAMES) <= FIELD_VALUES.keys()
-    assert set(FIELD_NAMES) <= FIELDS
+    assert set(REGISTERS) <= FIELD_VALUES.keys()
+    assert set(REGISTERS) <= FIELDS

@@ -41,4 +41,4 @@ def test_of_who_they_are_only_what_was_changed_is_kept() -> None:
     model = SocialModel(**SMALL)
     model.population.activity[3] = 0.125
     model.step()
-    assert set(WHO_THEY_ARE) & model.snapshot()["platform"]["population"].keys() == {"activity"}
+    assert set(WHO_THEY_ARE) & model.snapshot()["platform"]["population"].keys() == {"numbers"}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism_mesa.social.state.spare import zeroed_columns
+from prism_mesa.social.state.chunks import zeroed_columns
 
 KINDS = {"a": np.int32, "b": np.uint8, "c": np.float64}
 

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.commit.seen import Lists
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.depths import NOTHING_PASSED, add_round, deepen, rank_by_depth, room_for_rounds
 from prism_mesa.kernels.feeds.outbox import Outbox
+from prism_mesa.kernels.feeds.room import Audience
 from prism_mesa.social.round.feeds.in_rooms import in_room
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows

@@ -7,11 +7,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.gathering import count_candidates, list_candidates
 from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.ranking import rank
-from prism_mesa.kernels.feeds.room import Room, room_for
+from prism_mesa.kernels.feeds.room import Audience, Room, room_for
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, Scoring
 from prism_mesa.kernels.lanes import LANES
 

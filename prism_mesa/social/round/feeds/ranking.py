@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.outbox import Outbox, count_copies, fill_outbox, note_writers, number_writers
+from prism_mesa.kernels.feeds.room import Audience
 from prism_mesa.kernels.feeds.scoring import (
     BRIDGING,
     CHRONOLOGICAL,

@@ -15,6 +15,7 @@ from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.round import run_round
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import Population
 from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
 from prism_mesa.studies.design.worlds import Worlds, worlds_of
@@ -43,8 +44,8 @@ from prism_mesa.view.study.odd.arms import merged_sections
 from prism_mesa.view.study.odd.concepts import design_concepts
 from prism_mesa.view.study.odd.parameters import changed_parameters, parameter_tables
 from prism_mesa.view.study.odd.words import (
-    AGENT_FIELDS,
     NETWORKS,
+    POPULATION,
     POST_FIELDS,
     activity_of,
     decided_by,
@@ -161,8 +162,9 @@ def _entities(config: Config) -> Section:
     fields = _ATTRIBUTE.findall(Population.__doc__ or "")
     told = {name: marked(" ".join(text.split())) for name, text in fields if name not in _BOOKKEEPING}
     agents: tuple[tuple[Words, Words], ...] = tuple(
-        (Code(name), AGENT_FIELDS.get(name, text)) for name, text in told.items() if name != "attributes"
+        (Code(name), POPULATION.get(name, text)) for name, text in told.items() if name not in ("attributes", "numbers")
     )
+    agents += tuple((Code(f.name), f"{f.meaning} ({f.unit})") for f in AGENT_FIELDS.values())
     posts: tuple[tuple[Words, Words], ...] = tuple((marked(names), text) for names, text in POST_FIELDS.items())
     agents += _declared(config, "agent")
     posts += _declared(config, "post")

@@ -49,13 +49,9 @@ _FILES: Final = {
     "posts.file": "the texts that are posted",
     "agents.profiles": "agents' own profiles",
 }
-AGENT_FIELDS: Final = {
+POPULATION: Final = {
     "interests": "what the agent likes: a unit vector over topics",
     "traits": "personality: Big Five, each from 1 to 5",
-    "engagement_threshold": "utility at the middle of the agent's band, in units of relevance, 0 to 1",
-    "timeout_threshold": "ticks after which the agent leaves a state by itself",
-    "activity": "probability of coming online in a round",
-    "post_rate": "probability of posting in a round",
     "propensities": "shares of likes, replies and reshares among its engagements",
     "present": "whether the agent is on the platform",
     "membership": "whether one who is not there waits to join, may come back, or is gone for good",

@@ -1,0 +1,48 @@
+"""The numbers that an agent has, each declared once.
+
+A field that is declared here is a row of `Population.numbers`, a property of agents, something that guards, feeds
+and user functions read, a column of `agents.profiles` and of the table `agents`, a row of the ODD description, and part
+of a snapshot. `world.profiles.draw_profiles` draws it.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class AgentField(NamedTuple):
+    """A number of every agent.
+
+    Attributes:
+        name: Its name everywhere.
+        meaning: What it is, for tables and descriptions.
+        unit: In which unit it is.
+        low: The least value.
+        high: The largest value.
+        whole: Whether it is a whole number.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    low: float = 0
+    high: float = 1
+    whole: bool = False
+
+    def as_read(self, values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """Return values of the field as users read them: whole ones as integers."""
+        return values.astype(np.int32) if self.whole else values
+
+
+AGENT_FIELDS: Final = {
+    field.name: field
+    for field in (
+        AgentField("engagement_threshold", "the middle of the band in which the agent asks", "relevance"),
+        AgentField("timeout_threshold", "how long the agent stays in a state", "ticks", 1, 2**31 - 1, whole=True),
+        AgentField("activity", "of coming online in a round", "probability"),
+        AgentField("post_rate", "of posting in a round", "probability"),
+    )
+}
+"""The fields by name, in the order of these rows; kernels know the places of the first two (`walking.fields`)."""
+PLACES: Final = {name: place for place, name in enumerate(AGENT_FIELDS)}

@@ -10,12 +10,11 @@ from prism_mesa.deliberation import Limits, ToolRegistry, TurnContext
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
 from prism_mesa.economy.llm_agent import Action, LLMAgent, Reasoned, ReasoningChain
-from prism_mesa.economy.observation import NationState, PastDecision, SimulationState, standing_of
+from prism_mesa.economy.observation import NationState, PastDecision, SimulationState
 from prism_mesa.economy.params import ThinkingParams
-from prism_mesa.economy.policy_text import is_about
-from prism_mesa.economy.policy_text.interpret import Reading, read_policy
+from prism_mesa.economy.reading import PolicyDecision, Reading, TypedPolicyDecision, is_about, read_policy
 from prism_mesa.economy.rules import RULES, RuleContext
-from prism_mesa.economy.state import HasState, PolicyDecision
+from prism_mesa.economy.state import HasState
 from prism_mesa.economy.tools import Judge, NationTools
 from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
@@ -77,6 +76,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         memory: How many of its past decisions a prompt tells.
         thinking: How far it thinks, with tools, before it decides; None: it is asked once.
         judge: What a validator would say to a policy now; None: it cannot try one.
+        typed_measures: Whether the LLM is asked for its measures as numbers beside its sentence.
     """
 
     def __init__(
@@ -91,12 +91,13 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         memory: int = 4,
         thinking: ThinkingParams | None = None,
         judge: Judge | None = None,
+        typed_measures: bool = True,
     ) -> None:
         super().__init__(
             model,
             name,
             llm_client,
-            response_model=PolicyDecision,
+            response_model=TypedPolicyDecision if typed_measures else PolicyDecision,
             domain=domain,
             prompt_style=prompt_style,
             row=row,
@@ -105,6 +106,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         self.memory = memory
         self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
         self._judge = judge
+        self._typed = typed_measures
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Warn of a class whose own `decide_action` a model would not call."""
@@ -115,12 +117,13 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
     def _construct_prompt(self, state: SimulationState) -> str:
         """Return the contract's prompt, static text first, with what else the nation knows between its two messages."""
-        head = [prompts.system(self.domain), prompts.instruments(self.domain), self._examples]
+        examples = prompts.examples(typed=self._typed) if self.prompt_style == "examples" else ""
+        head = [prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples]
         return _joined(*head, *self._prompt_parts(state), prompts.STEPS.format(domain=self.domain))
 
     @property
-    def _examples(self) -> str:
-        return prompts.EXAMPLES if self.prompt_style == "examples" else ""
+    def _measures(self) -> str:
+        return prompts.measures(self.domain) if self._typed else ""
 
     def _prompt_parts(self, state: SimulationState) -> tuple[str, str, str]:
         return prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
@@ -130,10 +133,10 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         return TurnContext(
             who=prompts.instruments(self.domain),
             situation=_joined(*self._prompt_parts(state)),
-            task=_joined(prompts.system(self.domain), prompts.STEPS.format(domain=self.domain)),
+            task=_joined(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
             tools=self._tools(state),
             questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
-            examples=prompts.WORKED if self._examples else (),
+            examples=prompts.worked_examples(typed=self._typed) if self.prompt_style == "examples" else (),
         )
 
     def _asked(self, state: SimulationState) -> str:
@@ -153,22 +156,19 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         """Who decides, for summaries."""
         return self.llm_client.label
 
-    async def propose(self, state: SimulationState) -> Proposal:
-        """Return what the nation wants to do, how it was read, and why; nothing of the nation changes.
+    async def read(self, reasoned: Reasoned[PolicyDecision], state: SimulationState) -> Proposal:
+        """Return what the nation has decided, with how it was read; nothing of the nation changes.
 
         Raises:
-            LLMFailureException: If the LLM gave no usable answer.
+            LLMFailureException: If a sentence has to be read by the LLM, which cannot be reached.
         """
-        return await self.read(await self.decide(state), state)
-
-    async def read(self, reasoned: Reasoned[PolicyDecision], state: SimulationState) -> Proposal:
-        """Return what the nation has decided, with how it was read; otherwise as `propose`."""
         action, chain = reasoned
         place = RunPosition(state.turn, self.row, tick=1)
-        reading = await read_policy(
-            action.action_string, self.name, list(state.agents), self.llm_client, place, standing_of(self.name, state)
+        return (
+            action,
+            await read_policy(action.policy_decision, self.name, list(state.agents), self.llm_client, place),
+            chain,
         )
-        return action, reading, chain
 
 
 def _joined(*parts: str) -> str:

@@ -27,12 +27,13 @@ import numpy as np
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, by_rule
 from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows_of
 from prism_mesa.economy.instruments import with_policies
-from prism_mesa.economy.llm_agent import decide_all
+from prism_mesa.economy.llm_agent import Reasoned, decide_all
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.nations import nations_by_default
 from prism_mesa.economy.observation import NationState, SimulationState, observed
 from prism_mesa.economy.params import EconomyParams, quarter_name
 from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import Decided, EconomyState
 from prism_mesa.economy.validator import Judgement, judge
@@ -74,6 +75,7 @@ class EconomyModel(RoundModel):
         seen: The indicators of all nations, exactly, each of shape (n,).
         decided: What the nations decided in the last quarter.
         llm: Who is asked; None if nobody is.
+        readings: How answers were read in a run that is repeated, by quarter and nation; others are read anew.
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
         notes: `note`, which keys were set and have no effect, which nations have default values, and other warnings.
         totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
@@ -117,6 +119,7 @@ class EconomyModel(RoundModel):
         self.state = EconomyState.first(self.macro)
         self.llm, self.note = self._advisor(llm)
         self._seats = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
+        self.readings: Mapping[tuple[int, str], Reading] = {}
         self.recorder = recorder
         self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
         rules = {nation.rule for nation in self.nations if isinstance(nation, RuleAgent)}
@@ -162,6 +165,7 @@ class EconomyModel(RoundModel):
             memory=own.memory,
             thinking=self.params.deliberation if own.deliberate else None,
             judge=partial(self._judgement, row=row),
+            typed_measures=own.typed_measures,
         )
 
     @one_line
@@ -283,14 +287,23 @@ class EconomyModel(RoundModel):
         own = [states[one.row] for one in asking]
         if self.llm is not None and self.params.economy.deliberate:
             decisions = decide_all(asking, own, self.llm)
-            waiting = [one.read(decision, state) for one, decision, state in zip(asking, decisions, own, strict=True)]
+            waiting = [
+                self._read(one, decided, state) for one, decided, state in zip(asking, decisions, own, strict=True)
+            ]
         else:
-            waiting = [one.propose(state) for one, state in zip(asking, own, strict=True)]
+            waiting = [self._propose(one, state) for one, state in zip(asking, own, strict=True)]
 
         async def all_at_once() -> list[Proposal | BaseException]:
             return await asyncio.gather(*waiting, return_exceptions=True)
 
         return run_now(all_at_once())
+
+    async def _propose(self, nation: EconLLMAgent, state: SimulationState) -> Proposal:
+        return await self._read(nation, await nation.decide(state), state)
+
+    async def _read(self, nation: EconLLMAgent, reasoned: Reasoned[PolicyDecision], state: SimulationState) -> Proposal:
+        known = self.readings.get((state.turn, nation.name))
+        return await nation.read(reasoned, state) if known is None else (reasoned.action, known, reasoned.chain)
 
     def _judged(self, row: int, proposal: Proposal) -> Decided:
         action, reading, chain = proposal

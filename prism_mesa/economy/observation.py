@@ -7,8 +7,6 @@ import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.policy import Lever
-from prism_mesa.economy.policy_text import Standing
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.economy.world import World
 from prism_mesa.streams import Streams
@@ -183,22 +181,6 @@ def _nation_state(macro: Macro, row: int, values: Mapping[str, float]) -> Nation
     """Return a nation's indicators as one state."""
     aims = {"inflation_target": float(macro.target[row]), "natural_unemployment": float(macro.natural[row])}
     return NationState(name=macro.names[row], **values, **aims)
-
-
-def standing_of(name: str, state: SimulationState) -> Standing:
-    """Return where a nation's own instruments stand, as it sees them, which is as they are."""
-    own, world = state.agents[name], state.global_state
-    found: dict[tuple[Lever, str | None], float] = {
-        ("policy_rate", None): own.policy_rate,
-        ("spending", None): own.spending,
-        ("taxes", None): own.taxes,
-        ("debt", None): own.debt,
-    }
-    for other in state.agents:
-        if other != name:
-            found["tariff", other] = world.tariffs.get(name, {}).get(other, 0.0)
-            found["sanction", other] = world.sanctions.get(name, {}).get(other, 0.0)
-    return found
 
 
 def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:

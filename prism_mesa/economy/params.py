@@ -252,6 +252,10 @@ class EconomySettings(Params):
         description="chain_of_thought: the contract's prompt; examples: with three worked examples before it; null: "
         "chain_of_thought, with the embedded LLM examples",
     )
+    typed_measures: bool = Field(
+        True,
+        description="Whether an LLM gives its policy in numbers, too; false: only in the contract's words, which are read",
+    )
     memory: int = Field(4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells")
     deliberate: bool = Field(
         False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"

@@ -1,6 +1,6 @@
 """A policy in numbers: what a nation does with its own instruments."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +14,14 @@ LEVERS: tuple[Lever, ...] = get_args(Lever.__value__)
 AGAINST_NATIONS: frozenset[Lever] = frozenset({"tariff", "sanction"})
 """Instruments that are set against one named nation each; the others have no target."""
 
+DOMAINS: Mapping[str, tuple[Lever, ...]] = {
+    "economic": LEVERS,
+    "monetary": ("policy_rate",),
+    "fiscal": ("spending", "taxes", "debt"),
+    "trade": ("tariff", "sanction"),
+}
+"""The instruments that a nation can decide about, by domain."""
+
 UNITS: dict[Lever, tuple[Unit, ...]] = {
     "policy_rate": ("points",),
     "spending": ("percent_of_gdp", "percent"),
@@ -25,7 +33,7 @@ UNITS: dict[Lever, tuple[Unit, ...]] = {
 """The units that a size can have, by instrument."""
 
 ROUNDING = 0.051
-"""By how much a number in a text may be off, in percent or points: nations are told levels with one decimal."""
+"""By how much borrowing may miss the budget, in percent of GDP: nations are told levels with one decimal."""
 
 
 def in_words(name: Lever | Unit) -> str:

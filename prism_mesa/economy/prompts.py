@@ -3,11 +3,13 @@
 Names, and what nations have said, stand in it as data.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
 from prism_mesa.economy.observation import PastDecision, SimulationState
+from prism_mesa.economy.policy import DOMAINS, UNITS, Lever, Measure
 from prism_mesa.llm.text import NAME_CAP, plain
 
 SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
@@ -27,16 +29,31 @@ INSTRUMENTS: Final = {
     "trade": "tariffs on a named nation (percent), sanctions on a named nation (percent of trade stopped)",
 }
 
-EXAMPLES: Final = """Examples of good answers:
-GDP Growth: -3.1%, Inflation: 0.4%, Unemployment: 8.2%, Interest Rate: 2.5%
-{"action": "Lower the policy rate by 0.5 percentage points", "reasoning": "1. Unemployment is high and output shrinks. \
-2. Cheaper credit supports demand. 3. Unemployment falls within a year.", "confidence": 0.8}
-GDP Growth: 4.2%, Inflation: 6.1%, Unemployment: 4.4%, Interest Rate: 3.0%
-{"action": "Raise the policy rate by 0.75 percentage points", "reasoning": "1. Inflation is far above target. \
-2. Dearer credit slows demand. 3. Inflation falls within two years.", "confidence": 0.8}
-GDP Growth: -2.0%, Inflation: 1.1%, Unemployment: 9.0%, Interest Rate: 0.0%
-{"action": "Increase government spending by 1% of GDP", "reasoning": "1. Unemployment is high and the rate cannot go \
-lower. 2. The government can spend. 3. Output rises at once.", "confidence": 0.7}"""
+_EXAMPLES: Final = (
+    (
+        "GDP Growth: -3.1%, Inflation: 0.4%, Unemployment: 8.2%, Interest Rate: 2.5%",
+        "Lower the policy rate by 0.5 percentage points",
+        "1. Unemployment is high and output shrinks. 2. Cheaper credit supports demand. 3. Unemployment falls within a "
+        "year.",
+        0.8,
+        Measure(lever="policy_rate", size=-0.5, unit="points"),
+    ),
+    (
+        "GDP Growth: 4.2%, Inflation: 6.1%, Unemployment: 4.4%, Interest Rate: 3.0%",
+        "Raise the policy rate by 0.75 percentage points",
+        "1. Inflation is far above target. 2. Dearer credit slows demand. 3. Inflation falls within two years.",
+        0.8,
+        Measure(lever="policy_rate", size=0.75, unit="points"),
+    ),
+    (
+        "GDP Growth: -2.0%, Inflation: 1.1%, Unemployment: 9.0%, Interest Rate: 0.0%",
+        "Increase government spending by 1% of GDP",
+        "1. Unemployment is high and the rate cannot go lower. 2. The government can spend. 3. Output rises at once.",
+        0.7,
+        Measure(lever="spending", size=1, unit="percent_of_gdp"),
+    ),
+)
+"""Worked examples: the indicators, the action, the reasoning, the confidence and the measure."""
 
 STEPS: Final = """Think step-by-step:
 1. What is the most pressing economic issue?
@@ -89,11 +106,34 @@ _THOUGHTS: Final = (
     ),
 )
 
-WORKED: Final = tuple(
-    Example(says, response, thought)
-    for says, response, thought in zip(EXAMPLES.splitlines()[1::2], EXAMPLES.splitlines()[2::2], _THOUGHTS, strict=True)
-)
-"""The examples with what was thought before each, for a nation that thinks first."""
+
+def _answers(*, typed: bool) -> list[tuple[str, str]]:
+    """Return the indicators of each example, and its answer in JSON, with its measure if answers are typed."""
+    return [
+        (
+            indicators,
+            json.dumps(
+                {"action": action, "reasoning": reasoning, "confidence": confidence}
+                | ({"measures": [measure.model_dump()]} if typed else {})
+            ),
+        )
+        for indicators, action, reasoning, confidence, measure in _EXAMPLES
+    ]
+
+
+def examples(*, typed: bool) -> str:
+    """Return worked examples for a nation that answers at once."""
+    lines = [line for example in _answers(typed=typed) for line in example]
+    return "\n".join(["Examples of good answers:", *lines])
+
+
+def worked_examples(*, typed: bool) -> tuple[Example, ...]:
+    """Return the examples with what was thought before each, for a nation that thinks first."""
+    return tuple(
+        Example(indicators, answer, thought)
+        for (indicators, answer), thought in zip(_answers(typed=typed), _THOUGHTS, strict=True)
+    )
+
 
 _ACTION_CAP: Final = 200
 _REASON_CAP: Final = 160
@@ -108,6 +148,22 @@ def instruments(domain: str) -> str:
     """Return what can be moved."""
     levers = INSTRUMENTS.values() if domain == "economic" else [INSTRUMENTS[domain]]
     return f"Instruments: {'; '.join(levers)}. Say which one, which way, and by how much."
+
+
+def levers_and_units(levers: Iterable[Lever]) -> str:
+    """Return how measures are written: instruments with the units of their sizes, and the other fields."""
+    lines = "\n".join(f"- {lever}: {' or '.join(UNITS[lever])}" for lever in levers)
+    return f"""Instruments ("lever"), and the units of their sizes:
+{lines}
+"by" moves an instrument (above 0 up, below 0 down), "to" sets it. points are percentage points, percent is relative to
+where the instrument stands. Only tariff and sanction have a target, one nation each."""
+
+
+def measures(domain: str) -> str:
+    """Return how an answer gives its policy in numbers, too."""
+    return f"""Give the same policy in numbers as "measures", one for each instrument that moves:
+{{"lever": "...", "how": "by" or "to", "size": number, "unit": "...", "target": nation or null}}
+{levers_and_units(DOMAINS[domain])}"""
 
 
 def situation(name: str, state: SimulationState) -> str:

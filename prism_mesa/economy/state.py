@@ -5,18 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
-from prism_mesa.economy.llm_agent import Action, Decision, ReasoningChain
+from prism_mesa.economy.llm_agent import Action, ReasoningChain
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.observation import NationState, PastDecision, indicators, nation_states
-from prism_mesa.economy.policy_text.interpret import Reading
+from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.economy.world import Floats, World
 from prism_mesa.markup import card_of, facts_of, shown_or_plain
-
-
-class PolicyDecision(Decision):
-    """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,11 @@ DECISIONS: Final = TableSchema(
         _NATION,
         Column("action", "text", "what it wants to do, in words"),
         Column("confidence", "float64", "how sure it says it is", "0 to 1"),
-        Column("read_by", "text", "who made measures of the words: parser, llm, or rule"),
+        Column(
+            "read_by",
+            "text",
+            "where its measures come from: the answer, the parser, the llm that read its words, or a rule",
+        ),
         Column("policy", "text", "its measures, in words; empty: none were read"),
         Column("measures", "text", "the same, in JSON"),
         Column("outcome", "text", "what became of it", one_of=OUTCOMES),

@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from prism_mesa.deliberation import Tool, ToolRegistry
-from prism_mesa.economy.observation import NationState, PastDecision, SimulationState, standing_of
+from prism_mesa.economy.observation import NationState, PastDecision, SimulationState
 from prism_mesa.economy.policy import Policy
-from prism_mesa.economy.policy_text import UnclearPolicyError, is_about, parse_policy
+from prism_mesa.economy.policy_text import UnclearPolicyError, parse_policy
 from prism_mesa.economy.prompts import barriers, decision_in_words
+from prism_mesa.economy.reading import is_about
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.errors import AgentError, did_you_mean
 from prism_mesa.llm.text import NAME_CAP, plain
@@ -69,9 +70,9 @@ class NationTools:
         if not is_about(policy, self.domain):
             return f"It would count as no answer: it names nothing of {self.domain} policy."
         try:
-            said = parse_policy(policy, self.name, list(self.state.agents), standing_of(self.name, self.state))
+            said = parse_policy(policy, self.name, list(self.state.agents))
         except UnclearPolicyError as error:
-            return f"It {'would' if error.plain else 'may'} not be understood: {error}."
+            return f"It may not be understood: {error}."
         if not said.measures:
             return "It would be carried out: nothing is changed."
         judgement = self._judge(said) if self._judge is not None else Judgement()

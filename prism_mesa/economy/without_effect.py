@@ -98,7 +98,8 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # an LLM
     WithoutEffect(
-        "economy.noise economy.domain economy.prompt_style economy.memory economy.deliberate deliberation.*",
+        "economy.noise economy.domain economy.prompt_style economy.typed_measures economy.memory economy.deliberate "
+        "deliberation.*",
         lambda k: not k.asks,
         f"{_NOBODY} (economy.policy=llm)",
     ),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.economy.policy import Measure, Policy
-from prism_mesa.economy.policy_text.interpret import PolicyReading, Reading, read_policy, reading_prompt
+from prism_mesa.economy.reading import PolicyReading, Reading, read_policy, reading_prompt
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm import Ledger, LLMClient, LLMParams, RunPosition
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_measures import LIMITS, MACRO, NAMES, US, WORLD, against, budget, judged, measures, rate
+from prism_mesa.economy.policy_text.refusals import INSTRUMENTS
+from prism_mesa.economy.policy_text.sizes import _UNITS_SAID
 
 from prism_mesa.economy import prompts
 from prism_mesa.economy.instruments import level_of, with_policies
@@ -15,9 +17,7 @@ from prism_mesa.economy.observation import observed, standing_of
 from prism_mesa.economy.params import Domain
 from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, UNITS, Measure, Policy, in_words, moved, repeated
 from prism_mesa.economy.policy_text import UnclearPolicyError, is_about, parse_policy
-from prism_mesa.economy.policy_text.interpret import reading_prompt
-from prism_mesa.economy.policy_text.refusals import INSTRUMENTS
-from prism_mesa.economy.policy_text.sizes import _UNITS_SAID
+from prism_mesa.economy.reading import reading_prompt
 from prism_mesa.economy.validator import judge
 from prism_mesa.streams import Streams
 

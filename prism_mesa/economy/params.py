@@ -254,7 +254,7 @@ class EconomySettings(Params):
     )
     typed_measures: bool = Field(
         True,
-        description="Whether an LLM gives its policy in numbers, too; false: only in the contract's words, which are read",
+        description="Whether an LLM gives its policy in numbers, too; false: only in words, which are then read",
     )
     memory: int = Field(4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells")
     deliberate: bool = Field(

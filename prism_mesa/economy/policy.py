@@ -1,10 +1,11 @@
 """A policy in numbers: what a nation does with its own instruments."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.markup import card_of, note_of, shown_or_plain, table_of
 
 type Lever = Literal["policy_rate", "spending", "taxes", "tariff", "sanction", "debt"]
@@ -46,6 +47,11 @@ def moved(level: float, size: float, unit: Unit) -> float:
     return level + (abs(level) * size / 100 if unit == "percent" else size)
 
 
+def _name(target: object) -> object:
+    """Return a target as a name, which may be an LLM's words."""
+    return plain(target, NAME_CAP) or None if isinstance(target, str) else target
+
+
 class Measure(BaseModel):
     """One instrument and what is done with it.
 
@@ -67,7 +73,7 @@ class Measure(BaseModel):
     how: Literal["by", "to"] = "by"
     size: float
     unit: Unit
-    target: str | None = None
+    target: Annotated[str | None, BeforeValidator(_name)] = None
 
     def __str__(self) -> str:
         by = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]

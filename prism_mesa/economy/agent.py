@@ -12,6 +12,7 @@ from prism_mesa.economy import prompts
 from prism_mesa.economy.llm_agent import Action, LLMAgent, Reasoned, ReasoningChain
 from prism_mesa.economy.observation import NationState, PastDecision, SimulationState
 from prism_mesa.economy.params import ThinkingParams
+from prism_mesa.economy.policy import DOMAINS
 from prism_mesa.economy.reading import PolicyDecision, Reading, TypedPolicyDecision, is_about, read_policy
 from prism_mesa.economy.rules import RULES, RuleContext
 from prism_mesa.economy.state import HasState
@@ -148,8 +149,10 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         return own.registry(self._result_chars)
 
     def _validate_decision(self, decision: PolicyDecision) -> bool:
-        """Return whether the action names anything of the agent's domain, by its words."""
-        return is_about(decision.action, self.domain)
+        """Return whether a measure, or a word of the action, names anything of the agent's domain."""
+        measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
+        named = any(measure.lever in DOMAINS[self.domain] for measure in measures)
+        return named or is_about(decision.action, self.domain)
 
     @property
     def decided_by(self) -> str:

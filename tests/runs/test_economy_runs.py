@@ -134,7 +134,7 @@ def test_a_run_from_before_typed_measures_replays_as_its_sentences_were_read_the
         if "turn one sentence" in prompt:
             rate = {"lever": "policy_rate", "how": "by", "size": 0.5, "unit": "points"}
             return json.dumps({"understood": True, "measures": [rate]})
-        sentence = "Rais rates by half a point" if "advise Sweden" in prompt else "Raise rates by 20 points"
+        sentence = "Kindly raise rates by half a point" if "advise Sweden" in prompt else "Raise rates by 20 points"
         return json.dumps({"action": sentence, "reasoning": "So.", "confidence": 1})
 
     economy = {"policy": "llm", "typed_measures": False}

@@ -1,6 +1,6 @@
 """The economy: a small open New Keynesian model of several nations, by quarters.
 
-`Macro.next_quarter` makes of a `World`, a frozen value, that of the next quarter; `instruments.with_policies` sets
+`Macro.next_quarter` makes of a `World`, a frozen value, that of the next quarter; `policy.with_policies` sets
 what nations can set.
 
 For each nation, in quarter t (gaps and budget in percent of output, rates and inflation in percent a year):

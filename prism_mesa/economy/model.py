@@ -26,13 +26,12 @@ import numpy as np
 
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, by_rule
 from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows_of
-from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.llm_agent import Reasoned, decide_all
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.nations import nations_by_default
 from prism_mesa.economy.observation import NationState, SimulationState, observed
 from prism_mesa.economy.params import EconomyParams, quarter_name
-from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.policy import Policy, with_policies
 from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import Decided, EconomyState

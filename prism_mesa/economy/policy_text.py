@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, Unit, in_words, repeated
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, Unit, repeated, spelled
 
 MAX_LENGTH: Final = 500
 """Characters of a policy in words."""
@@ -291,4 +291,4 @@ def _size(lever: Lever, form: str, letters: str, size: _Term, before: Sequence[M
             return number, "percent_of_gdp"
         if by and not is_part:
             return number, "percent"
-    raise UnclearPolicyError(f"gives a size that {in_words(lever)} does not have: {size.text!r}")
+    raise UnclearPolicyError(f"gives a size that {spelled(lever)} does not have: {size.text!r}")

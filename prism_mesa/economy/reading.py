@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from prism_mesa.economy.llm_agent import Decision
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, in_words
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, spelled
 from prism_mesa.economy.policy_text import HOLDS, MAX_LENGTH, UnclearPolicyError, parse_policy
 from prism_mesa.economy.prompts import levers_and_units
 from prism_mesa.errors import LLMFailureException
@@ -121,7 +121,7 @@ async def _read_by_llm(
     try:
         read = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
         if read.understood and read.without_size:
-            prompt += f"\n{_SIZE.format(levers=', '.join(map(in_words, read.without_size)))}"
+            prompt += f"\n{_SIZE.format(levers=', '.join(map(spelled, read.without_size)))}"
             place = replace(place, tick=place.tick + 1)
             read = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
     except LLMFailureException as error:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from policy_measures import LIMITS, NAMES, US, WORLD, against, budget, judged, measures, rate
 
 from prism_mesa.economy import prompts
-from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.params import Domain
 from prism_mesa.economy.policy import (
     AGAINST_NATIONS,
@@ -16,9 +15,10 @@ from prism_mesa.economy.policy import (
     LEVERS,
     UNITS,
     Policy,
-    in_words,
     moved,
     repeated,
+    spelled,
+    with_policies,
 )
 from prism_mesa.economy.policy_text import parse_policy
 from prism_mesa.economy.reading import is_about, reading_prompt
@@ -55,7 +55,7 @@ def test_a_nation_is_told_of_the_instruments_whose_words_count_as_its_domains(do
     assert {lever for lever in LEVERS if is_about(PLAIN[lever], domain)} == set(DOMAINS[domain])
     told = prompts.instruments(domain)
     words = {"spending": "spending", "debt": "borrowing"}
-    assert {lever for lever in LEVERS if words.get(lever, in_words(lever)) in told} == set(DOMAINS[domain])
+    assert {lever for lever in LEVERS if words.get(lever, spelled(lever)) in told} == set(DOMAINS[domain])
 
 
 @pytest.mark.parametrize(

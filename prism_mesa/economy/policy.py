@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from prism_mesa.economy.world import MEMORY, World
-from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.errors import printable
+from prism_mesa.llm.text import NAME_CAP
 from prism_mesa.markup import card_of, note_of, shown_or_plain, table_of
 
 type Lever = Literal["policy_rate", "spending", "taxes", "tariff", "sanction", "debt"]
@@ -44,7 +45,7 @@ def spelled(name: Lever | Unit) -> str:
 
 def _name(target: object) -> object:
     """Return a target as a name, which may be an LLM's words."""
-    return plain(target, NAME_CAP) or None if isinstance(target, str) else target
+    return printable(target)[:NAME_CAP] or None if isinstance(target, str) else target
 
 
 class Measure(BaseModel):
@@ -73,10 +74,9 @@ class Measure(BaseModel):
     def __str__(self) -> str:
         unit = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]
         on = f" on {self.target}" if self.target else ""
-        size = (
-            f"{self.size:.4g} {'%' if unit == 'points' else unit}" if self.how == "to" else f"{self.size:+.4g} {unit}"
-        )
-        return f"{spelled(self.lever)}{on} {self.how} {size}"
+        if self.how == "by":
+            return f"{spelled(self.lever)}{on} by {self.size:+.4g} {unit}"
+        return f"{spelled(self.lever)}{on} to {self.size:.4g} {'%' if unit == 'points' else unit}"
 
 
 class Policy(BaseModel):

@@ -164,9 +164,9 @@ def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], lim
         if i in twice:
             on = f" on {measure.target}" if measure.target else ""
             clashes.append((i, f"{spelled(measure.lever)}{on} is set twice"))
-        if measure.lever == "sanction" and measure.target in taxed & set(names):
-            if level_after(world, row, measure, names) >= 100:
-                clashes.append((i, f"a tariff on {measure.target}, with which all trade is stopped"))
+        stops = measure.lever == "sanction" and measure.target in taxed & set(names)
+        if stops and level_after(world, row, measure, names) >= 100:
+            clashes.append((i, f"a tariff on {measure.target}, with which all trade is stopped"))
     distinct = len({(m.lever, m.how, m.size, m.unit) if m.target else (m.lever, str(m)) for m in policy.measures})
     if distinct > limits.measures:
         clashes.append((-1, f"{distinct} measures: no more than {limits.measures} in a quarter"))

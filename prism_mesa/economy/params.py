@@ -263,6 +263,11 @@ class EconomySettings(Params):
     macro: MacroParams = Field(default_factory=MacroParams)
     limits: LimitsParams = Field(default_factory=LimitsParams)
 
+    @property
+    def policies(self) -> list[PolicyKind]:
+        """Who sets policy in each nation."""
+        return [nation.policy or self.policy for nation in self.nations]
+
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
         names = [nation.name.lower() for nation in self.nations]

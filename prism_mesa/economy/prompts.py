@@ -219,11 +219,11 @@ def _barriers(name: str, other: str, state: SimulationState) -> Iterator[str]:
 
 def memory(past: Iterable[PastDecision]) -> str:
     """Return what the nation has decided before; empty if it remembers nothing."""
-    lines = [f"- {decision_in_words(one, _ACTION_CAP, _REASON_CAP)}" for one in past]
+    lines = [f"- {decision_line(one, _ACTION_CAP, _REASON_CAP)}" for one in past]
     return "Your last decisions:\n" + "\n".join(lines) if lines else ""
 
 
-def decision_in_words(past: PastDecision, action_cap: int, reason_cap: int) -> str:
+def decision_line(past: PastDecision, action_cap: int, reason_cap: int) -> str:
     """Return a past decision and whether it was carried out."""
     done = f"was rejected: {plain(past.reason, reason_cap)}" if past.reason else "was carried out"
     return f"{past.quarter}: <<< {plain(past.action, action_cap)} >>> {done}"

@@ -200,7 +200,7 @@ class RuleAgent(Nation):
 
 def by_rule(rule: str, name: str, row: int, context: RuleContext) -> Proposal:
     """Return what one of `RULES` says for the nation of a row."""
-    policy, why = RULES[rule].policy_of(context, row)
+    policy, why = RULES[rule].policy(context, row)
     decision = PolicyDecision(action=str(policy), reasoning=why, confidence=1.0)
     action: Action[PolicyDecision] = Action(agent_name=name, action_string=str(policy), policy_decision=decision)
     return action, Reading(policy, "rule"), None

@@ -35,7 +35,7 @@ from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import Decided, EconomyState
 from prism_mesa.economy.validator import Judgement, judge
-from prism_mesa.economy.without_effect import keys_without_effect
+from prism_mesa.economy.without_effect import Known, keys_without_effect
 from prism_mesa.economy.world import Floats, Shocks, World
 from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
 from prism_mesa.llm import LLMClient, make_llm_client
@@ -118,10 +118,9 @@ class EconomyModel(RoundModel):
         self.readings: Mapping[tuple[int, str], Reading] = {}
         self.recorder = recorder
         self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
-        rules = {nation.rule for nation in self.nations if isinstance(nation, RuleAgent)}
-        has_own = isinstance(llm, LLMClient)
-        idle = keys_without_effect(self.params, rules, self.llm, given=llm is not None, has_own=has_own)
-        self.notes = (*nations_by_default(settings.nations), *idle)
+        rules = frozenset(nation.rule for nation in self.nations if isinstance(nation, RuleAgent))
+        known = Known(self.params, rules, self.llm, given=llm is not None, has_own=isinstance(llm, LLMClient))
+        self.notes = (*nations_by_default(settings.nations), *keys_without_effect(known))
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
         self.notes += (self.note,) if self.note else ()

@@ -1,10 +1,7 @@
-"""What a nation is told, in words: who it is, what it can do, how the world stands, and what it did before.
-
-Names, and what nations have said, stand in it as data.
-"""
+"""Prompts of nations. Names, and what nations have said, stand in them as data."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
@@ -68,7 +65,7 @@ ABOUT_SITUATION: Final[Questions] = (
     ("connection", "What do your last decisions, and what became of them, tell you?"),
     ("plan", "Which policy action would address the issue, by how much, and with what expected effects?"),
 )
-"""What a nation asks itself before it proposes something, and where in a `ReasoningResult` the answer goes."""
+"""What a nation asks itself before it proposes something, each with the field of a `ReasoningResult` that answers."""
 
 ABOUT_PROPOSAL: Final[Questions] = (
     ("understanding", "Does your proposal address the most pressing economic issue?"),
@@ -204,17 +201,14 @@ def others(name: str, state: SimulationState) -> str:
 
 
 def barriers(name: str, other: str, state: SimulationState) -> str:
-    """Return what stands between a nation and another, each after a comma; empty if nothing does."""
-    return "".join(_barriers(name, other, state))
-
-
-def _barriers(name: str, other: str, state: SimulationState) -> Iterator[str]:
-    world = state.global_state
-    for kind, unit, of in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
-        for by, whose, against in (("your", name, other), ("its", other, name)):
-            size = of.get(whose, {}).get(against)
-            if size:
-                yield f", {by} {kind} on {'it' if by == 'your' else 'you'} {size:.1f}%{unit}"
+    """Return the tariffs and sanctions between a nation and another, each after a comma."""
+    text, world = "", state.global_state
+    for kind, unit, sizes in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
+        if size := sizes.get(name, {}).get(other):
+            text += f", your {kind} on it {size:.1f}%{unit}"
+        if size := sizes.get(other, {}).get(name):
+            text += f", its {kind} on you {size:.1f}%{unit}"
+    return text
 
 
 def memory(past: Iterable[PastDecision]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
 from prism_mesa.economy.observation import PastDecision, SimulationState
@@ -104,32 +104,20 @@ _THOUGHTS: Final = (
 )
 
 
-def _answers(*, typed: bool) -> list[tuple[str, str]]:
-    """Return the indicators of each example, and its answer in JSON, with its measure if answers are typed."""
-    return [
-        (
-            indicators,
-            json.dumps(
-                {"action": action, "reasoning": reasoning, "confidence": confidence}
-                | ({"measures": [measure.model_dump()]} if typed else {})
-            ),
-        )
-        for indicators, action, reasoning, confidence, measure in _EXAMPLES
-    ]
+def worked_examples(*, typed: bool) -> tuple[Example, ...]:
+    """Return the examples with a thought before each answer, which has a measure if answers are typed."""
+    examples = []
+    for (indicators, action, reasoning, confidence, measure), thought in zip(_EXAMPLES, _THOUGHTS, strict=True):
+        answer: dict[str, Any] = {"action": action, "reasoning": reasoning, "confidence": confidence}
+        answer |= {"measures": [measure.model_dump()]} if typed else {}
+        examples.append(Example(indicators, json.dumps(answer), thought))
+    return tuple(examples)
 
 
 def examples(*, typed: bool) -> str:
-    """Return worked examples for a nation that answers at once."""
-    lines = [line for example in _answers(typed=typed) for line in example]
+    """Return the examples for a nation that answers at once."""
+    lines = [f"{example.says}\n{example.response}" for example in worked_examples(typed=typed)]
     return "\n".join(["Examples of good answers:", *lines])
-
-
-def worked_examples(*, typed: bool) -> tuple[Example, ...]:
-    """Return the examples with what was thought before each, for a nation that thinks first."""
-    return tuple(
-        Example(indicators, answer, thought)
-        for (indicators, answer), thought in zip(_answers(typed=typed), _THOUGHTS, strict=True)
-    )
 
 
 _ACTION_CAP: Final = 200

@@ -84,9 +84,7 @@ def test_nothing_is_no_measure():
 def drawn(row, n_quarters=300, macro=MACRO, seed=1):
     found = []
     for quarter in range(n_quarters):
-        policy, why = RULES["random"].policy(
-            context_of(replace(WORLD, quarter=quarter), seed=seed, macro=macro), row
-        )
+        policy, why = RULES["random"].policy(context_of(replace(WORLD, quarter=quarter), seed=seed, macro=macro), row)
         assert why == "drawn at random"
         found += policy.measures
     return found

@@ -94,6 +94,9 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         judge: Judge | None = None,
         typed_measures: bool = True,
     ) -> None:
+        limits = None
+        if thinking is not None:
+            limits = Limits(thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
         super().__init__(
             model,
             name,
@@ -102,7 +105,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
             domain=domain,
             prompt_style=prompt_style,
             row=row,
-            limits=None if thinking is None else _limits(thinking),
+            limits=limits,
         )
         self.memory = memory
         self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
@@ -169,10 +172,6 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
 def _joined(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
-
-
-def _limits(thinking: ThinkingParams) -> Limits:
-    return Limits(iterations=thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
 
 
 class RuleAgent(Nation):

@@ -225,12 +225,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         )
         logger.debug(
             "llm_reasoning_chain component=%s agent_id=%s chain_id=%s confidence=%s action=%s reasoning=%s",
-            chain.component,
-            chain.agent_id,
-            chain.chain_id,
-            chain.confidence,
-            chain.action,
-            chain.reasoning,
+            *(chain.component, chain.agent_id, chain.chain_id, chain.confidence, chain.action, chain.reasoning),
         )
         action: Action[D] = Action(
             agent_name=self.name,

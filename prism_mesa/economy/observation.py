@@ -110,7 +110,7 @@ class PastDecision:
 
 def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
     """Return the indicators of all nations, each of shape (n,), in the order of `INDICATORS`."""
-    values = {
+    return {
         "gdp": world.gdp,
         "gdp_growth": macro.growth_year(world),
         "output_gap": world.gap,
@@ -127,7 +127,6 @@ def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
         "trade_balance": 100 * world.trade_balance / world.gdp,
         "exchange_rate": world.exchange,
     }
-    return {name: values[name] for name in INDICATORS}
 
 
 def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: float) -> list[SimulationState]:

@@ -263,9 +263,6 @@ class EconomySettings(Params):
         return self
 
 
-_LAST_YEAR = 9999
-
-
 class ThinkingParams(LoopParams):
     """How far nations think before they decide, with economy.deliberate; each thought is a call of the LLM."""
 
@@ -285,9 +282,9 @@ class EconomyParams(Params):
     def _time_does_not_run_out(self) -> Self:
         first = self.economy.first_quarter
         year, _, _ = quarter_name(first, self.rounds - 1).partition("Q")
-        if int(year) > _LAST_YEAR:
+        if int(year) > 9999:
             raise ValueError(
-                f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year {_LAST_YEAR}: "
+                f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year 9999: "
                 "give fewer, or an earlier first one"
             )
         return self

@@ -5,4 +5,4 @@ from .llm_agent import LLMFailureException as LLMFailureException
 from .observation import GlobalState as GlobalState
 from .observation import NationState as NationState
 from .observation import SimulationState as SimulationState
-from .state import PolicyDecision as PolicyDecision
+from .reading import PolicyDecision as PolicyDecision

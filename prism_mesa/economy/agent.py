@@ -1,4 +1,4 @@
-"""Nations as Mesa agents: one whose policy an LLM sets in words, and the baselines beside it."""
+"""Nations as Mesa agents: those that an LLM advises, and those that follow a rule."""
 
 import warnings
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ import mesa
 from prism_mesa.deliberation import Limits, ToolRegistry, TurnContext
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
-from prism_mesa.economy.llm_agent import Action, LLMAgent, Reasoned, ReasoningChain
-from prism_mesa.economy.observation import NationState, PastDecision, SimulationState, standing_of
+from prism_mesa.economy.llm_agent import Action, LLMAgent, ReasoningChain
+from prism_mesa.economy.observation import NationState, PastDecision, SimulationState
 from prism_mesa.economy.params import ThinkingParams
-from prism_mesa.economy.policy_text import is_about
-from prism_mesa.economy.policy_text.interpret import Reading, read_policy
+from prism_mesa.economy.policy import DOMAINS
+from prism_mesa.economy.reading import PolicyDecision, Reading, TypedPolicyDecision, is_about, read_policy
 from prism_mesa.economy.rules import RULES, RuleContext
-from prism_mesa.economy.state import HasState, PolicyDecision
-from prism_mesa.economy.tools import Judge, NationTools
+from prism_mesa.economy.state import HasState
+from prism_mesa.economy.tools import Judge, nation_tools
 from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.markup import card_of, facts_of, shown_or_plain
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
-"""What a nation wants to do, how its words were read, and the reasoning behind it."""
+"""What a nation wants to do, how that is read, and the reasoning behind it."""
 
 
 class Nation(mesa.Agent):
@@ -55,7 +55,7 @@ class Nation(mesa.Agent):
             "unemployment": f"{state.unemployment:.1f} %",
             "policy rate": f"{state.policy_rate:.2f} %",
             "debt": f"{state.debt:.0f} % of GDP",
-            "last policies": "; ".join(f"{one.quarter}: {one.action}" for one in list(self.past)[-3:]),
+            "last policies": "; ".join(f"{decision.quarter}: {decision.action}" for decision in self.past[-3:]),
         }
         return card_of("nation", self.name, facts_of(facts), about=f"decided by {self.decided_by}")
 
@@ -76,7 +76,8 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     Args:
         memory: How many of its past decisions a prompt tells.
         thinking: How far it thinks, with tools, before it decides; None: it is asked once.
-        judge: What a validator would say to a policy now; None: it cannot try one.
+        judge: The validator's verdict on a policy now; None: it cannot try one.
+        typed_measures: Whether the LLM is asked for its measures as numbers beside its sentence.
     """
 
     def __init__(
@@ -91,92 +92,86 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         memory: int = 4,
         thinking: ThinkingParams | None = None,
         judge: Judge | None = None,
+        typed_measures: bool = True,
     ) -> None:
+        limits = None
+        if thinking is not None:
+            limits = Limits(thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
         super().__init__(
             model,
             name,
             llm_client,
-            response_model=PolicyDecision,
+            response_model=TypedPolicyDecision if typed_measures else PolicyDecision,
             domain=domain,
             prompt_style=prompt_style,
             row=row,
-            limits=None if thinking is None else _limits(thinking),
+            limits=limits,
         )
         self.memory = memory
         self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
         self._judge = judge
+        self._typed = typed_measures
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Warn of a class whose own `decide_action` a model would not call."""
         super().__init_subclass__(**kwargs)
         if "decide_action" in vars(cls) and "decide" not in vars(cls):
-            said = f"{cls.__name__}.decide_action: nations of a model go by decide, which returns a Reasoned"
-            warnings.warn(said, PrismWarning, stacklevel=2)
+            told = f"{cls.__name__}.decide_action: a model calls decide, which returns a Reasoned"
+            warnings.warn(told, PrismWarning, stacklevel=2)
 
     def _construct_prompt(self, state: SimulationState) -> str:
-        """Return the contract's prompt, static text first, with what else the nation knows between its two messages."""
-        head = [prompts.system(self.domain), prompts.instruments(self.domain), self._examples]
+        """Return the contract's two messages, with what else the nation knows between them; static text comes first."""
+        examples = prompts.examples(typed=self._typed) if self.prompt_style == "examples" else ""
+        head = [prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples]
         return _joined(*head, *self._prompt_parts(state), prompts.STEPS.format(domain=self.domain))
 
     @property
-    def _examples(self) -> str:
-        return prompts.EXAMPLES if self.prompt_style == "examples" else ""
+    def _measures(self) -> str:
+        return prompts.measures(self.domain) if self._typed else ""
 
     def _prompt_parts(self, state: SimulationState) -> tuple[str, str, str]:
         return prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
 
     def _turn_context(self, state: SimulationState) -> TurnContext:
-        """Return the same as `_construct_prompt` in parts, as a turn needs it: its thoughts tell no answer's form."""
+        """Return the prompt in parts: prompts of thoughts leave out the form of the answer."""
         return TurnContext(
             who=prompts.instruments(self.domain),
             situation=_joined(*self._prompt_parts(state)),
-            task=_joined(prompts.system(self.domain), prompts.STEPS.format(domain=self.domain)),
+            task=_joined(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
             tools=self._tools(state),
             questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
-            examples=prompts.WORKED if self._examples else (),
+            examples=prompts.worked_examples(typed=self._typed) if self.prompt_style == "examples" else (),
         )
 
     def _asked(self, state: SimulationState) -> str:
         return prompts.headline(self.name, state)
 
     def _tools(self, state: SimulationState) -> ToolRegistry:
-        """Return what the nation may look up and try before it decides; nothing of it changes anything."""
-        own = NationTools(self.name, state, tuple(self.past), domain=self.domain, judge=self._judge)
-        return own.registry(self._result_chars)
+        return nation_tools(self.name, state, self.past, self.domain, self._judge, self._result_chars)
 
     def _validate_decision(self, decision: PolicyDecision) -> bool:
-        """Return whether the action names anything of the agent's domain, by its words."""
-        return is_about(decision.action, self.domain)
+        """Return whether a measure, or a word of the action, names anything of the agent's domain."""
+        measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
+        named = any(measure.lever in DOMAINS[self.domain] for measure in measures)
+        return named or is_about(decision.action, self.domain)
 
     @property
     def decided_by(self) -> str:
         """Who decides, for summaries."""
         return self.llm_client.label
 
-    async def propose(self, state: SimulationState) -> Proposal:
-        """Return what the nation wants to do, how it was read, and why; nothing of the nation changes.
+    async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Reading:
+        """Return how the nation's decision is read; the nation does not change.
 
         Raises:
-            LLMFailureException: If the LLM gave no usable answer.
+            LLMFailureException: If the LLM has to read a sentence, and cannot be reached.
         """
-        return await self.read(await self.decide(state), state)
-
-    async def read(self, reasoned: Reasoned[PolicyDecision], state: SimulationState) -> Proposal:
-        """Return what the nation has decided, with how it was read; otherwise as `propose`."""
-        action, chain = reasoned
         place = RunPosition(state.turn, self.row, tick=1)
-        reading = await read_policy(
-            action.action_string, self.name, list(state.agents), self.llm_client, place, standing_of(self.name, state)
-        )
-        return action, reading, chain
+        return await read_policy(action.policy_decision, self.name, list(state.agents), self.llm_client, place)
 
 
 def _joined(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
-
-
-def _limits(thinking: ThinkingParams) -> Limits:
-    return Limits(iterations=thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
 
 
 class RuleAgent(Nation):
@@ -204,8 +199,7 @@ class RuleAgent(Nation):
 
 def by_rule(rule: str, name: str, row: int, context: RuleContext) -> Proposal:
     """Return what one of `RULES` says for the nation of a row."""
-    policy, why = RULES[rule].policy_of(context, row)
-    said = str(policy)
-    decision = PolicyDecision(action=said, reasoning=why, confidence=1.0)
-    action: Action[PolicyDecision] = Action(agent_name=name, action_string=said, policy_decision=decision)
+    policy, why = RULES[rule].policy(context, row)
+    decision = PolicyDecision(action=str(policy), reasoning=why, confidence=1.0)
+    action: Action[PolicyDecision] = Action(agent_name=name, action_string=str(policy), policy_decision=decision)
     return action, Reading(policy, "rule"), None

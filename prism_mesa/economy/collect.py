@@ -1,4 +1,4 @@
-"""What an economy tells about its quarters, to the DataCollector and to a recorder."""
+"""The rows of a quarter, for the DataCollector and for a recorder."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ class QuarterRecorder(Protocol):
     """Where a model's records go."""
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Append rows to a table of `economy.tables`, with its columns in their order."""
+        """Append rows to a table of `economy.tables`, columns in order."""
         ...
 
 
@@ -43,33 +43,26 @@ def _of_world(model: HasState, name: str) -> float:
 
 
 def rows_of(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of a state's last quarter by table.
-
-    Args:
-        state: The state at its end.
-        names: Names of all nations.
-        quarter: The quarter's name.
-    """
+    """Return the rows of the last quarter of a state, by table; `names` are all nations, `quarter` is its name."""
     round_ = state.world.quarter - 1
-    place = {"round": np.full(len(names), round_), "quarter": _same(quarter, len(names))}
-    nation = {"nation": _named(range(len(names)), names)}
+    place = {
+        "round": np.full(len(names), round_),
+        "quarter": pd.Categorical.from_codes([0] * len(names), [quarter]),
+        "nation": _named(range(len(names)), names),
+    }
     tables = {
-        "indicators": {**place, **nation, **state.seen, "inflation_quarter": state.world.inflation},
-        "decisions": {**place, **nation, **_decisions(state.decided)},
+        "indicators": {**place, **state.seen, "inflation_quarter": state.world.inflation},
+        "decisions": {**place, **_decisions(state.decided)},
         "verdicts": _verdicts(state.decided, round_, names),
         "trade": _trade(state.world, round_, names),
     }
     chains = [one.chain for one in state.decided if one.chain is not None]
     if chains:
         fields = ("chain_id", "component", "agent_id", "prompt", "action", "reasoning", "confidence")
-        told = {name: [getattr(chain, name) for chain in chains] for name in fields}
+        columns = {name: [getattr(chain, name) for chain in chains] for name in fields}
         thoughts = [thoughts_in_json(chain.thoughts) for chain in chains]
-        tables["reasoning"] = {"round": np.array([chain.turn for chain in chains]), **told, "thoughts": thoughts}
+        tables["reasoning"] = {"round": np.array([chain.turn for chain in chains]), **columns, "thoughts": thoughts}
     return tables
-
-
-def _same(text: str, n: int) -> pd.Categorical:
-    return pd.Categorical.from_codes([0] * n, [text])
 
 
 def _named(rows: Sequence[int], names: Sequence[str]) -> pd.Categorical:
@@ -91,20 +84,21 @@ def _decisions(decided: Sequence[Decided]) -> dict[str, Any]:
 
 
 def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> dict[str, Any]:
-    found = [(one, verdict) for one in decided for verdict in one.judgement.verdicts]
-
-    def text_of(one: Decided, measure: int) -> str:
-        policy = one.reading.policy
-        return str(policy) if measure < 0 or policy is None else str(policy.measures[measure])
-
+    verdicts = [verdict for decision in decided for verdict in decision.judgement.verdicts]
+    rows, subjects = [], []
+    for decision in decided:
+        for verdict in decision.judgement.verdicts:
+            policy = decision.reading.policy
+            rows.append(decision.row)
+            subjects.append(str(policy.measures[verdict.measure] if policy and verdict.measure >= 0 else policy))
     return {
-        "round": np.full(len(found), round_),
-        "nation": _named([one.row for one, _ in found], names),
-        "measure": np.array([verdict.measure for _, verdict in found], dtype=np.int64),
-        "of": pd.Series([text_of(one, verdict.measure) for one, verdict in found], dtype="string"),
-        "check": pd.Series([verdict.check for _, verdict in found], dtype="string"),
-        "passed": np.array([verdict.passed for _, verdict in found], dtype=np.bool_),
-        "reason": pd.Series([verdict.reason for _, verdict in found], dtype="string"),
+        "round": np.full(len(verdicts), round_),
+        "nation": _named(rows, names),
+        "measure": np.array([verdict.measure for verdict in verdicts], dtype=np.int64),
+        "of": pd.Series(subjects, dtype="string"),
+        "check": pd.Series([verdict.check for verdict in verdicts], dtype="string"),
+        "passed": np.array([verdict.passed for verdict in verdicts], dtype=np.bool_),
+        "reason": pd.Series([verdict.reason for verdict in verdicts], dtype="string"),
     }
 
 

@@ -1,4 +1,4 @@
-"""How the economy answers to one shock: the difference between two paths that are the same but for it."""
+"""How the economy responds to one shock: the difference between a path with it and one without."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ def rate_response(
     Args:
         nations: The nations.
         params: The structure of their economies; None for the defaults.
-        row: Whose rate rises.
+        row: The nation whose rate rises.
         size: By how much, percentage points.
         held: For how many quarters; then it goes back.
         follows: With `held` all rates otherwise stay; with `taylor` all banks follow Taylor's rule, and the rise is
@@ -44,20 +44,20 @@ def rate_response(
         output_gap, inflation (mean of four quarters), unemployment, policy_rate.
     """
     macro = Macro(nations, params or MacroParams())
-    base, raised = macro.at_rest(), macro.at_rest()
-    resting = base.policy_rate
+    base = raised = macro.at_rest()
+    resting, none = base.policy_rate, Shocks.none(len(nations))
+
+    def later(world: World, rise: np.ndarray) -> World:
+        rate = resting if follows == "held" else macro.taylor_rate(world)
+        return macro.next_quarter(replace(world, policy_rate=rate + rise), none)
+
     rows = []
     for quarter in range(quarters):
         rise = np.zeros(len(nations))
+        base = later(base, rise)
         rise[row] = size if quarter < held else 0.0
-        base = _moved(macro, base, resting, np.zeros(len(nations)), follows)
-        raised = _moved(macro, raised, resting, rise, follows)
+        raised = later(raised, rise)
         before, after = indicators(macro, base), indicators(macro, raised)
-        found = {name: after[name] - before[name] for name in SHOWN}
-        rows.append(pd.DataFrame({"quarter": quarter, "nation": macro.names, **found}))
+        changes = {name: after[name] - before[name] for name in SHOWN}
+        rows.append(pd.DataFrame({"quarter": quarter, "nation": macro.names, **changes}))
     return pd.concat(rows, ignore_index=True)
-
-
-def _moved(macro: Macro, world: World, resting: np.ndarray, rise: np.ndarray, follows: Follows) -> World:
-    rate = resting if follows == "held" else macro.taylor_rate(world)
-    return macro.next_quarter(replace(world, policy_rate=rate + rise), Shocks.none(len(rise)))

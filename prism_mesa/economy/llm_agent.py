@@ -1,7 +1,4 @@
-"""What every Mesa agent shares that lets an LLM decide: the prompt, the question, the reasoning that is kept.
-
-It is generic in what the LLM answers with and in what the agent sees.
-"""
+"""Mesa agents whose actions an LLM chooses: the prompt, the question, and the reasoning that is kept."""
 
 import json
 import logging
@@ -37,18 +34,18 @@ _TASK: Final = "Decide, in the form that you are told."
 
 
 class Observation(Protocol):
-    """What an agent looks at; `turn` is the round in which it decides, from 0."""
+    """What an agent sees when it decides."""
 
     @property
     def turn(self) -> int:
-        """The round."""
+        """The round in which it decides, from 0."""
         ...
 
 
 class Decision(BaseModel):
     """What an LLM answers: what is to be done, why, and how sure it is.
 
-    The lengths stand in the JSON schema only, which keeps small LLMs short: a longer answer is no fault.
+    Only the JSON schema limits the lengths, to keep small LLMs short; a longer answer is valid.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -59,10 +56,10 @@ class Decision(BaseModel):
 
 
 class ReasoningChain(BaseModel):
-    """Why an agent decided as it did: what it was told and what it said to itself.
+    """Why an agent decided as it did.
 
     Attributes:
-        prompt: What it was told; if it thought first, what every prompt of its turn tells.
+        prompt: The prompt; if the agent thought first, what all prompts of its turn share.
         thoughts: What it thought, tried and proposed before it decided, in order; empty if it was asked once.
     """
 
@@ -83,9 +80,8 @@ class Action[D: Decision](BaseModel):
     """What an agent wants to do, in words.
 
     Attributes:
-        policy_decision: The decision behind it.
         reasoning_chain_id: Names the `ReasoningChain`; empty if no LLM was asked.
-        validated: Whether a validator has accepted it; nobody else may say so.
+        validated: Whether a validator has accepted it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -109,15 +105,15 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
 
     Args:
         model: The model it belongs to; None, to try an agent alone.
-        name: What it is called, in prompts too.
-        llm_client: Who is asked; needs `call_with_retry` only, with `limits` it must be an `LLMClient`.
+        name: Its name, also in prompts.
+        llm_client: The LLM; needs only `call_with_retry`, but with `limits` it must be an `LLMClient`.
         response_model: The form of the answer.
         domain: What it decides about.
-        prompt_style: How it is asked; what that means is the subclass's.
+        prompt_style: How it is asked, which the subclass defines.
+        row: Its place among the agents of its model, in the ledger and in tables.
         limits: How far it thinks, with tools, before it decides (see `deliberation`); None: it is asked once.
 
     Attributes:
-        row: Its place among the agents of its model: in the ledger and in tables.
         reasoning_chain: The last one; None before the first decision.
     """
 
@@ -156,17 +152,14 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
 
     @abstractmethod
     def _validate_decision(self, decision: D) -> bool:
-        """Return whether a decision is about the agent's domain at all; one that is not counts as no answer."""
+        """Return whether a decision is about the agent's domain; if not, the LLM is asked again."""
 
     def _tools(self, state: S) -> ToolRegistry:
         """Return what the agent may call before it decides, if it thinks first."""
         return ToolRegistry()
 
     def _turn_context(self, state: S) -> TurnContext:
-        """Return what its turn goes by, if it thinks first: what it is told and asks itself, and its tools.
-
-        The form of the answer, limits and place are not to be set here.
-        """
+        """Return facts, questions and tools of its turn, if it thinks first; `turn` adds form, limits and place."""
         return TurnContext(who=self._construct_prompt(state), task=_TASK, tools=self._tools(state))
 
     def _asked(self, state: S) -> str:
@@ -186,15 +179,13 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         )
 
     async def decide_action(self, state: S) -> Action[D]:
-        """Return what the agent wants to do, as its LLM says, and keep why as `reasoning_chain`; else as `decide`."""
+        """Return the action that the LLM chooses, and keep the reasoning; errors as in `decide`."""
         reasoned: Reasoned[D] = await self.decide(state)
         self.reasoning_chain = reasoned.chain
         return reasoned.action
 
     async def decide(self, state: S) -> Reasoned[D]:
-        """Return what the agent wants to do, as its LLM says, and why, which is logged at DEBUG.
-
-        Nothing of the agent changes.
+        """Return the action that the LLM chooses, and the reasoning; the agent does not change.
 
         Raises:
             LLMFailureException: If no attempt brought a usable answer; the step must then be given up.
@@ -222,16 +213,19 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return self.reasoned(state, prompt, decision, thoughts)
 
     def reasoned(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Reasoned[D]:
-        """Return what the agent wants to do by its LLM's answer, and why, which is logged."""
-        chain = self._chain(state, prompt, decision, thoughts)
+        """Return the action in an LLM's answer, and the reasoning, which is logged at DEBUG."""
+        chain = ReasoningChain(
+            chain_id=f"{state.turn:04d}-{self.name}",
+            turn=state.turn,
+            component="agent",
+            agent_id=self.name,
+            prompt=prompt,
+            thoughts=tuple(thoughts),
+            **decision.model_dump(include={"action", "reasoning", "confidence"}),
+        )
         logger.debug(
             "llm_reasoning_chain component=%s agent_id=%s chain_id=%s confidence=%s action=%s reasoning=%s",
-            chain.component,
-            chain.agent_id,
-            chain.chain_id,
-            chain.confidence,
-            chain.action,
-            chain.reasoning,
+            *(chain.component, chain.agent_id, chain.chain_id, chain.confidence, chain.action, chain.reasoning),
         )
         action: Action[D] = Action(
             agent_name=self.name,
@@ -242,29 +236,16 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return Reasoned(action, chain)
 
     def decide_action_sync(self, state: S) -> Action[D]:
-        """Do what `decide_action` does, for callers that cannot await, inside a running loop or not."""
+        """Return what `decide_action` does, for callers that cannot await, inside a running loop or not."""
         return run_now(self.decide_action(state))
-
-    def _chain(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event]) -> ReasoningChain:
-        said: dict[str, Any] = decision.model_dump(include={"action", "reasoning", "confidence"})
-        return ReasoningChain(
-            chain_id=f"{state.turn:04d}-{self.name}",
-            turn=state.turn,
-            component="agent",
-            agent_id=self.name,
-            prompt=prompt,
-            thoughts=tuple(thoughts),
-            **said,
-        )
 
 
 def decide_all[S: Observation, D: Decision](
     agents: Sequence[LLMAgent[S, D]], states: Sequence[S], llm_client: LLMClient
 ) -> list[Reasoned[D]]:
-    """Return what several agents want to do that think first, and why; for callers that cannot await.
+    """Return the actions of agents that think first, and why; for callers that cannot await.
 
-    What all of them want of the LLM at a time is asked at once: who gets something of a limit does not depend on
-    which answer comes first.
+    All questions that are due are asked together, so how limits are spent does not depend on which answer comes first.
 
     Args:
         agents: Agents of one LLM.
@@ -272,16 +253,16 @@ def decide_all[S: Observation, D: Decision](
         llm_client: Their LLM.
 
     Raises:
-        LLMFailureException: If an agent got no decision of it, for the first one; the others' are lost too.
+        LLMFailureException: If an agent got no decision; that of the first one.
         OracleError: As `LLMAgent.decide`.
     """
     begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
     thoughts: list[list[Event]] = [[] for _ in begun]
     turns = [steps(text, Conversation(), context) for text, context in begun]
-    said = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
+    decisions = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
     return [
-        agent.reasoned(state, _context_facts(context), decision, own)
-        for agent, state, (_, context), decision, own in zip(agents, states, begun, said, thoughts, strict=True)
+        agent.reasoned(state, _context_facts(context), decision, events)
+        for agent, state, (_, context), decision, events in zip(agents, states, begun, decisions, thoughts, strict=True)
     ]
 
 
@@ -290,7 +271,7 @@ def _context_facts(context: TurnContext) -> str:
 
 
 def thoughts_in_json(thoughts: Iterable[Event]) -> str:
-    """Return what came before a decision as a JSON list; empty if there was nothing.
+    """Return what came before a decision as a JSON list, or an empty text.
 
     Each entry has a `kind`: `thought` with its parts, `tool` with what was called and what came of it, `proposal` with
     the decision as it was then, `error` with its reason.

@@ -1,6 +1,6 @@
 """The economy: a small open New Keynesian model of several nations, by quarters.
 
-`Macro.next_quarter` makes of a `World`, a frozen value, that of the next quarter; `instruments.with_policies` sets
+`Macro.next_quarter` makes of a `World`, a frozen value, that of the next quarter; `policy.with_policies` sets
 what nations can set.
 
 For each nation, in quarter t (gaps and budget in percent of output, rates and inflation in percent a year):
@@ -56,24 +56,19 @@ class Macro:
         self.nations = tuple(nations)
         self.names = tuple(nation.name for nation in nations)
         self.params = params
-        self.target = self._of("inflation_target")
-        self.neutral = self._of("neutral_rate")
-        self.natural = self._of("natural_unemployment")
-        self.trend = self._of("trend_growth")
-        self.debt_target = self._of("debt")
-        self.spending = self._of("spending")
+        self.target = self._values("inflation_target")
+        self.neutral = self._values("neutral_rate")
+        self.natural = self._values("natural_unemployment")
+        self.trend = self._values("trend_growth")
+        self.debt_target = self._values("debt")
+        self.spending = self._values("spending")
         growth, interest = self.trend + self.target, self.neutral + self.target
         self.taxes = self.spending + self.debt_target * (interest - growth) / (100 + growth / 4)
 
-    def _of(self, name: str) -> Floats:
-        return np.array([getattr(nation, name) for nation in self.nations], dtype=float)
-
-    def _given(self, name: str, otherwise: Floats) -> Floats:
-        """Return starting values, where a nation has none the long run's."""
-        values = [getattr(nation, name) for nation in self.nations]
-        return np.array(
-            [long if own is None else own for own, long in zip(values, otherwise, strict=True)], dtype=float
-        )
+    def _values(self, name: str, long_run: Floats | None = None) -> Floats:
+        """Return a parameter of all nations; where it is None, the long run's value."""
+        values = np.array([getattr(nation, name) for nation in self.nations], dtype=float)
+        return values if long_run is None else np.where(np.isnan(values), long_run, values)
 
     def start(self) -> World:
         """Return the world before the first quarter: trade and deficits as the gaps then make them.
@@ -82,9 +77,9 @@ class Macro:
             ConfigError: If a gap would leave a nation no output, or more than double it.
         """
         n = len(self.nations)
-        unemployment = self._given("unemployment", self.natural)
-        inflation = self._given("inflation", self.target)
-        rate = self._given("policy_rate", self.neutral + self.target)
+        unemployment = self._values("unemployment", self.natural)
+        inflation = self._values("inflation", self.target)
+        rate = self._values("policy_rate", self.neutral + self.target)
         gaps = self._starting_gaps(unemployment)
         gap = gaps[:, 0]
         zero, square = np.zeros(n), np.zeros((n, n))
@@ -109,7 +104,7 @@ class Macro:
             used_balance=zero,
             deficit=zero,
             debt=self.debt_target,
-            potential=self._of("size") / (1 + gap / 100),
+            potential=self._values("size") / (1 + gap / 100),
             losses=np.zeros((n, MEMORY + 1)),
             tariff=square,
             tariff_before=square,
@@ -141,7 +136,7 @@ class Macro:
                 "unemployment nearer to the natural rate, or a larger okun"
             )
         gap = slack / okun if okun else np.zeros(len(slack))
-        past = self._given("growth", self.trend) - self.trend
+        past = self._values("growth", self.trend) - self.trend
         return gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)
 
     def at_rest(self) -> World:

@@ -3,15 +3,14 @@
 A quarter, which is one `step()`:
 
 1. observe: each nation sees its own indicators as they are, and the others' with an error.
-2. decide: all nations at once, each by what it saw; an LLM's words are read into a `Policy`.
-3. validate: each policy is computed through as the world stands; what fails a check is recorded and has no effect.
-4. apply: the instruments are set, all at once, each nation's own.
+2. decide: all nations at once, each by what it saw; an LLM's answer is read into a `Policy`.
+3. validate: each policy is checked against the world as it is; a policy that fails is recorded and has no effect.
+4. apply: all instruments are set at once.
 5. the economy moves on by a quarter.
 6. collect: the DataCollector and the recorder get the quarter's rows.
 
-The quarter is computed as a value, an `EconomyState`, which becomes the model's when its rows are written. If an LLM
-gives no usable answer in step 2, or anything else fails before that, the model is what it was, Mesa's clock included,
-and `step()` can be called again.
+A step computes an `EconomyState`, writes its rows, and makes it the model's. If anything fails before, neither the
+model nor Mesa's clock changes, and you can call `step()` again.
 """
 
 import asyncio
@@ -26,17 +25,17 @@ import numpy as np
 
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, by_rule
 from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows_of
-from prism_mesa.economy.instruments import with_policies
-from prism_mesa.economy.llm_agent import decide_all
+from prism_mesa.economy.llm_agent import Reasoned, decide_all
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.nations import nations_by_default
 from prism_mesa.economy.observation import NationState, SimulationState, observed
 from prism_mesa.economy.params import EconomyParams, quarter_name
-from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.policy import Policy, with_policies
+from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import Decided, EconomyState
 from prism_mesa.economy.validator import Judgement, judge
-from prism_mesa.economy.without_effect import keys_without_effect
+from prism_mesa.economy.without_effect import Known, keys_without_effect
 from prism_mesa.economy.world import Floats, Shocks, World
 from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
 from prism_mesa.llm import LLMClient, make_llm_client
@@ -61,8 +60,8 @@ class EconomyModel(RoundModel):
         scenario: A Mesa scenario; its attributes are parameters.
         rng: The seed (Mesa's name for it), as in `SocialModel`. Overrides `seed`.
         recorder: Where records go; None keeps only what the DataCollector holds.
-        llm: Who is asked with `economy.policy=llm`: a client, or a function of the prompt; None makes what the
-            parameters name, which is nobody, and then Taylor's rule, where there is no LLM.
+        llm: The LLM for `economy.policy=llm`: a client, or a function of the prompt. None makes the one that the
+            parameters name; where there is none, Taylor's rule decides.
         agent_reporters: As for `SocialModel`, like `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
@@ -73,12 +72,11 @@ class EconomyModel(RoundModel):
         world: Where all nations stand.
         seen: The indicators of all nations, exactly, each of shape (n,).
         decided: What the nations decided in the last quarter.
-        llm: Who is asked; None if nobody is.
-        note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
-        notes: `note`, which keys were set and have no effect, which nations have default values, and other warnings.
-        totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
-            nothing to carry out).
-        read_by: Who read them: parser, llm, or rule where there was nothing to read.
+        llm: The LLM; None if there is none.
+        readings: Recorded readings of answers, by quarter and nation, for a run that is repeated.
+        note: Why no LLM, or not the preferred one, decides; else empty.
+        notes: `note`, keys without effect, nations with default values, and other warnings.
+        totals: Decisions so far by outcome (see `tables.OUTCOMES`); `read_by` by where their measures come from.
         prism_datacollector: As for `SocialModel`. For each nation and quarter it has the indicators
             (`observation.INDICATORS`); for the world `accepted`, `no_change`, `rejected`, `not_understood` and the
             means of output gap, inflation and unemployment, weighted by output.
@@ -111,32 +109,30 @@ class EconomyModel(RoundModel):
         super().__init__(rng=self.params.seed)
         if scenario is not None:
             self.scenario = scenario
-        own = self.params.economy
+        settings = self.params.economy
         self.streams = Streams(self.params.seed)
-        self.macro = Macro(own.nations, own.macro)
+        self.macro = Macro(settings.nations, settings.macro)
         self.state = EconomyState.first(self.macro)
         self.llm, self.note = self._advisor(llm)
         self._seats = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
+        self.readings: Mapping[tuple[int, str], Reading] = {}
         self.recorder = recorder
         self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
-        rules = {nation.rule for nation in self.nations if isinstance(nation, RuleAgent)}
-        has_own = isinstance(llm, LLMClient)
-        idle = keys_without_effect(self.params, rules, self.llm, given=llm is not None, has_own=has_own)
-        self.notes = (*nations_by_default(own.nations), *idle)
+        rules = frozenset(nation.rule for nation in self.nations if isinstance(nation, RuleAgent))
+        known = Known(self.params, rules, self.llm, given=llm is not None, has_own=isinstance(llm, LLMClient))
+        self.notes = (*nations_by_default(settings.nations), *keys_without_effect(known))
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
         self.notes += (self.note,) if self.note else ()
 
-    def _policy_of(self, row: int) -> str:
-        return self.params.economy.nations[row].policy or self.params.economy.policy
-
     def _advisor(self, llm: Any) -> tuple[LLMClient | None, str]:
-        """Return the LLM if any nation has one, and why not, or why it is not the one wished for."""
-        own, reasoner = self.params.economy, self.params.reasoner
-        if all(self._policy_of(row) != "llm" for row in range(len(own.nations))):
+        """Return the LLM if any nation has one, and why there is none or not the preferred one."""
+        settings, reasoner = self.params.economy, self.params.reasoner
+        if "llm" not in settings.policies:
             if llm is not None:
+                policy = settings.policy
                 raise ConfigError(
-                    f"EconomyModel: llm: nobody asks it: economy.policy is {own.policy}, and no nation's policy is llm"
+                    f"EconomyModel: llm: nobody asks it: economy.policy is {policy}, and no nation's policy is llm"
                 )
             return None, ""
         if llm is not None:
@@ -148,20 +144,21 @@ class EconomyModel(RoundModel):
         return made, note if made is not None else f"no LLM is at hand ({note}): Taylor's rule decides instead"
 
     def _nation(self, row: int, name: str) -> EconLLMAgent | RuleAgent:
-        own, policy = self.params.economy, self._policy_of(row)
+        settings = self.params.economy
+        policy = settings.policies[row]
         if policy != "llm" or self.llm is None:
             return RuleAgent(self, name, "taylor" if policy == "llm" else policy, row=row)
-        style = own.prompt_style or ("examples" if self.llm.kind == "embedded" else "chain_of_thought")
         return EconLLMAgent(
             self,
             name,
             self.llm,
-            domain=own.domain,
-            prompt_style=style,
+            domain=settings.domain,
+            prompt_style=settings.prompt_style or ("examples" if self.llm.kind == "embedded" else "chain_of_thought"),
             row=row,
-            memory=own.memory,
-            thinking=self.params.deliberation if own.deliberate else None,
+            memory=settings.memory,
+            thinking=self.params.deliberation if settings.deliberate else None,
             judge=partial(self._judgement, row=row),
+            typed_measures=settings.typed_measures,
         )
 
     @one_line
@@ -179,12 +176,12 @@ class EconomyModel(RoundModel):
     @property
     def label(self) -> str:
         """Who decides, for summaries."""
-        by: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for nation in self.nations:
-            by.setdefault(nation.decided_by, []).append(nation.name)
-        if len(by) == 1:
-            return next(iter(by))
-        return "; ".join(f"{who} for {', '.join(names)}" for who, names in by.items()) or "nobody"
+            names.setdefault(nation.decided_by, []).append(nation.name)
+        if len(names) == 1:
+            return next(iter(names))
+        return "; ".join(f"{who} for {', '.join(whose)}" for who, whose in names.items()) or "nobody"
 
     @property
     def quarter(self) -> str:
@@ -215,28 +212,21 @@ class EconomyModel(RoundModel):
             OracleError: If a ledger is replayed that does not hold a question; so here.
         """
         state = self._next_state()
-        self._record(state)
+        if self.recorder is not None:
+            for table, columns in rows_of(state, self.macro.names, self._name_of(state.world.quarter - 1)).items():
+                self.recorder.write(table, columns)
         self._set_state(state)
         self.prism_datacollector.collect_round(self)
 
     def _next_state(self) -> EconomyState:
-        """Return the state a quarter later; nothing changes."""
+        """Return the state a quarter later; the model does not change."""
         decided = self._decide()
         policies = {one.row: one.reading.policy for one in decided if one.action.validated and one.reading.policy}
-        set_ = with_policies(self.world, policies, self.macro.names)
-        world = self.macro.next_quarter(set_, self._shocks())
+        world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
         memory = [nation.memory for nation in self._seats]
         return self.state.after(decided, world, self.macro, self._name_of(self.world.quarter), memory)
 
-    def _record(self, state: EconomyState) -> None:
-        """Write the rows of a state's last quarter, all of which are made first."""
-        if self.recorder is not None:
-            quarter = self._name_of(state.world.quarter - 1)
-            for table, columns in rows_of(state, self.macro.names, quarter).items():
-                self.recorder.write(table, columns)
-
     def _set_state(self, state: EconomyState) -> None:
-        """Make a state the model's and its nations'."""
         self.state = state
         self.running = self.running and state.world.quarter < self.params.rounds
         for nation in self.nations:
@@ -261,9 +251,7 @@ class EconomyModel(RoundModel):
     def _decide(self) -> list[Decided]:
         """Return what all nations decide, judged as the world stands; the first failure, by row, is raised."""
         nations = self.nations
-        asking = [nation for nation in nations if isinstance(nation, EconLLMAgent)]
-        found = self._asked(asking) if asking else []
-        said = dict(zip((one.row for one in asking), found, strict=True))
+        proposals = self._proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
         decided = []
         for nation in self._seats:
@@ -271,26 +259,31 @@ class EconomyModel(RoundModel):
             if nation not in nations:
                 proposal = by_rule("nothing", nation.name, nation.row, context)
             else:
-                proposal = nation.decide(context) if isinstance(nation, RuleAgent) else said[nation.row]
+                proposal = nation.decide(context) if isinstance(nation, RuleAgent) else proposals[nation.row]
             if isinstance(proposal, BaseException):
                 raise proposal
             decided.append(self._judged(nation.row, proposal))
         return decided
 
-    def _asked(self, asking: Sequence[EconLLMAgent]) -> list[Proposal | BaseException]:
-        """Return what nations propose that an LLM advises, or how they failed, in their order."""
+    def _proposals(self, nations: Sequence[EconLLMAgent]) -> dict[int, Proposal | BaseException]:
+        """Return what nations with an LLM propose, or how they failed, by row."""
+        if not nations:
+            return {}
         states = self.observe()
-        own = [states[one.row] for one in asking]
+        reasoned: Sequence[Reasoned[PolicyDecision] | None] = [None] * len(nations)
         if self.llm is not None and self.params.economy.deliberate:
-            decisions = decide_all(asking, own, self.llm)
-            waiting = [one.read(decision, state) for one, decision, state in zip(asking, decisions, own, strict=True)]
-        else:
-            waiting = [one.propose(state) for one, state in zip(asking, own, strict=True)]
+            reasoned = decide_all(nations, [states[nation.row] for nation in nations], self.llm)
+
+        async def propose(nation: EconLLMAgent, reasoned: Reasoned[PolicyDecision] | None) -> Proposal:
+            state = states[nation.row]
+            action, chain = reasoned or await nation.decide(state)
+            known = self.readings.get((state.turn, nation.name))
+            return action, known or await nation.read(action, state), chain
 
         async def all_at_once() -> list[Proposal | BaseException]:
-            return await asyncio.gather(*waiting, return_exceptions=True)
+            return await asyncio.gather(*map(propose, nations, reasoned), return_exceptions=True)
 
-        return run_now(all_at_once())
+        return dict(zip((nation.row for nation in nations), run_now(all_at_once()), strict=True))
 
     def _judged(self, row: int, proposal: Proposal) -> Decided:
         action, reading, chain = proposal
@@ -305,7 +298,7 @@ class EconomyModel(RoundModel):
 
     def _shocks(self) -> Shocks:
         """Return the quarter's shocks; of demand and inflation a share is common to all nations."""
-        own, rows = self.params.economy.macro, np.arange(len(self._seats))
+        params, rows = self.params.economy.macro, np.arange(len(self._seats))
 
         def draw(name: str, sd: float, common: float = 0.0) -> Floats:
             index = self.world.quarter
@@ -315,9 +308,9 @@ class EconomyModel(RoundModel):
             return drawn
 
         return Shocks(
-            demand=draw("demand", own.demand_sd, own.common),
-            supply=draw("supply", own.supply_sd, own.common),
-            labor=draw("labor", own.labor_sd),
+            demand=draw("demand", params.demand_sd, params.common),
+            supply=draw("supply", params.supply_sd, params.common),
+            labor=draw("labor", params.labor_sd),
         )
 
     def close(self) -> None:

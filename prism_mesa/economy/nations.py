@@ -39,95 +39,38 @@ class NationParams(Params):
     )
     debt: float = Field(60.0, ge=-500, le=1000, description="of the government at the start, which is also its target")
     spending: float = Field(35.0, gt=0, le=100, description="of the government, a year")
-    policy: PolicyKind | None = Field(None, description="who sets its policy; null: whoever economy.policy names")
+    policy: PolicyKind | None = Field(None, description="who sets its policy; null: as economy.policy")
 
 
+# fmt: off
+_STARTS: Final = (
+    ("name", "size", "natural_unemployment", "inflation_target", "trend_growth", "unemployment", "growth", "inflation",
+     "policy_rate", "debt", "spending"),
+    ("United States", 14.4, 5.9, 2.0, 3.1, 9.6, -2.5, -0.2, 0.12, 87.0, 35.0),
+    ("United Kingdom", 2.4, 6.0, 2.0, 2.5, 7.6, -5.0, 1.5, 0.5, 65.0, 40.0),
+    ("Canada", 1.4, 7.5, 2.0, 2.7, 8.4, -3.0, -0.9, 0.25, 80.0, 40.0),
+    ("Australia", 1.0, 6.5, 2.5, 3.2, 5.6, 1.0, 1.3, 3.0, 17.0, 35.0),
+    ("Sweden", 0.4, 7.0, 2.0, 2.4, 8.4, -5.0, -1.2, 0.25, 41.0, 50.0),
+)
+# fmt: on
 NATIONS: Final[Mapping[str, NationParams]] = {
-    nation.name: nation
-    for nation in (
-        NationParams(
-            name="United States",
-            size=14.4,
-            natural_unemployment=5.9,
-            inflation_target=2.0,
-            trend_growth=3.1,
-            unemployment=9.6,
-            growth=-2.5,
-            inflation=-0.2,
-            policy_rate=0.12,
-            debt=87.0,
-            spending=35.0,
-        ),
-        NationParams(
-            name="United Kingdom",
-            size=2.4,
-            natural_unemployment=6.0,
-            trend_growth=2.5,
-            unemployment=7.6,
-            growth=-5.0,
-            inflation=1.5,
-            policy_rate=0.5,
-            debt=65.0,
-            spending=40.0,
-        ),
-        NationParams(
-            name="Canada",
-            size=1.4,
-            natural_unemployment=7.5,
-            trend_growth=2.7,
-            unemployment=8.4,
-            growth=-3.0,
-            inflation=-0.9,
-            policy_rate=0.25,
-            debt=80.0,
-            spending=40.0,
-        ),
-        NationParams(
-            name="Australia",
-            size=1.0,
-            natural_unemployment=6.5,
-            inflation_target=2.5,
-            trend_growth=3.2,
-            unemployment=5.6,
-            growth=1.0,
-            inflation=1.3,
-            policy_rate=3.0,
-            debt=17.0,
-            spending=35.0,
-        ),
-        NationParams(
-            name="Sweden",
-            size=0.4,
-            natural_unemployment=7.0,
-            trend_growth=2.4,
-            unemployment=8.4,
-            growth=-5.0,
-            inflation=-1.2,
-            policy_rate=0.25,
-            debt=41.0,
-            spending=50.0,
-        ),
-    )
+    str(row[0]): NationParams.model_validate(dict(zip(_STARTS[0], row, strict=True))) for row in _STARTS[1:]
 }
 """The nations that are known by name, as of 2009Q3.
 
 United States: unemployment, the three-month Treasury bill rate, growth and mean inflation of the last four quarters
 are the last rows of `macrodata`; natural unemployment is the mean of `unemp`, trend growth that of `realgdp`. The
-others,
-rounded: unemployment of 2009, growth and inflation of the year to 2009Q3 (OECD), policy rates of the central banks at
-    its end
-(Bank Rate, the overnight rates of Canada and Australia, the repo rate of the Riksbank); targets as these banks
-announced them (the Reserve Bank of Australia: 2 to 3 percent); natural unemployment and trend growth near the averages
-of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank), debt is general government gross
-debt of 2009, spending that of about 2007, before the slump (IMF), all rounded. The neutral rate is that of Taylor
-(1993), 2 percent, everywhere.
+others, rounded: unemployment of 2009, growth and inflation of the year to 2009Q3 (OECD), policy rates of the central
+banks at its end (Bank Rate, the overnight rates of Canada and Australia, the repo rate of the Riksbank); targets as
+these banks announced them (the Reserve Bank of Australia: 2 to 3 percent); natural unemployment and trend growth near
+the averages of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank), debt is general
+government gross debt of 2009, spending that of about 2007, before the slump (IMF), all rounded. The neutral rate is
+that of Taylor (1993), 2 percent, everywhere.
 """
 
 
 def named_nation(value: Any) -> Any:
-    """Return the nation of a name; of keys, with those of the known nation of that name where they say nothing.
-
-    An unknown name makes a nation with the defaults of `NationParams`.
+    """Return the nation of a name or of keys; a known name gives the values of keys that are left out.
 
     Raises:
         ValueError: If it is neither a name nor keys, or if it misspells a known name.

@@ -1,4 +1,4 @@
-"""What a nation sees of the world: frozen, in plain numbers, its own exactly and the others' with an error."""
+"""What a nation sees of the world: its own indicators exactly, the others' with an error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,17 +7,14 @@ import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.policy import Lever
-from prism_mesa.economy.policy_text import Standing
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.economy.world import World
 from prism_mesa.streams import Streams
 
 INDICATORS = tuple(column.name for column in INDICATOR_COLUMNS)
-"""What is told of every nation and quarter, in this order."""
-
+"""The indicators of a nation, in the order of the table's columns."""
 _PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"})
-"""Indicators that everybody sees as they are: rates are quoted, trade is counted at the border."""
+"""Indicators that all nations see exactly: rates are quoted, trade is counted at the border."""
 
 
 class NationState(BaseModel):
@@ -113,7 +110,7 @@ class PastDecision:
 
 def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
     """Return the indicators of all nations, each of shape (n,), in the order of `INDICATORS`."""
-    values = {
+    return {
         "gdp": world.gdp,
         "gdp_growth": macro.growth_year(world),
         "output_gap": world.gap,
@@ -130,7 +127,6 @@ def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
         "trade_balance": 100 * world.trade_balance / world.gdp,
         "exchange_rate": world.exchange,
     }
-    return {name: values[name] for name in INDICATORS}
 
 
 def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: float) -> list[SimulationState]:
@@ -144,10 +140,11 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
         noise: Their sd in points, of GDP in percent of it.
     """
     n, true = len(macro.names), indicators(macro, world)
-    errors = {
-        name: np.zeros((n, n)) if name in _PUBLIC or not noise else _errors(name, n, world.quarter, streams, noise)
-        for name in INDICATORS
-    }
+    seen = {}  # shape (observer, nation)
+    for name, values in true.items():
+        errors = np.zeros((n, n)) if name in _PUBLIC or not noise else _errors(name, n, world.quarter, streams, noise)
+        seen[name] = values * (1 + errors / 100) if name == "gdp" else values + errors
+    seen["unemployment"] = np.maximum(seen["unemployment"], 0.0)
     weights = world.gdp / world.gdp.sum()
     common = GlobalState(
         interest_rate=float(weights @ world.policy_rate),
@@ -155,50 +152,25 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
         tariffs=_between(world.tariff, macro.names),
         sanctions=_between(world.sanction, macro.names),
     )
-
-    def seen(observer: int, nation: int) -> NationState:
-        values = {name: float(true[name][nation] + errors[name][observer, nation]) for name in INDICATORS}
-        values["gdp"] = float(true["gdp"][nation] * (1 + errors["gdp"][observer, nation] / 100))
-        values["unemployment"] = max(values["unemployment"], 0.0)
-        return _nation_state(macro, nation, values)
-
+    states = [nation_states(macro, {name: values[observer] for name, values in seen.items()}) for observer in range(n)]
     return [
         SimulationState(
             turn=world.quarter,
             quarter=quarter,
-            agents={name: seen(observer, nation) for nation, name in enumerate(macro.names)},
+            agents=dict(zip(macro.names, nations, strict=True)),
             global_state=common,
         )
-        for observer in range(n)
+        for nations in states
     ]
 
 
 def nation_states(macro: Macro, seen: Mapping[str, np.ndarray]) -> tuple[NationState, ...]:
     """Return the indicators of all nations, each of shape (n,), by nation."""
-    rows = range(len(macro.names))
-    return tuple(_nation_state(macro, row, {name: float(seen[name][row]) for name in seen}) for row in rows)
-
-
-def _nation_state(macro: Macro, row: int, values: Mapping[str, float]) -> NationState:
-    """Return a nation's indicators as one state."""
-    aims = {"inflation_target": float(macro.target[row]), "natural_unemployment": float(macro.natural[row])}
-    return NationState(name=macro.names[row], **values, **aims)
-
-
-def standing_of(name: str, state: SimulationState) -> Standing:
-    """Return where a nation's own instruments stand, as it sees them, which is as they are."""
-    own, world = state.agents[name], state.global_state
-    found: dict[tuple[Lever, str | None], float] = {
-        ("policy_rate", None): own.policy_rate,
-        ("spending", None): own.spending,
-        ("taxes", None): own.taxes,
-        ("debt", None): own.debt,
-    }
-    for other in state.agents:
-        if other != name:
-            found["tariff", other] = world.tariffs.get(name, {}).get(other, 0.0)
-            found["sanction", other] = world.sanctions.get(name, {}).get(other, 0.0)
-    return found
+    columns = {**seen, "inflation_target": macro.target, "natural_unemployment": macro.natural}
+    return tuple(
+        NationState(name=name, **{column: float(values[row]) for column, values in columns.items()})
+        for row, name in enumerate(macro.names)
+    )
 
 
 def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:
@@ -210,7 +182,7 @@ def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float
 
 
 def _between(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    pairs: dict[str, dict[str, float]] = {}
     for i, j in np.argwhere(matrix != 0).tolist():
-        found.setdefault(names[i], {})[names[j]] = float(matrix[i, j])
-    return found
+        pairs.setdefault(names[i], {})[names[j]] = float(matrix[i, j])
+    return pairs

@@ -42,10 +42,7 @@ class AdvisorParams(LLMParams):
     )
     timeout_s: float = Field(60.0, gt=0, le=86_400, description="Seconds after which an attempt counts as not answered")
     temperature: float = Field(
-        0.7,
-        ge=0,
-        le=100,
-        description="Sampling temperature of the LLM; at 0 a second attempt says the same as the first",
+        0.7, ge=0, le=100, description="Sampling temperature of the LLM; at 0 a second attempt answers the same"
     )
     max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Most tokens of an answer")
     attempts: int | None = Field(
@@ -101,16 +98,13 @@ class MacroParams(Params):
         0.25, ge=0, lt=1, description="Share of last quarter's unemployment gap that stays (an assumption)"
     )
     spending_effect: float = Field(
-        0.8,
-        ge=0,
-        le=3,
-        description="Percent of output per percent of GDP of new public spending (Ramey 2011: .8 to 1.5)",
+        0.8, ge=0, le=3, description="Percent of output per percent of GDP of public spending (Ramey 2011: .8 to 1.5)"
     )
     tax_effect: float = Field(
         0.5,
         ge=0,
         le=5,
-        description="Percent of output per percent of GDP of lower taxes or higher transfers (an assumption)",
+        description="Percent of output per percent of GDP of tax cuts or transfers (an assumption)",
     )
     adaptation: float = Field(
         0.08,
@@ -137,16 +131,10 @@ class MacroParams(Params):
         "the range of Hooper, Johnson and Marquez 2000)",
     )
     exchange_effect: float = Field(
-        1.5,
-        ge=0,
-        le=10,
-        description="Percent of appreciation per point of the real rate above that of the others (an assumption)",
+        1.5, ge=0, le=10, description="Percent of appreciation per point of real rate above the others' (an assumption)"
     )
     balance_effect: float = Field(
-        1.0,
-        ge=0,
-        le=20,
-        description="Percent of appreciation per percent of GDP of trade surplus (an assumption)",
+        1.0, ge=0, le=20, description="Percent of appreciation per percent of GDP of trade surplus (an assumption)"
     )
     exchange_lag: float = Field(
         0.85, ge=0, lt=1, description="Share of last quarter's exchange rate that stays (an assumption)"
@@ -176,7 +164,7 @@ class MacroParams(Params):
         0.05,
         ge=0,
         le=1,
-        description="Percent of GDP of taxes per percent of GDP of debt above its target (Bohn 1998: .03 to .05)",
+        description="Taxes, percent of GDP, per percent of debt above target (Bohn 1998: .03 to .05)",
     )
     demand_sd: float = Field(0.65, ge=0, le=10, description="sd of demand shocks, percent of output (calibrated)")
     supply_sd: float = Field(1.6, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
@@ -185,10 +173,7 @@ class MacroParams(Params):
     )
     labor_sd: float = Field(0.2, ge=0, le=5, description="sd of unemployment shocks, points (calibrated)")
     common: float = Field(
-        0.3,
-        ge=0,
-        le=1,
-        description="Share of the variance of demand and inflation shocks that all nations have in common",
+        0.3, ge=0, le=1, description="Share of the variance of demand and inflation shocks that nations have in common"
     )
 
     @model_validator(mode="after")
@@ -252,12 +237,20 @@ class EconomySettings(Params):
         description="chain_of_thought: the contract's prompt; examples: with three worked examples before it; null: "
         "chain_of_thought, with the embedded LLM examples",
     )
+    typed_measures: bool = Field(
+        True, description="Whether an LLM gives its policy in numbers, too; false: only in words, which are read"
+    )
     memory: int = Field(4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells")
     deliberate: bool = Field(
         False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"
     )
     macro: MacroParams = Field(default_factory=MacroParams)
     limits: LimitsParams = Field(default_factory=LimitsParams)
+
+    @property
+    def policies(self) -> list[PolicyKind]:
+        """Who sets policy in each nation."""
+        return [nation.policy or self.policy for nation in self.nations]
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -268,9 +261,6 @@ class EconomySettings(Params):
         if twice:
             raise ValueError(f"nations: {twice[0]!r} stands there twice")
         return self
-
-
-_LAST_YEAR = 9999
 
 
 class ThinkingParams(LoopParams):
@@ -292,9 +282,9 @@ class EconomyParams(Params):
     def _time_does_not_run_out(self) -> Self:
         first = self.economy.first_quarter
         year, _, _ = quarter_name(first, self.rounds - 1).partition("Q")
-        if int(year) > _LAST_YEAR:
+        if int(year) > 9999:
             raise ValueError(
-                f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year {_LAST_YEAR}: "
+                f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year 9999: "
                 "give fewer, or an earlier first one"
             )
         return self

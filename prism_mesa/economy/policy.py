@@ -1,20 +1,31 @@
-"""A policy in numbers: what a nation does with its own instruments."""
+"""Policies in numbers: what a nation does with its own instruments, and where that leaves them."""
 
-from collections.abc import Sequence
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from prism_mesa.economy.world import MEMORY, World
+from prism_mesa.errors import printable
+from prism_mesa.llm.text import NAME_CAP
 from prism_mesa.markup import card_of, note_of, shown_or_plain, table_of
 
 type Lever = Literal["policy_rate", "spending", "taxes", "tariff", "sanction", "debt"]
 type Unit = Literal["points", "percent", "percent_of_gdp"]
 
-LEVERS: tuple[Lever, ...] = get_args(Lever.__value__)
-AGAINST_NATIONS: frozenset[Lever] = frozenset({"tariff", "sanction"})
+LEVERS: Final[tuple[Lever, ...]] = get_args(Lever.__value__)
+AGAINST_NATIONS: Final[frozenset[Lever]] = frozenset({"tariff", "sanction"})
 """Instruments that are set against one named nation each; the others have no target."""
-
-UNITS: dict[Lever, tuple[Unit, ...]] = {
+DOMAINS: Final[Mapping[str, tuple[Lever, ...]]] = {
+    "economic": LEVERS,
+    "monetary": ("policy_rate",),
+    "fiscal": ("spending", "taxes", "debt"),
+    "trade": ("tariff", "sanction"),
+}
+"""The instruments that a nation can decide about, by domain."""
+UNITS: Final[Mapping[Lever, tuple[Unit, ...]]] = {
     "policy_rate": ("points",),
     "spending": ("percent_of_gdp", "percent"),
     "taxes": ("percent_of_gdp", "percent"),
@@ -23,19 +34,18 @@ UNITS: dict[Lever, tuple[Unit, ...]] = {
     "debt": ("percent_of_gdp", "percent"),
 }
 """The units that a size can have, by instrument."""
+_DIGITS: Final = 9
+"""Decimals of instruments; smaller differences are rounding errors of sums."""
 
-ROUNDING = 0.051
-"""By how much a number in a text may be off, in percent or points: nations are told levels with one decimal."""
 
-
-def in_words(name: Lever | Unit) -> str:
-    """Return an instrument or a unit as a text says it."""
+def spelled(name: Lever | Unit) -> str:
+    """Return an instrument or a unit as a text spells it."""
     return name.replace("_", " ")
 
 
-def moved(level: float, size: float, unit: Unit) -> float:
-    """Return where a move leaves an instrument; percent of a level below zero are of its size."""
-    return level + (abs(level) * size / 100 if unit == "percent" else size)
+def _name(target: object) -> object:
+    """Return a target as a name, which may be an LLM's words."""
+    return printable(target)[:NAME_CAP] or None if isinstance(target, str) else target
 
 
 class Measure(BaseModel):
@@ -59,13 +69,14 @@ class Measure(BaseModel):
     how: Literal["by", "to"] = "by"
     size: float
     unit: Unit
-    target: str | None = None
+    target: Annotated[str | None, BeforeValidator(_name)] = None
 
     def __str__(self) -> str:
-        by = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]
-        of = f" on {self.target}" if self.target else ""
-        size = f"{self.size:.4g} {'%' if by == 'points' else by}" if self.how == "to" else f"{self.size:+.4g} {by}"
-        return f"{in_words(self.lever)}{of} {self.how} {size}"
+        unit = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]
+        on = f" on {self.target}" if self.target else ""
+        if self.how == "by":
+            return f"{spelled(self.lever)}{on} by {self.size:+.4g} {unit}"
+        return f"{spelled(self.lever)}{on} to {self.size:.4g} {'%' if unit == 'points' else unit}"
 
 
 class Policy(BaseModel):
@@ -73,28 +84,73 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    measures: tuple[Measure, ...] = Field(default=())
+    measures: tuple[Measure, ...] = ()
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.measures)) or "hold"
 
     @shown_or_plain
     def _repr_html_(self) -> str:
-        sign = {"by": "+", "to": ""}
         rows = [
-            (in_words(one.lever), one.target or "", one.how, f"{one.size:{sign[one.how]}g}", in_words(one.unit))
-            for one in self.measures
+            (spelled(m.lever), m.target or "", m.how, f"{m.size:{'+' if m.how == 'by' else ''}g}", spelled(m.unit))
+            for m in self.measures
         ]
         table = table_of(("instrument", "against", "moves", "size", "unit"), rows) if rows else note_of("no measure")
         return card_of("policy", str(self), table)
 
     @property
     def sets_budget(self) -> bool:
-        """Whether it sets spending or taxes; borrowing beside them says how they are financed, and nothing else."""
+        """Whether it sets spending or taxes; borrowing beside them only says how they are financed."""
         return any(measure.lever in ("spending", "taxes") for measure in self.measures)
 
 
 def repeated(measures: Sequence[Measure]) -> list[int]:
-    """Return which measures, by place, set what one before them sets: the same instrument against the same nation."""
+    """Return the places of measures whose instrument, against the same nation, an earlier measure sets."""
     places = [(measure.lever, measure.target) for measure in measures]
     return [i for i, place in enumerate(places) if place in places[:i]]
+
+
+def level_before(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
+    """Return where an instrument stands, in percent; of budgets and debt in percent of GDP.
+
+    Raises:
+        ValueError: If the target is no nation.
+    """
+    return float(getattr(world, measure.lever)[_place(row, measure, names)])
+
+
+def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
+    """Return where a measure would set its instrument, as `level_before`."""
+    if measure.how == "to":
+        return round(measure.size, _DIGITS)
+    return round(moved(level_before(world, row, measure, names), measure.size, measure.unit), _DIGITS)
+
+
+def moved(level: float, size: float, unit: Unit) -> float:
+    """Return where a move leaves an instrument; percent of a level below zero are of its size."""
+    return level + (abs(level) * size / 100 if unit == "percent" else size)
+
+
+def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int, int]:
+    return (row, names.index(measure.target or "")) if measure.lever in AGAINST_NATIONS else row
+
+
+def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:
+    """Return the world with the instruments of some nations set; a policy reaches only its own nation's row.
+
+    Borrowing comes in four equal instalments. Beside spending or taxes it has no effect of its own: what the budget
+    lacks is borrowed anyway.
+
+    Raises:
+        ValueError: If a target is no nation.
+    """
+    levels = {lever: getattr(world, lever).copy() for lever in LEVERS if lever != "debt"}
+    instalments = world.instalments.copy()
+    for row, policy in policies.items():
+        for measure in policy.measures:
+            after = level_after(world, row, measure, names)
+            if measure.lever != "debt":
+                levels[measure.lever][_place(row, measure, names)] = after
+            elif not policy.sets_budget:
+                instalments[row] += np.full(MEMORY, (after - world.debt[row]) / MEMORY)
+    return replace(world, **levels, instalments=instalments)

@@ -1,13 +1,12 @@
-"""What a nation is told, in words: who it is, what it can do, how the world stands, and what it did before.
+"""Prompts of nations. Names, and what nations have said, stand in them as data."""
 
-Names, and what nations have said, stand in it as data.
-"""
-
-from collections.abc import Iterable, Iterator
-from typing import Final
+import json
+from collections.abc import Iterable
+from typing import Any, Final
 
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
 from prism_mesa.economy.observation import PastDecision, SimulationState
+from prism_mesa.economy.policy import DOMAINS, UNITS, Lever, Measure
 from prism_mesa.llm.text import NAME_CAP, plain
 
 SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
@@ -27,16 +26,31 @@ INSTRUMENTS: Final = {
     "trade": "tariffs on a named nation (percent), sanctions on a named nation (percent of trade stopped)",
 }
 
-EXAMPLES: Final = """Examples of good answers:
-GDP Growth: -3.1%, Inflation: 0.4%, Unemployment: 8.2%, Interest Rate: 2.5%
-{"action": "Lower the policy rate by 0.5 percentage points", "reasoning": "1. Unemployment is high and output shrinks. \
-2. Cheaper credit supports demand. 3. Unemployment falls within a year.", "confidence": 0.8}
-GDP Growth: 4.2%, Inflation: 6.1%, Unemployment: 4.4%, Interest Rate: 3.0%
-{"action": "Raise the policy rate by 0.75 percentage points", "reasoning": "1. Inflation is far above target. \
-2. Dearer credit slows demand. 3. Inflation falls within two years.", "confidence": 0.8}
-GDP Growth: -2.0%, Inflation: 1.1%, Unemployment: 9.0%, Interest Rate: 0.0%
-{"action": "Increase government spending by 1% of GDP", "reasoning": "1. Unemployment is high and the rate cannot go \
-lower. 2. The government can spend. 3. Output rises at once.", "confidence": 0.7}"""
+_EXAMPLES: Final = (
+    (
+        "GDP Growth: -3.1%, Inflation: 0.4%, Unemployment: 8.2%, Interest Rate: 2.5%",
+        "Lower the policy rate by 0.5 percentage points",
+        "1. Unemployment is high and output shrinks. 2. Cheaper credit supports demand. 3. Unemployment falls within a "
+        "year.",
+        0.8,
+        Measure(lever="policy_rate", size=-0.5, unit="points"),
+    ),
+    (
+        "GDP Growth: 4.2%, Inflation: 6.1%, Unemployment: 4.4%, Interest Rate: 3.0%",
+        "Raise the policy rate by 0.75 percentage points",
+        "1. Inflation is far above target. 2. Dearer credit slows demand. 3. Inflation falls within two years.",
+        0.8,
+        Measure(lever="policy_rate", size=0.75, unit="points"),
+    ),
+    (
+        "GDP Growth: -2.0%, Inflation: 1.1%, Unemployment: 9.0%, Interest Rate: 0.0%",
+        "Increase government spending by 1% of GDP",
+        "1. Unemployment is high and the rate cannot go lower. 2. The government can spend. 3. Output rises at once.",
+        0.7,
+        Measure(lever="spending", size=1, unit="percent_of_gdp"),
+    ),
+)
+"""Worked examples: the indicators, the action, the reasoning, the confidence and the measure."""
 
 STEPS: Final = """Think step-by-step:
 1. What is the most pressing economic issue?
@@ -51,7 +65,7 @@ ABOUT_SITUATION: Final[Questions] = (
     ("connection", "What do your last decisions, and what became of them, tell you?"),
     ("plan", "Which policy action would address the issue, by how much, and with what expected effects?"),
 )
-"""What a nation asks itself before it proposes something, and where in a `ReasoningResult` the answer goes."""
+"""What a nation asks itself before it proposes something, each with the field of a `ReasoningResult` that answers."""
 
 ABOUT_PROPOSAL: Final[Questions] = (
     ("understanding", "Does your proposal address the most pressing economic issue?"),
@@ -89,11 +103,22 @@ _THOUGHTS: Final = (
     ),
 )
 
-WORKED: Final = tuple(
-    Example(says, response, thought)
-    for says, response, thought in zip(EXAMPLES.splitlines()[1::2], EXAMPLES.splitlines()[2::2], _THOUGHTS, strict=True)
-)
-"""The examples with what was thought before each, for a nation that thinks first."""
+
+def worked_examples(*, typed: bool) -> tuple[Example, ...]:
+    """Return the examples with a thought before each answer, which has a measure if answers are typed."""
+    examples = []
+    for (indicators, action, reasoning, confidence, measure), thought in zip(_EXAMPLES, _THOUGHTS, strict=True):
+        answer: dict[str, Any] = {"action": action, "reasoning": reasoning, "confidence": confidence}
+        answer |= {"measures": [measure.model_dump()]} if typed else {}
+        examples.append(Example(indicators, json.dumps(answer), thought))
+    return tuple(examples)
+
+
+def examples(*, typed: bool) -> str:
+    """Return the examples for a nation that answers at once."""
+    lines = [f"{example.says}\n{example.response}" for example in worked_examples(typed=typed)]
+    return "\n".join(["Examples of good answers:", *lines])
+
 
 _ACTION_CAP: Final = 200
 _REASON_CAP: Final = 160
@@ -108,6 +133,22 @@ def instruments(domain: str) -> str:
     """Return what can be moved."""
     levers = INSTRUMENTS.values() if domain == "economic" else [INSTRUMENTS[domain]]
     return f"Instruments: {'; '.join(levers)}. Say which one, which way, and by how much."
+
+
+def levers_and_units(levers: Iterable[Lever]) -> str:
+    """Return how measures are written: instruments with the units of their sizes, and the other fields."""
+    lines = "\n".join(f"- {lever}: {' or '.join(UNITS[lever])}" for lever in levers)
+    return f"""Instruments ("lever"), and the units of their sizes:
+{lines}
+"by" moves an instrument (above 0 up, below 0 down), "to" sets it. points are percentage points, percent is relative to
+where the instrument stands. Only tariff and sanction have a target, one nation each."""
+
+
+def measures(domain: str) -> str:
+    """Return how an answer gives its policy in numbers, too."""
+    return f"""Give the same policy in numbers as "measures", one for each instrument that moves:
+{{"lever": "...", "how": "by" or "to", "size": number, "unit": "...", "target": nation or null}}
+{levers_and_units(DOMAINS[domain])}"""
 
 
 def situation(name: str, state: SimulationState) -> str:
@@ -148,26 +189,23 @@ def others(name: str, state: SimulationState) -> str:
 
 
 def barriers(name: str, other: str, state: SimulationState) -> str:
-    """Return what stands between a nation and another, each after a comma; empty if nothing does."""
-    return "".join(_barriers(name, other, state))
-
-
-def _barriers(name: str, other: str, state: SimulationState) -> Iterator[str]:
-    world = state.global_state
-    for kind, unit, of in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
-        for by, whose, against in (("your", name, other), ("its", other, name)):
-            size = of.get(whose, {}).get(against)
-            if size:
-                yield f", {by} {kind} on {'it' if by == 'your' else 'you'} {size:.1f}%{unit}"
+    """Return the tariffs and sanctions between a nation and another, each after a comma."""
+    text, world = "", state.global_state
+    for kind, unit, sizes in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
+        if size := sizes.get(name, {}).get(other):
+            text += f", your {kind} on it {size:.1f}%{unit}"
+        if size := sizes.get(other, {}).get(name):
+            text += f", its {kind} on you {size:.1f}%{unit}"
+    return text
 
 
 def memory(past: Iterable[PastDecision]) -> str:
     """Return what the nation has decided before; empty if it remembers nothing."""
-    lines = [f"- {decision_in_words(one, _ACTION_CAP, _REASON_CAP)}" for one in past]
+    lines = [f"- {decision_line(one, _ACTION_CAP, _REASON_CAP)}" for one in past]
     return "Your last decisions:\n" + "\n".join(lines) if lines else ""
 
 
-def decision_in_words(past: PastDecision, action_cap: int, reason_cap: int) -> str:
+def decision_line(past: PastDecision, action_cap: int, reason_cap: int) -> str:
     """Return a past decision and whether it was carried out."""
     done = f"was rejected: {plain(past.reason, reason_cap)}" if past.reason else "was carried out"
     return f"{past.quarter}: <<< {plain(past.action, action_cap)} >>> {done}"

@@ -15,7 +15,7 @@ from prism_mesa.streams import Streams
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What a rule goes by: the world and its laws, what is possible in a quarter, and the keyed draws."""
+    """What a rule may use: the world and its laws, the limits of a quarter, and keyed draws."""
 
     world: World
     macro: Macro
@@ -25,15 +25,10 @@ class RuleContext:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that sets policy.
-
-    Attributes:
-        label: Who decides then, for summaries.
-        policy_of: Returns the policy of the nation in a row, and why.
-    """
+    """A rule that sets policy: its label in summaries, and a function that returns a row's policy and why."""
 
     label: str
-    policy_of: Callable[[RuleContext, int], tuple[Policy, str]]
+    policy: Callable[[RuleContext, int], tuple[Policy, str]]
 
 
 def taylor_rule(context: RuleContext, row: int) -> tuple[Policy, str]:
@@ -77,4 +72,4 @@ RULES: Final = {
     "nothing": Rule("nobody", no_policy),
     "random": Rule("chance", random_policy),
 }
-"""The rules by the name that `economy.policy` knows them by."""
+"""The rules by their name in `economy.policy`."""

@@ -1,22 +1,18 @@
-"""The state of an economy: what nations decided, what became of it, and where they stand, as one frozen value."""
+"""The state of an economy: where nations stand, what they decided, and what became of it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
-from prism_mesa.economy.llm_agent import Action, Decision, ReasoningChain
+from prism_mesa.economy.llm_agent import Action, ReasoningChain
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.observation import NationState, PastDecision, indicators, nation_states
-from prism_mesa.economy.policy_text.interpret import Reading
+from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.economy.world import Floats, World
 from prism_mesa.markup import card_of, facts_of, shown_or_plain
-
-
-class PolicyDecision(Decision):
-    """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +55,15 @@ def outcome_of(decided: Decided) -> Outcome:
 
 @dataclass(frozen=True)
 class EconomyState:
-    """Everything of an economy that a quarter changes: what a checkpoint saves and a branch copies.
-
-    What an LLM answered and what it cost is its client's; rows that were collected or recorded are not read again.
+    """Everything of an economy that a quarter changes, but for its LLM's client and the rows that are collected.
 
     Attributes:
         world: Where all nations stand.
-        seen: The indicators of all nations, exactly, each of shape (n,); so `nation_states`, by nation. Both follow
-            from `world`.
+        seen: The indicators of all nations, exactly, each of shape (n,); `nation_states` holds them by nation. Both
+            follow from `world`.
         past: What each nation remembers of its decisions, oldest first, in the order of their rows.
         decided: What the nations decided in the last quarter; empty before the first one.
-        totals: Decisions so far, by outcome; `read_by` by who read them.
+        totals: Decisions so far, by outcome; `read_by` by where their measures come from.
     """
 
     world: World
@@ -89,7 +83,7 @@ class EconomyState:
         return cls(world, seen, nation_states(macro, seen), past, (), Counter(), Counter())
 
     def at(self, world: World, macro: Macro) -> Self:
-        """Return the same state in another world, with what follows from that."""
+        """Return this state in another world."""
         seen = indicators(macro, world)
         return replace(self, world=world, seen=seen, nation_states=nation_states(macro, seen))
 
@@ -105,20 +99,17 @@ class EconomyState:
             quarter: Its name.
             memory: How many decisions each nation remembers.
         """
-        seen = indicators(macro, world)
         new = (
-            PastDecision(quarter, one.action.action_string, one.reason, before)
-            for one, before in zip(decided, self.nation_states, strict=True)
+            PastDecision(quarter, decision.action.action_string, decision.reason, before)
+            for decision, before in zip(decided, self.nation_states, strict=True)
         )
-        remembered = zip(self.past, new, memory, strict=True)
-        return type(self)(
-            world=world,
-            seen=seen,
-            nation_states=nation_states(macro, seen),
-            past=tuple((*old, last)[-most:] if most else () for old, last, most in remembered),
+        past = zip(self.past, new, memory, strict=True)
+        return replace(
+            self.at(world, macro),
+            past=tuple((*old, last)[-most:] if most else () for old, last, most in past),
             decided=tuple(decided),
             totals=self.totals + Counter(map(outcome_of, decided)),
-            read_by=self.read_by + Counter(one.reading.read_by for one in decided),
+            read_by=self.read_by + Counter(decision.reading.read_by for decision in decided),
         )
 
 

@@ -8,9 +8,9 @@ from prism_mesa.tables import Column, TableSchema, by_name
 type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
 
 OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "not_understood")
-"""What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
+"""Outcomes of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
 SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
-"""What is told of a response to a shock."""
+"""The indicators of a response to a shock."""
 
 _ROUND = Column("round", "int", "the quarter, from 0")
 _QUARTER = Column("quarter", "category", "its name, such as 2009Q4")
@@ -18,7 +18,7 @@ _NATION = Column("nation", "category", "the nation")
 
 
 def _indicator(name: str, unit: str, meaning: str) -> Column:
-    """Return a column of what a policy, or none, may let run away: a number may be infinite, or none at all."""
+    """Return a column that may hold infinite or missing values: a policy may let an economy run away."""
     return Column(name, "float64", meaning, unit, finite=False)
 
 
@@ -39,7 +39,7 @@ INDICATOR_COLUMNS: Final = (
     _indicator("trade_balance", "% of GDP", "exports less imports"),
     _indicator("exchange_rate", "%", "real, above its long run; up is stronger"),
 )
-"""What is told of every nation and quarter, in this order."""
+"""The indicators of a nation."""
 
 INDICATORS_TABLE: Final = TableSchema(
     "indicators",
@@ -61,7 +61,11 @@ DECISIONS: Final = TableSchema(
         _NATION,
         Column("action", "text", "what it wants to do, in words"),
         Column("confidence", "float64", "how sure it says it is", "0 to 1"),
-        Column("read_by", "text", "who made measures of the words: parser, llm, or rule"),
+        Column(
+            "read_by",
+            "text",
+            "where its measures come from: the answer, the parser, the llm that read its words, or a rule",
+        ),
         Column("policy", "text", "its measures, in words; empty: none were read"),
         Column("measures", "text", "the same, in JSON"),
         Column("outcome", "text", "what became of it", one_of=OUTCOMES),

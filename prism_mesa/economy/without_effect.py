@@ -1,6 +1,6 @@
 """Keys of nations that were set and change nothing: one table, by who decides and how many nations there are."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,52 +17,31 @@ class Known:
 
     Attributes:
         p: The parameters.
-        wanted: Who is to set policy in any nation, and `rules` the rules that do; `asks` whether an LLM does.
-        kind: Which one that is; `given`: whether it was given in Python.
-        has_own: Whether what was given has parameters of its own.
-        n: Number of nations, and `own` of those that name who sets their policy.
+        rules: The rules that set policy in any nation.
+        llm: The LLM; None if there is none.
+        given: Whether it was given in Python, and `has_own` whether that was a client with parameters of its own.
     """
 
     p: EconomyParams
-    wanted: frozenset[str]
     rules: frozenset[str]
-    asks: bool
-    kind: str
+    llm: LLMClient | None
     given: bool
     has_own: bool
-    n: int
-    own: int
 
-    def only(self, *rules: str) -> bool:
-        """Return whether none but these rules set policy."""
-        return not self.asks and self.rules <= set(rules)
+    @property
+    def asks(self) -> bool:
+        """Whether an LLM decides for any nation."""
+        return self.llm is not None
+
+    @property
+    def kind(self) -> str:
+        """The LLM's kind."""
+        return "" if self.llm is None else self.llm.kind
 
 
-def keys_without_effect(
-    params: EconomyParams, rules: Iterable[str], llm: LLMClient | None, *, given: bool, has_own: bool
-) -> tuple[str, ...]:
-    """Return in words which keys were set and change nothing.
-
-    Args:
-        params: The parameters.
-        rules: The rules that set policy in any nation.
-        llm: Who is asked; None if nobody is.
-        given: Whether an LLM was given for it in Python.
-        has_own: Whether that is a client with parameters of its own.
-    """
-    own = params.economy
-    known = Known(
-        p=params,
-        wanted=frozenset(nation.policy or own.policy for nation in own.nations),
-        rules=frozenset(rules),
-        asks=llm is not None,
-        kind="" if llm is None else llm.kind,
-        given=given,
-        has_own=has_own,
-        n=len(own.nations),
-        own=sum(nation.policy is not None for nation in own.nations),
-    )
-    return without_effect(TABLE, known, list(said_of(params)))
+def keys_without_effect(known: Known) -> tuple[str, ...]:
+    """Return a note for each reason why keys that were set change nothing."""
+    return without_effect(TABLE, known, list(said_of(known.p)))
 
 
 type Row = WithoutEffect[Known]
@@ -75,17 +54,21 @@ _TRADE: Final = (
 
 
 def _llm(names: str, when: Callable[[Known], bool], why: str) -> Row:
-    """Return a row about keys of an LLM that is asked, and not given in Python."""
+    """Return a row about keys of an LLM that was not given in Python."""
     keys = " ".join(f"reasoner.{name}" for name in names.split())
     return WithoutEffect(keys, lambda k: k.asks and not k.given and when(k), why)
 
 
 TABLE: Final[tuple[Row, ...]] = (
-    WithoutEffect("economy.policy", lambda k: k.own == k.n, "every nation names its own (economy.nations, policy)"),
+    WithoutEffect(
+        "economy.policy",
+        lambda k: all(nation.policy for nation in k.p.economy.nations),
+        "every nation names its own (economy.nations, policy)",
+    ),
     # nations among themselves
     WithoutEffect(
         " ".join(["economy.noise", *(f"economy.macro.{name}" for name in _TRADE.split())]),
-        lambda k: k.n == 1,
+        lambda k: len(k.p.economy.nations) == 1,
         "a single nation has no others (economy.nations)",
     ),
     # what rules never do; the limits of rates always count, as every run is compared with Taylor's rule
@@ -93,12 +76,13 @@ TABLE: Final[tuple[Row, ...]] = (
         f"{_FISCAL} economy.limits.budget_step economy.limits.borrowing_step economy.limits.highest_budget "
         "economy.limits.highest_debt economy.limits.highest_deficit economy.limits.highest_tariff "
         "economy.limits.tariff_step economy.limits.measures",
-        lambda k: k.only("taylor", "nothing"),
+        lambda k: not k.asks and k.rules <= {"taylor", "nothing"},
         "no nation's policy does more than move its rate (economy.policy=llm or random does)",
     ),
     # an LLM
     WithoutEffect(
-        "economy.noise economy.domain economy.prompt_style economy.memory economy.deliberate deliberation.*",
+        "economy.noise economy.domain economy.prompt_style economy.typed_measures economy.memory economy.deliberate "
+        "deliberation.*",
         lambda k: not k.asks,
         f"{_NOBODY} (economy.policy=llm)",
     ),
@@ -109,7 +93,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect(
         f"reasoner.kind {llm_keys(AdvisorParams)}",
-        lambda k: "llm" not in k.wanted,
+        lambda k: "llm" not in k.p.economy.policies,
         f"{_NOBODY} (economy.policy=llm)",
     ),
     WithoutEffect(
@@ -132,4 +116,4 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     *(_llm(*row) for row in IDLE),
 )
-"""Which keys change nothing, when, and why; the first entry that says so is told."""
+"""Keys that change nothing, when, and why; the first entry that applies counts."""

@@ -14,6 +14,7 @@ from prism_mesa.economy.impulse_response import Follows, rate_response
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.nations import NationParams
 from prism_mesa.economy.params import MacroParams, quarter_name
+from prism_mesa.economy.reading import Reading
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
 from prism_mesa.runs.config import EconomyConfig, given_config
@@ -36,6 +37,7 @@ def run_economy(
     out: str | Path = "results",
     llm: Any = None,
     on_round: Callable[[int], None] | None = None,
+    readings: Mapping[tuple[int, str], Reading] | None = None,
 ) -> RunResult:
     """Run nations and keep their records in ``out/<run-id>``.
 
@@ -43,6 +45,7 @@ def run_economy(
         config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         llm: Who is asked, as for `EconomyModel`; None: what the configuration names.
+        readings: How answers were read before, by quarter and nation; what is not in it is read now.
         on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
 
     Raises:
@@ -52,7 +55,9 @@ def run_economy(
     """
     watch = RunTimer()
     config = given_config(EconomyConfig, config)
-    work = NationsRun(EconomyModel(config, llm=llm), config, watch, on_round)
+    model = EconomyModel(config, llm=llm)
+    model.readings = readings or {}
+    work = NationsRun(model, config, watch, on_round)
     return run_to_completion(work, out, config.name, ECONOMY_TABLES)
 
 

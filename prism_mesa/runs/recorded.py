@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.reading import Reading
 from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.llamacpp import SMOLLM2
@@ -15,7 +17,7 @@ from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
 from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
-from prism_mesa.runs.run_files import LEDGER, check_within
+from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
 from prism_mesa.runs.trust import Named, is_inside, require_trust
 from prism_mesa.social.own.objects import objects_named
 
@@ -198,14 +200,37 @@ def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
-    """Return the configuration that a manifest holds, as it was written.
+    """Return the configuration that a manifest holds; a run of nations from before typed measures has none.
 
     Raises:
         DataError: If it holds none.
     """
     if manifest.config is None:
         raise DataError(f"{run_dir}: manifest.json holds no configuration: another version wrote it")
-    return manifest.config
+    return merged({"economy": {"typed_measures": False}}, manifest.config) if manifest.of_nations else manifest.config
+
+
+def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
+    """Return how a run from before typed measures read its sentences, by quarter and nation; of later runs nothing.
+
+    Sentences are read otherwise since, and a run is repeated as it was.
+
+    Raises:
+        DataError: If its decisions cannot be read.
+    """
+    config = read_run(run_dir).manifest.config or {}
+    if "typed_measures" in config.get("economy", {}) or not has_table(run_dir, "decisions"):
+        return {}
+    decisions = read_table(run_dir, "decisions", ["round", "nation", "read_by", "measures", "reason"])
+    try:
+        return {
+            (int(row.round), str(row.nation)): Reading(Policy.model_validate_json(row.measures), row.read_by)
+            if row.measures
+            else Reading(None, row.read_by, row.reason)
+            for row in decisions.itertuples()
+        }
+    except ValueError as error:
+        raise DataError(f"{run_dir}: decisions: measures: {error}") from None
 
 
 def as_config[C: Params](kind: type[C], values: Mapping[str, Any], run_dir: Path) -> C:

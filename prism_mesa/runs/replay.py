@@ -29,7 +29,7 @@ from prism_mesa.runs.identity import (
 )
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
-from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy
+from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy, recorded_readings
 from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import (
     LEDGER,
@@ -133,8 +133,12 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
             if done and on_round is not None:
                 on_round(done)
 
+        readings = recorded_readings(run_dir)
         return _repeated(
-            run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=show_progress), ECONOMY_TABLES, keep=keep
+            run_dir,
+            lambda: run_economy(nations, out=out, llm=llm, on_round=show_progress, readings=readings),
+            ECONOMY_TABLES,
+            keep=keep,
         )
     config = recorded_config(run_dir, trust=trust)
     found = read_run(run_dir)

@@ -29,7 +29,7 @@ from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion
 from prism_mesa.runs.manifest import OBJECTS, RecordedRun, read_run
 from prism_mesa.runs.process.lock import RunLock, lock_run
 from prism_mesa.runs.process.machine import package_versions, provenance, wall_clock
-from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on
+from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on, recorded_readings
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.rounds import RunTimer, as_before
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
@@ -186,6 +186,7 @@ def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     config = economy_to_go_on(run, overrides=given.overrides)
     with as_before():
         model = EconomyModel(config, llm=given.llm)
+    model.readings = recorded_readings(run.folder)
     if given.llm is None:
         model.note = _note_of(run)
     work = NationsRun(model, config, RunTimer(), given.on_round)

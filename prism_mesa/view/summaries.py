@@ -185,7 +185,7 @@ def _network(summary: dict[str, Any]) -> str:
     )
 
 
-_READ_BY = {"parser": "read by the parser", "llm": "by the LLM", "rule": "set by a rule"}
+_READ_BY = {"answer": "given in numbers", "parser": "read by the parser", "llm": "by the LLM", "rule": "set by a rule"}
 
 
 def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

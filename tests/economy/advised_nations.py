@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prism_mesa.economy.agent import EconLLMAgent
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.observation import INDICATORS, GlobalState, NationState, SimulationState
-from prism_mesa.economy.state import PolicyDecision
+from prism_mesa.economy.reading import PolicyDecision
 from prism_mesa.llm import LLMClient, LLMParams
 
 LOWER = PolicyDecision(

@@ -1,7 +1,5 @@
 """Nations on Mesa: who decides, what is seen and collected, and that a seed makes the same world."""
 
-import json
-
 import mesa
 import numpy as np
 import pandas as pd
@@ -280,19 +278,3 @@ def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_
     assert "Inflation target: 2.0%, usual unemployment: 7.0%" in swedish
     assert "your tariff on it 10.0%" in swedish
     assert "its tariff on you 10.0%" in canadian
-
-
-def test_two_sizes_of_one_measure_are_carried_out_only_where_they_agree_with_where_the_nation_stands():
-    start = EconomyModel(economy_policy="nothing", rng=1).nation_state(0)
-    says = f"Raise the policy rate by 25 basis points to {start.policy_rate + 0.25:.2f}%"
-
-    def advisor(prompt):
-        return json.dumps({"action": says, "reasoning": "Prices rise.", "confidence": 0.7})
-
-    model = EconomyModel(economy_policy="llm", llm=advisor, rng=1)
-    model.run_for(1)
-    first, *others = model.decided
-    assert str(first.reading.policy) == f"policy rate to {start.policy_rate + 0.25:.4g} %"
-    assert model.nation_state(0).policy_rate == pytest.approx(start.policy_rate + 0.25, abs=0.005)
-    assert [one.reading.policy for one in others] == [None] * 4
-    assert all("the sizes do not agree with where it stands (policy rate " in one.reading.reason for one in others)

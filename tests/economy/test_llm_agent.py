@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from prism_mesa.economy.agent import EconLLMAgent
 from prism_mesa.economy.llm_agent import Decision
 from prism_mesa.economy.nations import NATIONS
-from prism_mesa.economy.state import PolicyDecision
+from prism_mesa.economy.reading import PolicyDecision
 from prism_mesa.errors import LLMFailureException
 from prism_mesa.llm import LLMClient
 from prism_mesa.llm.clients.event_loop import run_now

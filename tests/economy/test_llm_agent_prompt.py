@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.economy.agent import PastDecision
-from prism_mesa.economy.state import PolicyDecision
+from prism_mesa.economy.reading import PolicyDecision
 
 # -- the prompt ----------------------------------------------------------------------------------------
 

@@ -2,24 +2,27 @@
 
 from typing import get_args
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from policy_measures import LIMITS, MACRO, NAMES, US, WORLD, against, budget, judged, measures, rate
+from policy_measures import LIMITS, NAMES, US, WORLD, against, budget, judged, measures, rate
 
 from prism_mesa.economy import prompts
-from prism_mesa.economy.instruments import level_of, with_policies
-from prism_mesa.economy.model import EconomyModel
-from prism_mesa.economy.observation import observed, standing_of
 from prism_mesa.economy.params import Domain
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, UNITS, Measure, Policy, in_words, moved, repeated
-from prism_mesa.economy.policy_text import UnclearPolicyError, is_about, parse_policy
-from prism_mesa.economy.policy_text.interpret import reading_prompt
-from prism_mesa.economy.policy_text.refusals import INSTRUMENTS
-from prism_mesa.economy.policy_text.sizes import _UNITS_SAID
+from prism_mesa.economy.policy import (
+    AGAINST_NATIONS,
+    DOMAINS,
+    LEVERS,
+    UNITS,
+    Policy,
+    moved,
+    repeated,
+    spelled,
+    with_policies,
+)
+from prism_mesa.economy.policy_text import parse_policy
+from prism_mesa.economy.reading import is_about, reading_prompt
 from prism_mesa.economy.validator import judge
-from prism_mesa.streams import Streams
 
 PLAIN = {
     "policy_rate": "Raise the policy rate by 1 percentage point",
@@ -29,16 +32,10 @@ PLAIN = {
     "sanction": "Impose trade sanctions on Canada of 1%",
     "debt": "Raise government debt by 1% of GDP",
 }
-DOMAINS = {
-    "monetary": {"policy_rate"},
-    "fiscal": {"spending", "taxes", "debt"},
-    "trade": {"tariff", "sanction"},
-    "economic": set(LEVERS),
-}
 
 
 def test_every_instrument_has_units_and_is_known_to_all_who_speak_of_it():
-    assert set(LEVERS) == set(UNITS) == set(_UNITS_SAID) == set(PLAIN)
+    assert set(LEVERS) == set(UNITS) == set(DOMAINS["economic"]) == set(PLAIN)
     assert set(AGAINST_NATIONS) <= set(LEVERS)
     prompt = reading_prompt("Do it", "Sweden", NAMES)
     assert [line for line in prompt.splitlines() if line.startswith("- ")] == [
@@ -55,42 +52,10 @@ def test_every_instrument_can_be_set_in_plain_words(lever):
 
 @pytest.mark.parametrize("domain", get_args(Domain.__value__))
 def test_a_nation_is_told_of_the_instruments_whose_words_count_as_its_domains(domain):
-    assert {lever for lever in LEVERS if is_about(PLAIN[lever], domain)} == DOMAINS[domain]
+    assert {lever for lever in LEVERS if is_about(PLAIN[lever], domain)} == set(DOMAINS[domain])
     told = prompts.instruments(domain)
     words = {"spending": "spending", "debt": "borrowing"}
-    assert {lever for lever in LEVERS if words.get(lever, in_words(lever)) in told} == DOMAINS[domain]
-
-
-def test_a_refusal_lists_every_instrument():
-    assert all(in_words(lever) in INSTRUMENTS for lever in LEVERS)
-
-
-def test_where_an_instrument_stands_is_the_same_to_the_reader_of_words_and_to_the_validator():
-    draws = np.random.default_rng(3)
-    sanction, tariff = draws.uniform(0, 100, (5, 5)).round(1), draws.uniform(0, 50, (5, 5)).round(1)
-    np.fill_diagonal(sanction, 0.0)
-    np.fill_diagonal(tariff, 0.0)
-    model = EconomyModel(economy_policy="random", rng=2)
-    model.run_for(3)
-    policies = {
-        row: Policy(
-            measures=tuple(
-                against(lever, NAMES[other], float(of[row, other]))
-                for lever, of in (("tariff", tariff), ("sanction", sanction))
-                for other in range(5)
-                if other != row
-            )
-        )
-        for row in range(5)
-    }
-    world = with_policies(model.world, policies, NAMES)
-    for row, state in enumerate(observed(MACRO, world, "2010Q1", Streams(1), 0.5)):
-        standing = standing_of(NAMES[row], state)
-        assert {lever for lever, _ in standing} == set(LEVERS)
-        assert len(standing) == 4 + 2 * 4
-        for (lever, target), level in standing.items():
-            measure = Measure(lever=lever, size=0, unit=UNITS[lever][0], target=target)
-            assert level == level_of(world, row, measure, NAMES), (lever, target)
+    assert {lever for lever in LEVERS if words.get(lever, spelled(lever)) in told} == set(DOMAINS[domain])
 
 
 @pytest.mark.parametrize(
@@ -123,12 +88,6 @@ def test_what_is_set_twice_is_an_instrument_against_the_same_nation(measures, ag
     assert repeated(measures) == again
     told = [one.measure for one in judged(*measures).verdicts if one.reason.endswith("is set twice")]
     assert told == again
-
-
-def test_a_text_and_a_policy_are_refused_alike_for_what_is_set_twice():
-    with pytest.raises(UnclearPolicyError, match=r"moves one instrument twice \(taxes by \+2 % of GDP\)") as caught:
-        parse_policy("Raise taxes by 1% of GDP. Raise taxes by 2% of GDP.", "Sweden", NAMES)
-    assert caught.value.reason == "twice"
 
 
 @settings(max_examples=200, deadline=None)

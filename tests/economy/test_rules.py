@@ -25,7 +25,7 @@ def context_of(world=WORLD, limits=LIMITS, seed=1, macro=MACRO):
 
 
 def rate_of(world, limits=LIMITS):
-    [measure] = RULES["taylor"].policy_of(context_of(world, limits), US)[0].measures
+    [measure] = RULES["taylor"].policy(context_of(world, limits), US)[0].measures
     assert (measure.lever, measure.how, measure.unit, measure.target) == ("policy_rate", "to", "points", None)
     return measure.size
 
@@ -61,7 +61,7 @@ def test_taylors_rate_goes_as_far_as_the_limits_of_a_quarter_allow(inflation, ra
 
 def test_taylors_rule_says_what_it_saw():
     world = replace(hot(2.0, 3.0), gaps=np.full((5, 5), -1.0))
-    why = RULES["taylor"].policy_of(context_of(world), US)[1]
+    why = RULES["taylor"].policy(context_of(world), US)[1]
     assert why == "Taylor's rule gives 3.50: inflation 2.00, output gap -1.00"
 
 
@@ -72,21 +72,19 @@ def test_taylors_rule_says_what_it_saw():
 def test_the_validator_accepts_whatever_taylors_rule_says(inflation, rate, gap, lowest, room, step):
     limits = LimitsParams(lower_bound=lowest, highest_rate=lowest + room + 5.1, rate_step=step + 0.01)
     world = replace(hot(inflation, rate), gaps=np.full((5, 5), gap))
-    policy, _ = RULES["taylor"].policy_of(context_of(world, limits), US)
+    policy, _ = RULES["taylor"].policy(context_of(world, limits), US)
     judgement = judge(policy, world, US, NAMES, limits)
     assert judgement.accepted, judgement.reason
 
 
 def test_nothing_is_no_measure():
-    assert RULES["nothing"].policy_of(context_of(), US) == (Policy(), "nothing is done in this run")
+    assert RULES["nothing"].policy(context_of(), US) == (Policy(), "nothing is done in this run")
 
 
 def drawn(row, n_quarters=300, macro=MACRO, seed=1):
     found = []
     for quarter in range(n_quarters):
-        policy, why = RULES["random"].policy_of(
-            context_of(replace(WORLD, quarter=quarter), seed=seed, macro=macro), row
-        )
+        policy, why = RULES["random"].policy(context_of(replace(WORLD, quarter=quarter), seed=seed, macro=macro), row)
         assert why == "drawn at random"
         found += policy.measures
     return found

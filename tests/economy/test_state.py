@@ -86,7 +86,7 @@ def test_a_rule_that_raises_for_one_nation_moves_no_other(monkeypatch):
     def broken(context, row):
         if row == 3:
             raise BugError(f"in quarter {context.world.quarter}")
-        return RULES["nothing"].policy_of(context, row)
+        return RULES["nothing"].policy(context, row)
 
     model, plain = EconomyModel(), EconomyModel()
     model.step()
@@ -166,7 +166,7 @@ def test_a_world_that_is_set_is_where_nations_stand():
 
 
 def test_a_nation_whose_own_decide_action_nobody_would_call_is_warned_of():
-    with pytest.warns(PrismWarning, match="Stubborn.decide_action: nations of a model go by decide"):
+    with pytest.warns(PrismWarning, match="Stubborn.decide_action: a model calls decide"):
         type("Stubborn", (EconLLMAgent,), {"decide_action": lambda self, state: None})
 
 

@@ -7,9 +7,8 @@ import pytest
 from policy_measures import CANADA, LIMITS, NAMES, UK, US, WORLD, against, budget, failed, judged, owing, rate
 from pydantic import ValidationError
 
-from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.params import LimitsParams
-from prism_mesa.economy.policy import Measure, Policy
+from prism_mesa.economy.policy import Measure, Policy, with_policies
 from prism_mesa.economy.validator import judge
 
 

@@ -8,8 +8,7 @@ import pytest
 from prism_mesa.analysis.interview.constrained import constrained_recall_of
 from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.deliberation import ReasoningResult, reasoning_schema
-from prism_mesa.economy.policy_text.interpret import PolicyReading
-from prism_mesa.economy.state import PolicyDecision
+from prism_mesa.economy.reading import PolicyDecision
 from prism_mesa.llm import LLMRequest
 from prism_mesa.llm.formats.association import AssociationScore
 from prism_mesa.llm.formats.multiple_choice import MultipleChoice
@@ -30,7 +29,6 @@ def add(a: int, b: str = "x") -> str:
     [  # the digests are those of the code of 2026-11-21, before classes and modules got other names
         (LLMRequest("x", str), "str", "87ca37b37d96d838"),
         (LLMRequest("x", PolicyDecision), "PolicyDecision", "86d0478b3d9f5ee6"),
-        (LLMRequest("x", PolicyReading), "PolicyReading", "ced67d80f8e9761a"),
         (LLMRequest("x", constrained_recall_of([])), "Recollection", "3c0822f7ab0fd6be"),
         (LLMRequest("x", MultipleChoice(("yes", "no"))), "lettered", "90ab33c6f544baec"),
         (LLMRequest("x", AssociationScore(("yes", "no"), "Someone says:")), "likelier", "62e3b71661548300"),
@@ -40,7 +38,7 @@ def add(a: int, b: str = "x") -> str:
             "f8cdcbae6a6eccf9",
         ),
     ],
-    ids=["text", "decision", "reading", "recall", "choice", "association", "thought"],
+    ids=["text", "decision", "recall", "choice", "association", "thought"],
 )
 def test_the_key_of_a_form_is_what_it_was(request_, name, digest):
     assert request_.options[0] == name

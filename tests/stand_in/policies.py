@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from prism_mesa.economy.policy_text import parse_policy
+
 _CALLED: Final = ("action", "policy")
 """What a policy in words is called in the forms of answers and calls."""
 
@@ -40,7 +42,8 @@ def _filled(value: Any, policy: str) -> Any:
         return [_filled(part, policy) for part in value]
     if not isinstance(value, dict):
         return value
+    measures = [measure.model_dump() for measure in parse_policy(policy, "", ()).measures]  # without nations no tariffs
     return {
         name: policy if name in _CALLED and isinstance(part, str) else _filled(part, policy)
         for name, part in value.items()
-    }
+    } | ({"measures": measures} if "measures" in value else {})

@@ -141,7 +141,8 @@ def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
     yield from _wrapped(f"because: {decision['reasoning']}", "    ")
     if decision["read_by"] != "rule":
         means = decision["policy"] or f"nothing that can be done: {decision['reason']}"
-        yield from _wrapped(f"In numbers, as the {decision['read_by']} read it: {means}", "  ")
+        reader = "" if decision["read_by"] == "answer" else f", as the {decision['read_by']} read it"
+        yield from _wrapped(f"In numbers{reader}: {means}", "  ")
     yield from _verdicts(run_dir, int(decision["round"]), name)
     yield f"  It was {_OUTCOMES[decision['outcome']]}."
     after = _one_row(seen[seen["round"] == decision["round"]], run_dir, "indicators", name)

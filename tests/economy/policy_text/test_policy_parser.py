@@ -1,161 +1,126 @@
-"""Policies read from texts."""
+"""Policies read from plain words."""
 
 import csv
 import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from policy_texts import NATIONS, OWN, policy
 
-from prism_mesa.economy.policy_text import MAX_LENGTH, UnclearPolicyError, parse_policy, unsupported
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, UNITS, Measure, Policy, repeated
+from prism_mesa.economy.policy_text import MAX_LENGTH, UnclearPolicyError, parse_policy
+from prism_mesa.economy.reading import is_about
 
-
-def written() -> list[dict[str, str]]:
-    with (Path(__file__).parent / "policies.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def stands(row: dict[str, str]) -> dict[tuple[str, str | None], float] | None:
-    """Return where the instruments stand of which a row says it; None: nothing is known."""
-    return {(lever, target): level for lever, target, level in json.loads(row["stands"])} if row["stands"] else None
-
-
-READ = [(row["text"], json.loads(row["expected"]), stands(row)) for row in written() if row["expected"]]
-
-
-REFUSED = [(row["text"], row["reason"], stands(row)) for row in written() if not row["expected"]]
-
-
+OWN = "United States"
+NATIONS = (OWN, "United Kingdom", "Canada", "Australia", "Sweden")
 WORDS = """raise cut set hold lift remove impose rates interest taxes spending tariffs sanctions trade debt bonds
     borrow stop on with to by of at and , . by by from Sweden Canada US all imports 1% 0.5 2 points of GDP half a
     quarter not if because which will financed through inflation everyone austerity moon the a -1% 1e9 % $ point
     basis double""".split()
-
-
 texts = st.one_of(st.text(), st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
 
 
-def reading(text, standing):
-    """Return what a text is read as; if it is refused: why, whether it is plain, and whether that is said in words."""
+def corpus() -> list[tuple[str, list[list[object]] | None]]:
+    """Return policies in words with their measures, or None if they are not plain."""
+    with (Path(__file__).parent / "policies.csv").open(encoding="utf-8", newline="") as file:
+        return [(row["text"], json.loads(row["measures"] or "null")) for row in csv.DictReader(file)]
+
+
+READ = [(text, measures) for text, measures in corpus() if measures is not None]
+
+
+def policy(*measures: list[object]) -> Policy:
+    keys = ("lever", "how", "size", "unit", "target")
+    return Policy(measures=tuple(Measure.model_validate(dict(zip(keys, m, strict=True))) for m in measures))
+
+
+def reading(text: str) -> Policy | None:
     try:
-        return parse_policy(text, OWN, NATIONS, standing)
-    except UnclearPolicyError as error:
-        return error.reason, error.plain, any(char.isalnum() for char in str(error))
+        return parse_policy(text, OWN, NATIONS)
+    except UnclearPolicyError:
+        return None
 
 
-def test_a_plain_policy_is_read_as_a_person_reads_it():
-    read = [(text, reading(text, standing), policy(*expected)) for text, expected, standing in READ]
-    assert [row for row in read if row[1] != row[2]] == []
-
-
-def test_what_is_no_plain_policy_is_refused_for_its_reason():
-    refused = [(text, reading(text, at), (reason, reason != "unclear", True)) for text, reason, at in REFUSED]
-    assert [row for row in refused if row[1] != row[2]] == []
-
-
-def test_a_text_supports_what_it_is_read_as():
-    lacking = [(text, unsupported(policy(*said), text, OWN, NATIONS, standing)) for text, said, standing in READ]
-    assert [row for row in lacking if row[1] != ""] == []
+def test_the_corpus_is_read_as_a_person_reads_it_or_not_at_all():
+    expected = [(text, None if measures is None else policy(*measures)) for text, measures in corpus()]
+    assert [row for row in expected if reading(row[0]) != row[1]] == []
 
 
 @given(texts)
-def test_any_text_is_a_supported_policy_or_is_refused(text):
-    try:
-        read = parse_policy(text, OWN, NATIONS)
-    except UnclearPolicyError:
-        return
-    assert {measure.target for measure in read.measures} <= {None, *NATIONS}
-    assert unsupported(read, text, OWN, NATIONS) == ""
-
-
-@given(texts, st.sampled_from(READ))
-def test_no_text_makes_the_check_of_a_reading_fail(text, other):
-    _, read, standing = other
-    assert isinstance(unsupported(policy(*read), text, OWN, NATIONS, standing), str)
+def test_any_text_is_a_policy_against_nations_that_there_are_or_is_refused(text):
+    read = reading(text)
+    if read is not None:
+        assert {measure.target for measure in read.measures} <= {None, *NATIONS}
+        assert not repeated(read.measures)
 
 
 @given(st.sampled_from(READ))
-def test_the_order_of_the_nations_does_not_matter(other):
-    text, read, standing = other
-    assert set(parse_policy(text, OWN, NATIONS[::-1], standing).measures) == set(policy(*read).measures)
+def test_the_order_of_the_nations_does_not_matter(row):
+    text, measures = row
+    assert set(parse_policy(text, OWN, NATIONS[::-1]).measures) == set(policy(*measures).measures)
 
 
 @given(st.integers(min_value=1, max_value=40_000), st.sampled_from(["raise", "cut"]))
 def test_basis_points_are_hundredths_of_points(hundredths, verb):
     in_points = parse_policy(f"{verb} rates by {hundredths // 100}.{hundredths % 100:02} points", OWN, NATIONS)
-    assert parse_policy(f"{verb} rates by {hundredths} basis points", OWN, NATIONS) == in_points
+    [measure] = parse_policy(f"{verb} rates by {hundredths} basis points", OWN, NATIONS).measures
+    assert measure.size == pytest.approx(in_points.measures[0].size)
 
 
-@given(st.integers(0, 800), st.integers(1, 200), st.integers(0, 1000), st.sampled_from([1, -1]))
-def test_a_step_and_a_level_are_read_only_where_the_one_leads_to_the_other(now, step, level, sign):
-    text = f"{'raise' if sign > 0 else 'cut'} rates by {step} basis points to {level / 100}%"
-    off = abs(now + sign * step - level)  # hundredths of points, of which five are rounding
-    standing = {("policy_rate", None): now / 100}
-    if off > 5 or (level - now) * sign < -5:
-        with pytest.raises(UnclearPolicyError, match=r"do not agree|contradicts where it stands"):
-            parse_policy(text, OWN, NATIONS, standing)
-    else:
-        assert parse_policy(text, OWN, NATIONS, standing) == policy(["policy_rate", "to", level / 100, "points", None])
-
-
-def test_a_refusal_of_two_sizes_says_where_the_instrument_stands():
-    text = "Raise rates by 25 basis points to 3%"
-    with pytest.raises(UnclearPolicyError, match=r"do not agree with where it stands \(policy rate 0\.12\): give one"):
-        parse_policy(text, OWN, NATIONS, {("policy_rate", None): 0.12})
-    with pytest.raises(UnclearPolicyError, match=r"where it stands is not known here \(policy rate\): give one"):
-        parse_policy(text, OWN, NATIONS)
-
-
-@pytest.mark.parametrize(
-    ("text", "said", "standing"),
-    [
-        ("Lowr rates by 25 basis points to 3%", ["policy_rate", "to", 3, "points", None], 3.25),
-        ("Rais rates from 2% to 3%", ["policy_rate", "to", 3, "points", None], 2),
-        ("Kindly keep rates unchanged at 2%", ["policy_rate", "to", 2, "points", None], 2),
-        ("Kindly rase rates to 3%", ["policy_rate", "to", 3, "points", None], 2),
-    ],
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(LEVERS),
+            st.sampled_from(["by", "to"]),
+            st.integers(1, 999),
+            st.sampled_from([1, -1]),
+            st.integers(0, 1),
+            st.sampled_from(NATIONS[1:]),
+        ),
+        max_size=3,
+        unique_by=lambda row: row[0],
+    )
 )
-def test_another_readers_policy_is_held_to_where_the_instrument_stands(text, said, standing):
-    assert unsupported(policy(said), text, OWN, NATIONS, {("policy_rate", None): standing}) == ""
-    assert "agree with where it stands" in unsupported(policy(said), text, OWN, NATIONS, {("policy_rate", None): 5})
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Rais rates and taxes by 1%", [["policy_rate", "by", 1, "points", None], ["taxes", "by", 1, "percent", None]]),
-        ("Rais the tax rate by 2 points", [["taxes", "by", 2, "percent_of_gdp", None]]),
-        ("Rais the tax rate by 2%", [["taxes", "by", 2, "percent", None]]),
-        ("Rais rates by 1 point and taxes by the same", [["policy_rate", "by", 1, "points", None]]),
-        ("Lowr rates by 25 basis points to 3%", [["policy_rate", "to", 3, "points", None]]),
-        ("Lowr rates by 25 basis points to 3%", [["policy_rate", "by", -0.25, "points", None]]),
-    ],
-)
-def test_another_reader_may_not_decide_between_sizes_or_units(text, said):
-    assert unsupported(policy(*said), text, OWN, NATIONS) != ""
+def test_what_a_policy_is_called_is_read_as_that_policy(rows):
+    measures = [
+        Measure(
+            lever=lever,
+            how=how,
+            size=hundredths * (sign if how == "by" else 1) / 100,
+            unit=UNITS[lever][place % len(UNITS[lever]) if how == "by" else 0],
+            target=target if lever in AGAINST_NATIONS else None,
+        )
+        for lever, how, hundredths, sign, place, target in rows
+    ]
+    written = Policy(measures=tuple(measures))
+    assert reading(str(written)) == written
 
 
 @pytest.mark.parametrize("unit", ["(" * 400, "1 " * 240, "1," * 240, "a " * 240, "half " * 99, "to " * 160, "- " * 240])
 def test_a_tiresome_text_is_refused(unit):
-    with pytest.raises(UnclearPolicyError, match=r"\w"):
-        parse_policy(f"raise rates by {unit}", OWN, NATIONS)
+    assert reading(f"raise rates by {unit}") is None
 
 
-def test_the_limit_of_length_is_said():
-    with pytest.raises(UnclearPolicyError, match=f"has {MAX_LENGTH + 1} characters: write at most {MAX_LENGTH}"):
-        parse_policy("x" * (MAX_LENGTH + 1), OWN, NATIONS)
-
-
-def test_a_refusal_says_which_part_it_is_about():
-    with pytest.raises(UnclearPolicyError, match="'annex the moon' names no instrument: there are the policy rate"):
-        parse_policy("Raise rates by 0.5 points and annex the moon", OWN, NATIONS)
-
-
-def test_a_misspelt_nation_is_refused_with_the_nearest():
-    with pytest.raises(UnclearPolicyError, match="Did you mean 'Sweden'"):
-        parse_policy("a 10% tariff on Swedn", OWN, NATIONS)
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x" * (MAX_LENGTH + 1), f"at most {MAX_LENGTH}"),
+        (" . ", "nothing"),
+        ("Raise rates by 0.5 points and annex the moon", "annex the moon"),
+        ("Increase taxes", "no size"),
+        ("Set rates to 1", "unit"),
+        ("Taxes by 1% of GDP", "which way"),
+        ("Raise rates by 1% of GDP", "policy rate"),
+        ("Raise rates and taxes by 1%", "each its own"),
+        ("Raise taxes by 1% of GDP. Raise taxes by 2% of GDP.", "twice"),
+        ("Keep everything as it is and raise rates by 1 point", "holds"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong(text, says):
+    with pytest.raises(UnclearPolicyError, match=says):
+        parse_policy(text, OWN, NATIONS)
 
 
 @pytest.mark.parametrize("name", ["UK", "U.K.", "the united kingdom", "the United Kingdom", "UNITED KINGDOM"])
@@ -165,17 +130,59 @@ def test_a_nation_is_known_by_its_name_and_initials(name):
 
 
 def test_us_in_small_letters_is_no_nation():
-    with pytest.raises(UnclearPolicyError, match="not understood"):
-        parse_policy("a 10% tariff on us", OWN, NATIONS)
+    assert reading("a 10% tariff on us") is None
 
 
-def test_initials_that_two_nations_share_name_neither():
-    nations = ("Sweden", "United Kingdom", "Upper Kush")
-    with pytest.raises(UnclearPolicyError, match="'UK' is no nation here"):
-        parse_policy("a 10% tariff on UK", "Sweden", nations)
+@pytest.mark.parametrize(
+    ("nations", "name", "target"),
+    [
+        (("Sweden", "United Kingdom", "Upper Kush"), "UK", None),  # either
+        (("Sweden", "Guinea", "Equatorial Guinea"), "Equatorial Guinea", "Equatorial Guinea"),
+        (("Sweden", "A"), "A", "A"),
+        (("Sweden", "(x|", "Cote d'Ivoire"), "Cote d'Ivoire", "Cote d'Ivoire"),
+    ],
+)
+def test_names_that_resemble_each_other_or_words_are_told_apart(nations, name, target):
+    try:
+        read = [measure.target for measure in parse_policy(f"a 10% tariff on {name}", "Sweden", nations).measures]
+    except UnclearPolicyError:
+        read = [None]
+    assert read == [target]
 
 
-def test_a_nation_whose_name_holds_another_is_one_nation():
-    nations = ("Sweden", "Guinea", "Equatorial Guinea")
-    read = parse_policy("a 10% tariff on Equatorial Guinea", "Sweden", nations)
-    assert [measure.target for measure in read.measures] == ["Equatorial Guinea"]
+@pytest.mark.parametrize(
+    ("text", "domain", "about"),
+    [
+        ("Economy policy action string", "economic", False),
+        ("Economic Policy Directive 1", "economic", False),
+        ("annex the moon", "economic", False),
+        ("boost growth and employment", "economic", False),
+        ("separate the pirates", "economic", False),
+        ("Increase taxes", "economic", True),
+        ("Implement trade sanctions on neighboring countries to boost domestic production", "economic", True),
+        ("Lower interest rates by 0.5%", "economic", True),
+        ("Raise the MINIMUM WAGE", "economic", True),
+        ("Lower interest rates by 0.5%", "monetary", True),
+        ("Lower interest rates by 0.5%", "fiscal", False),
+        ("Increase taxes", "fiscal", True),
+        ("issue bonds", "fiscal", True),
+        ("Increase taxes", "trade", False),
+        ("a tariff on Sweden", "trade", True),
+        ("a tariff on Sweden", "monetary", False),
+    ],
+)
+def test_a_text_is_about_a_domain_if_it_names_an_instrument_of_it(text, domain, about):
+    assert is_about(text, domain) is about
+
+
+@pytest.mark.parametrize("domain", ["economic", "monetary", "fiscal", "trade"])
+@pytest.mark.parametrize(
+    "text", ["maintain current policy", "No change.", "Do nothing", "Keep everything as it is, and watch inflation"]
+)
+def test_leaving_everything_as_it_is_is_about_every_domain(text, domain):
+    assert is_about(text, domain)
+
+
+@pytest.mark.parametrize("text", ["Keep interest rates unchanged", "the economy is stable", "keep calm", "", "no\0"])
+def test_what_leaves_not_everything_as_it_is_is_not_about_every_domain(text):
+    assert not is_about(text, "trade")

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_measures import CANADA, LIMITS, NAMES, SWEDEN, US, WORLD, against, budget, measures, rate
 
-from prism_mesa.economy.instruments import with_policies
-from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.policy import Policy, with_policies
 from prism_mesa.economy.validator import judge
 
 # -- instruments ----------------------------------------------------------------------------------------

@@ -1,0 +1,294 @@
+"""Reads policies written in plain words into typed measures. What it does not know word for word it refuses.
+
+A sentence is cut into terms, each named by a letter, and its clauses are matched against patterns of such letters: "Cut
+taxes by 1% of GDP" is "DxbZ". An LLM reads what is not plain (see `reading`).
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, Unit, repeated, spelled
+
+MAX_LENGTH: Final = 500
+"""Characters of a policy in words."""
+
+
+class UnclearPolicyError(ValueError):
+    """A text that is not read as a policy."""
+
+
+def _verbs(*verbs: str) -> str:
+    """Return a pattern of the present forms of verbs written without a last e: "rais" is raise, raises, raising."""
+    parted = (verb.partition(" ") for verb in verbs)
+    return "|".join(rf"{stem}(?:{stem[-1]}?ing|e|s|es)?{space}{rest}" for stem, space, rest in parted)
+
+
+HOLDS: Final = (
+    r"do nothing|(?:make |take )?no (?:further |policy )*(?:changes?|action)(?: needed)?|stay the course"
+    r"|(?:keep|leave) everything (?:as it is|unchanged)|(?:do not|don't) change anything"
+    r"|(?:maintain|keep|continue with) (?:our |the )?(?:current|existing) (?:economic )?polic(?:y|ies)"
+)
+"""A pattern of words that leave everything as it is."""
+_NUMBER: Final = r"[+-]?(?:\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?![,.]?\d)"
+_UNIT: Final = r"basis points?|bps?|(?:percentage |percent |% ?)?(?:points?|pts?)|pp|%|percent|per cent|pct"
+_PERCENT: Final = re.compile("%|percent|per cent|pct", re.IGNORECASE)
+_GDP: Final = r"(?: of)?(?: (?:the|our|its|annual|total|national))* gdp\b"
+_RATE: Final = "interest|policy|bank|cash|repo|base|key|benchmark|federal funds|official|central bank|short term"
+_PART: Final = "infrastructure|education|health(?:care)?|defen[cs]e|military|social|welfare"
+_TERMS: Final = {
+    "Z": rf"(?P<number>{_NUMBER})(?: of)?(?: an?)? ?(?P<unit>{_UNIT})(?![^\W_])(?P<gdp>{_GDP})?",
+    "n": _NUMBER,
+    "N": "",  # the nations, which `_scanner` fills in
+    "K": HOLDS,
+    "u": r"unchanged|steady|constant|stable|as (?:it is|they are)|(?:at|where) (?:its|their|the) current levels?",
+    "E": r"(?:full|complete|total) (?:trade |economic )?sanctions|(?:full |trade )*embargo",
+    "A": r"(?:all|every) (?:imports?|(?:other |foreign )*(?:nations?|countr(?:y|ies)))|everyone|all trading partners",
+    "f": r"(?:all )?(?:import |customs |trade )?(?:tariffs?|dut(?:y|ies))",
+    "c": r"(?:all )?(?:trade |economic )?sanctions?",
+    "?": r"(?:minimum|growth|unemployment|inflation|tax) rates?|rates? of|student (?:loan|debt)s?|debt limit",
+    "q": rf"public investments?|public works|(?:{_PART}) (?:spending|investment)",
+    "k": r"(?:fiscal |economic )?stimulus(?: package| program(?:me)?)?",
+    "s": r"(?:(?:government|public|state|federal) )?(?:spending|expenditures?|outlays)",
+    "y": r"(?:income|corporate|sales|property|payroll|carbon) tax(?:es)?|vat",
+    "x": r"tax(?:es|ation| revenues?| burden)?",
+    "r": rf"(?:(?:{_RATE}) )*rates?",
+    "d": r"(?:(?:public|government|national) )?(?:debt|bonds)",
+    "P": _verbs("repay", "pay down", "pay back"),
+    "W": _verbs("borrow", "issu", "sell"),
+    "V": _verbs("invest", "spend"),
+    "U": _verbs("rais", "increas", "hik", "boost", "expand", "tighten") + "|rise",
+    "D": _verbs("lower", "cut", "reduc", "decreas", "trim", "slash", "eas", "loosen") + "|reduction",
+    "S": _verbs("set", "fix", "chang", "adjust", "bring"),
+    "I": _verbs("impos", "introduc", "implement", "levy", "put", "plac", "apply", "enact", "deliver", "mak"),
+    "R": _verbs("remov", "lift", "abolish", "eliminat", "scrap", "end", "suspend", "stop"),
+    "B": _verbs("ban", "block", "halt"),
+    "H": _verbs("hold", "keep", "maintain", "leav"),
+    "L": "do not change|don't change",
+    "e": "(?:all )?trade",
+    "m": "additional|extra|further|more",
+    "b": "by",
+    "t": "to|at",
+    "g": "on|against|from|with",
+    "a": ",|and|&|plus|while",
+    "-": r"the|an?|our|its|we|will|current|overall|government|central bank|imports?|goods|down|up|now|immediately"
+    r"|(?:this|next|in the (?:next|coming|current)|over the (?:next|coming)) quarter|in (?:\d{4}Q[1-4]|Q[1-4] \d{4})",
+    "o": "of|worth|in",
+    "??": r"\w+(?:'\w+)?|\S",
+}
+"""Patterns of terms by letter, the first that matches counts; `-` is left out, `?` is unknown.
+
+Lower case stands for instruments: rate, taxes (one of them: y), spending (part of it: q, as a stimulus: k), debt,
+tariff (f), sanction (c), trade (e); and for words: by, to, of (o), on (g), and, more, unchanged. Upper case stands for
+nations (N, A: all), sizes (Z) and what is done: up, down, set, impose, remove, ban, hold, borrow (W), repay (P), spend
+(V), embargo (E), hold all (K).
+"""
+_OWN: Final = "[rsxd](?:a[rsxd])*"
+_ON: Final = "g+(?:N(?:a+N)*|A)"
+_BY: Final = (
+    f"[UD](?:{_OWN}|[qy])b?Z|S?{_OWN}bZ",
+    f"[SI]?m?Z[rsxy][UD]|I?[rsxy][UD][ob]Z|I?[UD]o{_OWN}[ob]Z|I?Z[UD]o{_OWN}",
+    f"[UD][fc](?:{_ON}bZ|bZ{_ON})|[fc]{_ON}bZ|I?mZ[fc]{_ON}",
+    r"W(?:do)?Z|Pdb?Z|VmZ|Vm?Z[go](?:\?{1,3}|[qk])|I?m?Z[qk]|I?koZ",
+)
+_TO: Final = (f"[UDSH]?{_OWN}u?t[Zn]", f"[ISUD]?[fc]{_ON}[to][Zn]|I?fo[Zn]{_ON}|I?Z[fc]{_ON}|cZoe{_ON}|BZoe{_ON}")
+_PATTERNS: Final = {
+    "by": "|".join(_BY),
+    "to": "|".join(_TO),
+    "all": f"I?E{_ON}|Be{_ON}",
+    "none": f"R[fc](?:{_ON})?",
+    "hold": f"H(?:{_OWN})?u?|L{_OWN}|(?:{_OWN})u|K",
+}
+_FORMS: Final = {form: re.compile(f"(?:{pattern})(?=a|$)") for form, pattern in _PATTERNS.items()}
+"""What a clause does, by its letters: moves by a size, sets to a size, stops all trade, lifts a barrier, or holds."""
+_LEVERS: Final[dict[str, Lever]] = {
+    **dict.fromkeys("sqk", "spending"),
+    **dict.fromkeys("xy", "taxes"),
+    **dict.fromkeys("cEe", "sanction"),
+    "r": "policy_rate",
+    "d": "debt",
+    "f": "tariff",
+}
+_AIM: Final = (
+    r"(?:stimulat|support|boost|fight|curb|reduc|help|encourag|cool|combat|creat|protect|promot|address|tackl|bring"
+    r"|lower|keep|stabili|spur|strengthen|improv|restor|contain|control|ensur|maintain|foster|rais|increas|prevent|cut"
+    r"|pay)(?:\w*)"
+)
+_TAIL: Final = re.compile(
+    rf",? \b(?:in order to|so (?:as to|that)|because|since|given|due to|amid|thereby|which|to(?= {_AIM}))\b.*"
+    rf"|, (?:{_AIM}ing|focusing on)\b.*|^(?:this|it) (?:will|should|would)\b.*"
+    rf"|^(?:to {_AIM}[^,]*,|{_AIM} [^,\d]*? by(?= \w+ing\b)) ",
+    re.IGNORECASE,
+)
+"""The part of a sentence, or a whole one, that says why something is done."""
+_OUTCOME: Final = re.compile(
+    r"\b(?:inflation|unemployment|growth)(?: (?:is|at|to|of|down|back|the|target))* [\d.]+ ?(?:%|percent)",
+    re.IGNORECASE,
+)
+_DOUBT: Final = re.compile(
+    r"\b(?:not?|never|nor|if|unless|except|without|until|later|lies?|joke|oppos\w*|exclud\w*|instead|revers\w*"
+    r"|undo\w*|cancel\w*|repeal\w*|delay\w*|postpon\w*|stop\w*)\b|n't\b",
+    re.IGNORECASE,
+)
+_WORDS: Final = (
+    {"three quarters": "0.75", "a quarter": "0.25", "half": "0.5", "twenty five": "25", "fifty": "50"}
+    | {"seventy five": "75", "a hundred": "100", "twenty": "20"}
+    | {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
+)
+_MARKS: Final = str.maketrans(
+    {"\u2212": "-", "\u00bd": " 0.5", "\u2018": "'", "\u2019": "'", "\u201c": "", "\u201d": "", '"': "", "*": ""}
+)
+
+
+class _Term(NamedTuple):
+    """A part of a text, by its letter; of a size the number, too, and its unit: bp, points, percent or gdp."""
+
+    letter: str
+    text: str
+    size: float = 0.0
+    unit: str = ""
+
+
+def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
+    """Return the policy that a text says plainly, measures in its order.
+
+    >>> print(parse_policy("Raise rates by 50 basis points and cut taxes by 1% of GDP.", "Sweden", ["Sweden"]))
+    policy rate by +0.5 points, taxes by -1 % of GDP
+
+    Args:
+        text: At most `MAX_LENGTH` characters. The text of a `Policy` is plain, too.
+        nation: Who acts.
+        nations: All nations, `nation` included.
+
+    Raises:
+        UnclearPolicyError: (a ValueError) If anything in the text is not plain.
+    """
+    measures: list[Measure] = []
+    held: set[Lever] = set()
+    sentences = [part.strip() for part in re.split(r"[.;!](?=\s|$)", _cleaned(text)) if part.strip()]
+    for sentence in sentences:
+        tail = _TAIL.search(sentence)
+        if tail and _does_something(tail[0], nations):
+            raise UnclearPolicyError(f"not plain: {tail[0].strip(', ')[:80]!r}")
+        terms = _terms(sentence[: tail.start()] + sentence[tail.end() :] if tail else sentence, nations)
+        is_subject = bool(terms) and (terms[0].letter, terms[0].text) == ("N", nation)
+        for form, clause in _clauses(terms[is_subject:], sentence):
+            if form == "hold":
+                held.update({_LEVERS[term.letter] for term in clause if term.letter in _LEVERS} or LEVERS)
+            else:
+                measures += _measures(form, clause, measures, [name for name in nations if name != nation])
+    if not sentences:
+        raise UnclearPolicyError("says nothing")
+    if repeated(measures) or held & {measure.lever for measure in measures} or ("debt" in held and measures):
+        raise UnclearPolicyError("moves an instrument twice, or one that it holds")
+    return Policy(measures=tuple(measures))
+
+
+def _cleaned(text: str) -> str:
+    """Return a text in plain characters and single spaces, with digits for numbers."""
+    if len(text) > MAX_LENGTH:
+        raise UnclearPolicyError(f"has {len(text)} characters: write at most {MAX_LENGTH}")
+    text = unicodedata.normalize("NFKC", text.translate(_MARKS))
+    text = re.sub(r"\b(?:[A-Z]\.){2,}", lambda initials: initials[0].replace(".", ""), text)
+    text = " ".join(re.sub(r"(?<=[A-Za-z0-9%])-(?=[A-Za-z])", " ", text).split())
+    words = rf"\b(?:{'|'.join(_WORDS)})(?= (?:of an?|an?|percent\w*|per cent|basis|points?)\b|$)"
+    text = re.sub(words, lambda word: _WORDS[word[0].lower()], text, flags=re.IGNORECASE)
+    return re.sub(r"\b(?:minus|negative) (?=\d)", "-", text, flags=re.IGNORECASE)
+
+
+def _does_something(text: str, nations: Sequence[str]) -> bool:
+    """Return whether a reason may be more than that: it has a size, moves an instrument, or takes something back."""
+    letters = "".join(term.letter for term in _terms(_OUTCOME.sub("", text), nations))
+    return bool(_DOUBT.search(text) or re.search("[ZN]|[UDSIRBHPWV][rsqkxydfc]", letters))
+
+
+@lru_cache(maxsize=16)
+def _scanner(nations: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
+    """Return the pattern of a term, and the nations by what they are called: name, or initials if these are unique."""
+    initials = ["".join(word[0] for word in name.split() if word[0].isupper()) for name in nations]
+    short = {letters: name for letters, name in zip(initials, nations, strict=True) if initials.count(letters) == 1}
+    called = {letters: name for letters, name in short.items() if len(letters) > 1} | {name: name for name in nations}
+    names = [
+        re.escape(name) if len(name) > 3 else f"(?-i:{re.escape(name)})"  # "us" is no nation, "US" is
+        for name in sorted(called, key=len, reverse=True)
+    ]
+    terms = _TERMS | {"N": rf"(?:{'|'.join(names) or '(?!)'})(?:'s)?"}
+    last = terms.pop("??")
+    groups = [rf"(?P<_{place}>(?:{pattern})(?!\w))" for place, pattern in enumerate(terms.values())]
+    return re.compile("|".join([*groups, last]), re.IGNORECASE), {name.lower(): called[name] for name in called}
+
+
+def _terms(text: str, nations: Sequence[str]) -> list[_Term]:
+    """Return the terms of a text in order, without those that say nothing."""
+    scanner, called = _scanner(tuple(nations))
+    letters = list(_TERMS)
+    terms = []
+    for match in scanner.finditer(text):
+        letter = letters[int(match.lastgroup[1:])] if match.lastgroup else "?"
+        if letter == "N":
+            letter = "?" if match[0].endswith("'s") else "N"  # "Canada's taxes" are Canada's affair
+            terms.append(_Term(letter, called.get(match[0].lower(), match[0])))
+        elif letter == "Z":
+            unit = "gdp" if match["gdp"] else "percent" if _PERCENT.fullmatch(match["unit"]) else "points"
+            hundredths = match["unit"][0] in "bB"
+            terms.append(_Term("Z", match[0], float(match["number"]) / (100 if hundredths else 1), unit))
+        elif letter != "-":
+            terms.append(_Term(letter, match[0], float(match[0]) if letter == "n" else 0.0))
+    return terms
+
+
+def _clauses(terms: Sequence[_Term], sentence: str) -> Iterator[tuple[str, Sequence[_Term]]]:
+    """Yield the clauses of a sentence, each with its form in `_FORMS`."""
+    letters, start = "".join(term.letter for term in terms), 0
+    while start < len(letters):
+        ends = {form: pattern.match(letters, start) for form, pattern in _FORMS.items()}
+        form, end = max(((form, match.end() if match else 0) for form, match in ends.items()), key=lambda pair: pair[1])
+        if not end:
+            size = "" if "Z" in letters else ", and gives no size"
+            raise UnclearPolicyError(f"not plain{size}: {sentence[:80]!r}")
+        yield form, terms[start:end]
+        start = end + len(letters[end:]) - len(letters[end:].lstrip("a"))
+
+
+def _measures(form: str, clause: Sequence[_Term], before: Sequence[Measure], others: Sequence[str]) -> list[Measure]:
+    """Return the measures of a clause; `others` are the nations that a barrier without a target is against."""
+    letters = "".join(term.letter for term in clause)
+    size = next(
+        (term for term in clause if term.letter in "Zn"), _Term("Z", "", 100.0 if form == "all" else 0.0, "points")
+    )
+    levers = list(dict.fromkeys(_LEVERS[letter] for letter in letters if letter in _LEVERS))
+    levers = ["spending"] if "V" in letters else ["debt"] if "W" in letters else levers
+    targets: Sequence[str | None] = [term.text for term in clause if term.letter == "N"] or others
+    measures = []
+    for lever in levers:
+        number, unit = _size(lever, form, letters, size, before)
+        for target in targets if lever in AGAINST_NATIONS else [None]:
+            how: Literal["by", "to"] = "by" if form == "by" else "to"
+            measures.append(Measure(lever=lever, how=how, size=number, unit=unit, target=target))
+    if len({measure.unit for measure in measures}) > 1:  # 1% more of a rate is a point, of taxes a hundredth of them
+        raise UnclearPolicyError("gives one size for instruments with different units: give each its own")
+    return measures
+
+
+def _size(lever: Lever, form: str, letters: str, size: _Term, before: Sequence[Measure]) -> tuple[float, Unit]:
+    """Return the size of a measure, with its sign, and its unit."""
+    number, by, is_part = size.size, form == "by", bool(set("qkyVW") & set(letters))
+    way = -1 if set("DP") & set(letters) else 1 if set("UmWVkq") & set(letters) else 0
+    signed = size.text[:1] in ("+", "-")
+    if by and not signed:
+        follows = before[-1].size if before and before[-1].how == "by" and "S" not in letters else 0.0
+        number *= way or (follows > 0) - (follows < 0)
+    if by and (not number or (signed and way)):
+        raise UnclearPolicyError(f"does not say which way, or says it twice: {size.text!r}")
+    if size.letter == "n" and number:
+        raise UnclearPolicyError(f"gives no unit: {size.text!r}")
+    if (lever in AGAINST_NATIONS or lever == "policy_rate") and size.unit != "gdp":
+        return number, "points"
+    if lever not in AGAINST_NATIONS and lever != "policy_rate":
+        if size.unit == "gdp" or (by and size.unit == "points" and not is_part):
+            return number, "percent_of_gdp"
+        if by and not is_part:
+            return number, "percent"
+    raise UnclearPolicyError(f"gives a size that {spelled(lever)} does not have: {size.text!r}")

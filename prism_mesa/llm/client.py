@@ -12,7 +12,14 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from prism_mesa.errors import LLMFailureException, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
+from prism_mesa.llm.clients.base import (
+    ChatClient,
+    Completion,
+    FunctionClient,
+    PromptFunction,
+    client_digest,
+    client_label,
+)
 from prism_mesa.llm.dispatch.budget import Budget
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
@@ -73,12 +80,12 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     def identity(self, llm: str = "") -> Identity:
         """Return name, digest and decoding of the client of an LLM."""
         client = self.clients.get(llm, self.client)
-        return client.name, digest_of(client), client.decoding
+        return client.name, client_digest(client), client.decoding
 
     @property
     def label(self) -> str:
         """Its name in a summary."""
-        name = ", ".join(map(label_of, self.clients.values()))
+        name = ", ".join(map(client_label, self.clients.values()))
         return f"{name}, replayed" if self.store.mode == "replay" else name
 
     @property
@@ -162,7 +169,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
 
     def _answer_is_useless(self, pending: _Pending) -> None:
         if self.gives_up and self._is_hopeless(pending):
-            label = label_of(self._client(pending))
+            label = client_label(self._client(pending))
             last = str(pending.error).removeprefix(f"{label}: ")
             message = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {last}"
             raise LLMFailureException("useless", MOST_USELESS, pending.question.component, message)

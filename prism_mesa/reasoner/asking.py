@@ -6,6 +6,7 @@ from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.factory import answer_store, find_client
+from prism_mesa.llm.kinds import KINDS_THAT_ASK
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
@@ -42,7 +43,7 @@ def make_writer(
         if params.kind != "auto":
             raise ConfigError(
                 f"content: llm needs an LLM, and reasoner.kind={params.kind} asks none; set reasoner.kind "
-                "(auto, ollama, embedded, openai), or content: template"
+                f"({KINDS_THAT_ASK}), or content: template"
             )
         return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}

@@ -6,7 +6,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
+from prism_mesa.llm.clients.base import (
+    ChatClient,
+    Completion,
+    FunctionClient,
+    PromptFunction,
+    client_digest,
+    client_label,
+)
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable, whole
 from prism_mesa.llm.params import decision_decoding
@@ -88,12 +95,12 @@ class ChatOracle:
     @property
     def digest(self) -> str:
         """Which build of the LLM answers."""
-        return digest_of(self.client)
+        return client_digest(self.client)
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        return label_of(self.client)
+        return client_label(self.client)
 
     @property
     def decoding(self) -> dict[str, Any]:

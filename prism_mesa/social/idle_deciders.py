@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from prism_mesa.llm.dispatch.budget import Budget
-from prism_mesa.llm.params import IDLE, llm_keys
+from prism_mesa.llm.kinds import KINDS_THAT_ASK
+from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
 from prism_mesa.reasoner import ReasonerParams
 from prism_mesa.social.known import Known
 from prism_mesa.without_effect import WithoutEffect
@@ -38,7 +39,7 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
     WithoutEffect(
         _ALL_OF_LLMS,
         lambda k: k.kind == "rule" and k.p.reasoner.kind == "rule",
-        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind (auto, ollama, embedded, openai)",
+        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind ({KINDS_THAT_ASK})",
     ),
     WithoutEffect(
         llm_keys(ReasonerParams, place=False),
@@ -70,7 +71,7 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
     ),
     _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
-    *(_llm(*row) for row in IDLE),
+    *(_llm(*row) for row in WITHOUT_EFFECT),
     _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
     _llm(
         "seed attempts backoff_s",

@@ -10,7 +10,7 @@ from toy_clients import Said, quick, says
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient, LLMRequest, RunPosition
-from prism_mesa.llm.clients.base import status_reason
+from prism_mesa.llm.clients.server import status_reason
 from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.statechart import AgentState

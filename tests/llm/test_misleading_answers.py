@@ -99,7 +99,6 @@ def test_an_answer_that_may_mislead_ends_the_run_with_what_to_change(reply, opti
     ],
 )
 def test_so_does_one_of_a_server_with_openais_protocol(reply, why, tmp_path):
-    pytest.importorskip("openai")
     assert why in told_of(reply, tmp_path, OpenAIChatClient)
 
 
@@ -130,9 +129,6 @@ def test_an_llm_that_draws_its_words_may_say_a_letter_that_is_not_the_likeliest(
 
 @pytest.mark.parametrize("kind", [OllamaChatClient, OpenAIChatClient])
 def test_what_follows_a_response_is_not_taken_for_the_next_one(kind):
-    if kind is OpenAIChatClient:
-        pytest.importorskip("openai")
-
     def twice(handler):
         for option in (S, C):
             text = json.dumps({"next_state": option.value})

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, digest_of, label_of
+from prism_mesa.llm.clients.base import ChatClient, Completion, client_digest, client_label
 
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
@@ -97,7 +97,7 @@ class HostPool:
     @property
     def digest(self) -> str:
         """Which build of the LLM the servers have."""
-        return digest_of(self.clients[0])
+        return client_digest(self.clients[0])
 
     @property
     def server_version(self) -> str:
@@ -108,7 +108,7 @@ class HostPool:
     @property
     def label(self) -> str:
         """What a summary calls them."""
-        first = label_of(self.clients[0])
+        first = client_label(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
     def check(self, *, decides: bool = False) -> None:
@@ -121,9 +121,9 @@ class HostPool:
             check = getattr(client, "check", None)
             if check is not None:
                 check(decides=True) if decides else check()
-        digests = {digest_of(client): client for client in self.clients}
+        digests = {client_digest(client): client for client in self.clients}
         if len(digests) > 1:
-            told = "; ".join(f"{label_of(client)}: {digest[:12]}" for digest, client in digests.items())
+            told = "; ".join(f"{client_label(client)}: {digest[:12]}" for digest, client in digests.items())
             raise ConfigError(f"reasoner.host: the servers have different builds of {self.name} ({told}): pull it anew")
 
     async def chat(

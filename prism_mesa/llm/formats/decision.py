@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, label_of
+from prism_mesa.llm.clients.base import ChatClient, Completion, client_label
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.text import json_of
 from prism_mesa.streams import digest64
@@ -60,7 +60,7 @@ class Decision:
         """
         decide = getattr(client, "decide", None)
         if decide is None:
-            raise ConfigError(f"reasoner.answer: decision: {label_of(client)} has no decide(): set choice")
+            raise ConfigError(f"reasoner.answer: decision: {client_label(client)} has no decide(): set choice")
         first = self.options if self.scale else tuple(sorted(self.options, key=lambda name: digest64(prompt, name)))
         asked = [first, first[::-1]][: self.orders]
         replies: list[Completion] = []

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.thoughts import more_tokens
+from prism_mesa.llm.clients.completions import suggest_more_tokens
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.text import LETTERS, bare_option, json_of, one_letter, unwrapped
 
@@ -139,7 +139,7 @@ def recordable(said: Completion, names: Sequence[str]) -> Completion:
 def whole(said: Completion) -> Completion:
     """Return an answer, unless (OracleError, `cut-answer`) it was cut and may go on: "A" may begin "A person"."""
     if said.cut and not said.text.rstrip("` \n").endswith("}"):
-        told = f"the answer {said.text[:80]!r} has no end, it was cut: {more_tokens(said.completion_tokens)}"
+        told = f"the answer {said.text[:80]!r} has no end, it was cut: {suggest_more_tokens(said.completion_tokens)}"
         raise OracleError("cut-answer", told, tokens=(said.prompt_tokens, said.completion_tokens))
     return said
 

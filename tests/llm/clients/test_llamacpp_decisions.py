@@ -115,7 +115,6 @@ def test_a_model_that_chats_is_refused_before_the_run_and_the_file_chats_all_the
 
 
 def test_the_same_is_answered_over_http(model, served, monkeypatch):
-    pytest.importorskip("openai")
     host, _ = served
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
     client = OpenAIChatClient(str(model), host)

@@ -17,7 +17,6 @@ from prism_mesa.reasoner.prompt import decision_form
 from prism_mesa.statechart import AgentState
 
 sparrow = pytest.importorskip("sparrow_decider")
-pytest.importorskip("openai")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """A turn, as a generator: think, call tools, respond, think about the own response, and so on.
 
-It yields events for whoever listens, and what it wants of the LLM (`llm.formats.request.LLMRequest`), and is sent the
+It yields events for whoever listens, and what it wants of the LLM (`llm.request.LLMRequest`), and is sent the
 answer, or has its `LLMFailureException` thrown in. `deliberation` drives one turn, `run_turns` many at once.
 """
 

@@ -3,14 +3,14 @@
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, MissingLLMError
+from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, embedded_fault
 from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.kinds import KINDS
-from prism_mesa.llm.ledger.answers import AnswerStore
-from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams, gguf_file
 
 _LEAST_FAILURES: Final = 5

@@ -1,13 +1,13 @@
 """Makes the reasoners and writers that ask an LLM, and those that have learned from one."""
 
 from prism_mesa.errors import ConfigError
+from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.factory import answer_store, find_client
 from prism_mesa.llm.kinds import KINDS_THAT_ASK
-from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams

@@ -15,7 +15,7 @@ from prism_mesa.llm.clients.base import (
     client_label,
 )
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable, whole
+from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable, whole
 from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import bare_option, json_of, plain
 from prism_mesa.reasoner.params import ReasonerParams
@@ -79,7 +79,7 @@ class ChatOracle:
     For `probabilities` the options have letters and the LLM answers one letter; `multiple_choice` reads its
     log-probabilities. A client without them (a function) may return a letter or ``{"composing": 0.7, ...}``. In either
     form the bare name of an option, ``composing``, is that choice. With `reason` the LLM also explains its choice in a
-    sentence (`reason_in`); an answer without it still counts. For a `decision` see `formats.decision`; there a
+    sentence (`reason_in`); an answer without it still counts. For a `decision` see `llm.decision`; there a
     function returns the probabilities of the options.
     """
 

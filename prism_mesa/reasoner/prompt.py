@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from prism_mesa.domain import POST_KINDS, Post
-from prism_mesa.llm.formats.decision import Decision
+from prism_mesa.llm.decision import Decision
 from prism_mesa.llm.text import (
     LETTERS,
     MAX_INTERESTS,

@@ -4,7 +4,7 @@ from typing import Any
 
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, asked_alike, llms_in, other_llms
-from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, decision_decoding
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams

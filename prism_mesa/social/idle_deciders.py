@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.llm.budget import Budget
 from prism_mesa.llm.kinds import KINDS_THAT_ASK
 from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
 from prism_mesa.reasoner import ReasonerParams

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from budget_reasoners import C, Till, ask
 
-from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.llm.budget import Budget
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.params import ReasonerParams
 

@@ -13,9 +13,9 @@ from stand_in import ROWS, Decisions, StandIn
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
 from prism_mesa.llm.clients.pool import HostPool
+from prism_mesa.llm.decision import Decision
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.formats.decision import Decision
-from prism_mesa.llm.ledger.database import answer_key
+from prism_mesa.llm.ledger import answer_key
 from prism_mesa.params import validated
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
@@ -140,7 +140,7 @@ def test_the_model_that_the_reply_names_is_recorded(tmp_path):
 def test_what_does_not_count_for_a_decision_is_not_in_the_key():
     other = {"temperature": 1, "seed": 5, "max_tokens": 9, "think": True, "num_ctx": 99, "keep_alive": "1h"}
     client = OllamaChatClient(MODEL, **other)
-    once, twice = (Reasoner(client, answer="decision", decision_orders=orders).identity()[2] for orders in (1, 2))
+    once, twice = (Reasoner(client, answer="decision", decision_orders=orders).oracle.decoding for orders in (1, 2))
     assert (once, twice) == ({"answer": "decision"}, {"answer": "decision", "decision_orders": 2})
     assert answer_key("p", ["a"], "m", "d", twice) != answer_key("p", ["a"], "m", "d", once)
     with pytest.raises(ConfigError, match="decision_orders"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger
-from prism_mesa.llm.dispatch.dispatcher import PrioritySemaphore as Slots
+from prism_mesa.llm.dispatcher import PrioritySemaphore as Slots
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.question import Persona, PlacedQuestion, Question
 from prism_mesa.statechart import AgentState

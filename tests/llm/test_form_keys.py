@@ -11,8 +11,8 @@ from prism_mesa.deliberation.deliberation import ReasoningResult, reasoning_sche
 from prism_mesa.economy.policy_text.interpret import PolicyReading
 from prism_mesa.economy.state import PolicyDecision
 from prism_mesa.llm import LLMRequest
-from prism_mesa.llm.formats.association import AssociationScore
-from prism_mesa.llm.formats.multiple_choice import MultipleChoice
+from prism_mesa.llm.association import AssociationScore
+from prism_mesa.llm.multiple_choice import MultipleChoice
 
 
 def add(a: int, b: str = "x") -> str:

@@ -161,4 +161,4 @@ def test_decisions_on_parts_of_texts_that_were_accepted_are_replayed(tmp_path):
         with Reasoner(OllamaChatClient(host=server.url, cut_prompts="accept"), params=own) as reasoner:
             reasoner.record(ledger, "run")
             assert reasoner.answer(asks(1))[0].source == "llm"
-        assert recorded_oracle(ledger, own).decoding == reasoner.identity()[2]
+        assert recorded_oracle(ledger, own).decoding == reasoner.oracle.decoding

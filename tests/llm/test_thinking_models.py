@@ -13,9 +13,9 @@ from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
 from prism_mesa.llm import Ledger, LLMClient, OllamaChatClient, OpenAIChatClient
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.completions import completed
-from prism_mesa.llm.formats.multiple_choice import recordable
-from prism_mesa.llm.formats.request import LLMRequest
-from prism_mesa.llm.ledger.database import answer_key
+from prism_mesa.llm.ledger import answer_key
+from prism_mesa.llm.multiple_choice import recordable
+from prism_mesa.llm.request import LLMRequest
 from prism_mesa.params import validated
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState

@@ -10,7 +10,7 @@ from stand_in import StandIn
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Completion, Ledger, OllamaChatClient, UselessAnswerError
-from prism_mesa.llm.formats.multiple_choice import probabilities_of, recordable
+from prism_mesa.llm.multiple_choice import probabilities_of, recordable
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.replayed import recorded_oracle
@@ -144,4 +144,4 @@ def test_what_another_version_recorded_and_nobody_can_read_is_a_fallback_not_a_c
     with Reasoner(good, answer="probabilities", store=store) as reasoner:
         [answer] = reasoner.answer(asks(1))
     assert (answer.choice, answer.source, answer.reason) == (C, "fallback", "invalid-state")
-    assert "the ledger holds an answer that is none" in caplog.text
+    assert "an answer in the ledger cannot be used" in caplog.text

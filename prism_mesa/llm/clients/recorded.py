@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
 READ_AS_OPTIONS: Final = frozenset({"answer", "method"})

@@ -150,9 +150,9 @@ class ServerClient:
         import httpx
 
         timeout_s = self.timeout_s if timeout_s is None else min(self.timeout_s, timeout_s)
+        http = await self._connections.client()
         try:
             async with asyncio.timeout(timeout_s):
-                http = await self._connections.client()
                 async with http.stream("GET" if body is None else "POST", url, json=body) as response:
                     return await self._read(response)
         except OracleError as error:

@@ -9,7 +9,7 @@ from decision_gguf import make_decision_model
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OpenAIChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient, close_engines, embedded_fault
-from prism_mesa.llm.formats.decision import Decision
+from prism_mesa.llm.decision import Decision
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, decoding_text
+from prism_mesa.llm.ledger import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 

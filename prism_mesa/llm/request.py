@@ -48,8 +48,8 @@ class AnswerFormat[D](Protocol):
     @property
     def top_logprobs(self) -> int: ...  # noqa: D102
 
-    def heard(self, said: Completion) -> Completion:
-        """Return what is to be recorded of what an LLM said: its `text` is what `read` reads."""
+    def recordable(self, completion: Completion) -> Completion:
+        """Return the part of an LLM's answer that the ledger keeps: its `text` is what `read` reads."""
         ...
 
     def read(self, raw: str) -> D:
@@ -113,9 +113,9 @@ class LLMRequest[D]:
             return completion
         return client.chat(self.prompt, self.schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
-    def heard(self, said: Completion) -> Completion:
-        """Return what is to be recorded of what an LLM said."""
-        return said if isinstance(self.form, type) else self.form.heard(said)
+    def recordable(self, completion: Completion) -> Completion:
+        """Return the part of an LLM's answer that the ledger keeps."""
+        return completion if isinstance(self.form, type) else self.form.recordable(completion)
 
     def read(self, raw: str) -> D:
         """Return the answer that a text holds.

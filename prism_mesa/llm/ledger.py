@@ -20,8 +20,8 @@ from typing import Any
 
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.llm.errors import Closing, storable
-from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile, fault_of
 from prism_mesa.llm.params import Source
+from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile, fault_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (

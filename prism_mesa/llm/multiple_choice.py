@@ -83,9 +83,9 @@ class MultipleChoice:
         """The sentence with which a prompt asks for a letter."""
         return one_letter(len(self.texts))
 
-    def heard(self, said: Completion) -> Completion:
+    def recordable(self, completion: Completion) -> Completion:
         """Return what is to be recorded of what an LLM said."""
-        return recordable(said, self._shown)
+        return recordable(completion, self._shown)
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1.

@@ -80,9 +80,9 @@ class Decision:
         criteria = list(order) if self.scale else {option: descriptions.get(option) for option in order}
         return {"type": "score" if self.scale else "choice", "instructions": self.instructions, "criteria": criteria}
 
-    def heard(self, said: Completion) -> Completion:
+    def recordable(self, completion: Completion) -> Completion:
         """Return what the ledger records: all of it."""
-        return said
+        return completion
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each option, adding up to 1.

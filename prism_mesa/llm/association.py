@@ -77,9 +77,9 @@ class AssociationScore:
         latency_ms = (time.perf_counter() - started) * 1000
         return Completion(json.dumps({"logprob": told}, ensure_ascii=False), n_tokens, latency_ms=latency_ms)
 
-    def heard(self, said: Completion) -> Completion:
+    def recordable(self, completion: Completion) -> Completion:
         """Return what is to be recorded of it: all."""
-        return said
+        return completion
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1.

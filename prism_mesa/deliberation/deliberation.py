@@ -8,8 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, Literal
 
 from prism_mesa.deliberation.conversation import TEXT_CAP, Conversation
-from prism_mesa.deliberation.events import Event
-from prism_mesa.deliberation.messages import Context, ReasoningResult
+from prism_mesa.deliberation.messages import Context, Event, ReasoningResult
 from prism_mesa.deliberation.prompts import reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.deliberation.turn import Steps, TurnContext, reasoning_schema, steps

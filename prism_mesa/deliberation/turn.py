@@ -14,15 +14,11 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from prism_mesa.deliberation.conversation import Conversation, tokens_of, whole
-from prism_mesa.deliberation.events import (
+from prism_mesa.deliberation.messages import (
     AgentErrorEvent,
     AgentTextEvent,
-    Event,
-    ToolFinishedEvent,
-    ToolStartedEvent,
-)
-from prism_mesa.deliberation.messages import (
     Content,
+    Event,
     Message,
     ProposedToolCall,
     ReasoningResult,
@@ -30,6 +26,8 @@ from prism_mesa.deliberation.messages import (
     TextContent,
     ThoughtContent,
     ToolCallContent,
+    ToolFinishedEvent,
+    ToolStartedEvent,
 )
 from prism_mesa.deliberation.prompts import (
     ABOUT_ONESELF,

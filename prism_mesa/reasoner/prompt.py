@@ -21,8 +21,7 @@ from prism_mesa.llm.text import (
     one_letter,
     plain,
 )
-from prism_mesa.reasoner.describe import post_of
-from prism_mesa.reasoner.question import Question
+from prism_mesa.reasoner.question import Question, post_of
 from prism_mesa.statechart import AgentState
 
 STATE_DESCRIPTIONS: dict[AgentState, str] = {

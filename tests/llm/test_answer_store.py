@@ -237,7 +237,9 @@ def test_a_missing_answer_is_an_error_that_names_the_question(path):
 
 def test_another_question_at_a_place_that_the_ledger_knows_is_said_so(path):
     a_run(path)
-    with pytest.raises(OracleError, match=r"another question is recorded there: has the configuration or a file changed\?"):
+    with pytest.raises(
+        OracleError, match=r"another question is recorded there: has the configuration or a file changed\?"
+    ):
         answered(nobody, "replay", path, [ask("other", round=1, tick=0, agent=1)])
 
 

@@ -22,8 +22,8 @@ from prism_mesa.llm import (
 from prism_mesa.llm.association import AssociationScore
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.multiple_choice import MultipleChoice
+from prism_mesa.reasoner.asking import recorded_oracle
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.replayed import recorded_oracle
 
 # -- how much likelier a text makes them ---------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from prism_mesa.llm import (
     make_llm_client,
 )
 from prism_mesa.reasoner import ReasonerParams
-from prism_mesa.reasoner.replayed import recorded_oracle
+from prism_mesa.reasoner.asking import recorded_oracle
 
 # -- the ledger ----------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from ollama_server import as_json, serving
 from prism_mesa.errors import ConfigError, LLMFailureException
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams
-from prism_mesa.reasoner.replayed import recorded_oracle
+from prism_mesa.reasoner.asking import recorded_oracle
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

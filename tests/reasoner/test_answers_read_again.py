@@ -12,8 +12,8 @@ from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Completion, Ledger, OllamaChatClient, UselessAnswerError
 from prism_mesa.llm.multiple_choice import probabilities_of, recordable
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
+from prism_mesa.reasoner.asking import recorded_oracle
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.replayed import recorded_oracle
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

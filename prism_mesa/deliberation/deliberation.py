@@ -75,13 +75,13 @@ def reason_about_text(
     wanted = LLMRequest(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
     client = as_llm_client(llm, model)
     try:
-        [found] = client.answer([wanted])
+        [thought_or_failure] = client.answer([wanted])
     finally:
         if client is not llm:
             client.close()
-    if isinstance(found, LLMFailureException):
-        raise found
-    thought: ReasoningResult = found
+    if isinstance(thought_or_failure, LLMFailureException):
+        raise thought_or_failure
+    thought: ReasoningResult = thought_or_failure
     return thought
 
 
@@ -214,11 +214,7 @@ def check_text(where: str, text: object) -> None:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of a context by name; `tools` may be functions.
-
-    Raises:
-        ConfigError: If one is no field of a context.
-    """
+    """Return fields of a context by name; `tools` may be functions."""
     known = [field.name for field in fields(TurnContext)]
     for name in options:
         if name not in known:

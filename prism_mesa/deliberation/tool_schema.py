@@ -88,10 +88,10 @@ def type_name(schema: Any) -> str:
 @lru_cache(maxsize=256)
 def call_schema(tools: tuple[Description, ...]) -> Schema:
     """Return the schema of one call, shared by all who ask for it: not to be changed."""
-    return {"anyOf": [_call_of(tool) for tool in tools]}
+    return {"anyOf": [_one_call_schema(tool) for tool in tools]}
 
 
-def _call_of(tool: Description) -> Schema:
+def _one_call_schema(tool: Description) -> Schema:
     return {
         "type": "object",
         "properties": {
@@ -132,28 +132,28 @@ class ToolForm:
     parameters: Schema
     model: type[BaseModel]
 
-    def arguments(self, given: object) -> tuple[dict[str, Any], str]:
+    def arguments(self, parameters_given: object) -> tuple[dict[str, Any], str]:
         """Return the arguments of a call that are given, and what is wrong with them, one line a fault."""
-        checked, faults = self._checked(given)
+        checked, faults = self._checked(parameters_given)
         if checked is None:
             return {}, faults
         names = zip(self.model.model_fields, self.parameters["properties"], strict=True)
         return {name: getattr(checked, own) for own, name in names if own in checked.model_fields_set}, ""
 
-    def identity(self, given: object) -> str:
+    def identity(self, parameters_given: object) -> str:
         """Return a text that two calls share if they come to the same, however they are written."""
-        checked, _ = self._checked(given)
-        what = given if checked is None else jsonable(checked)
+        checked, _ = self._checked(parameters_given)
+        what = parameters_given if checked is None else jsonable(checked)
         return json.dumps(what, sort_keys=True, default=str)
 
-    def _checked(self, given: object) -> tuple[BaseModel | None, str]:
+    def _checked(self, parameters_given: object) -> tuple[BaseModel | None, str]:
         """Return the arguments of a call in their types, or None and what is wrong with them."""
         properties: Schema = self.parameters["properties"]
-        if not isinstance(given, Mapping):
+        if not isinstance(parameters_given, Mapping):
             keys = ", ".join(properties) or "none"
-            return None, f"parameters: must be an object (its keys: {keys}), not {shown(given)}"
+            return None, f"parameters: must be an object (its keys: {keys}), not {shown(parameters_given)}"
         try:
-            return self.model.model_validate(mended(dict(given))), ""
+            return self.model.model_validate(mended(dict(parameters_given))), ""
         except ValidationError as error:
             return None, _faults(error, properties)
         except Exception as error:  # of a type's own validator, or nested too deeply
@@ -164,7 +164,7 @@ _forms: Final[tuple[WeakKeyDictionary[FunctionType, ToolForm], ...]] = (WeakKeyD
 """What was read so far, of functions and of bound methods; it lives as long as they do."""
 
 
-def form_of(function: Callable[..., Any]) -> ToolForm:
+def tool_form(function: Callable[..., Any]) -> ToolForm:
     """Return what a function or method says; it is read once, for a method once for all objects.
 
     Raises:
@@ -180,7 +180,7 @@ def form_of(function: Callable[..., Any]) -> ToolForm:
 
 
 def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
-    description, said = _doc_of(inspect.getdoc(function) or "")
+    description, said = _parse_docstring(inspect.getdoc(function) or "")
     fields: dict[str, Any] = {}
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
         default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
@@ -219,7 +219,7 @@ def _no_truth(value: object) -> object:
     return value
 
 
-def _doc_of(doc: str) -> tuple[str, dict[str, str]]:
+def _parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
     """Return the first paragraph of a docstring, and what its `Args:` say of each parameter; each as one line."""
     section = _ARGS.search(doc)
     first = doc[: section.start() if section else None].strip().split("\n\n")[0]

@@ -36,7 +36,7 @@ from typing import Any, Final, overload
 from pydantic import BaseModel, ConfigDict
 
 from prism_mesa.deliberation.text import ONCE, as_text, capped, error_text, shown
-from prism_mesa.deliberation.tool_schema import Description, Schema, call_schema, form_of, lines
+from prism_mesa.deliberation.tool_schema import Description, Schema, call_schema, lines, tool_form
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Function = Callable[..., Any]
@@ -97,10 +97,10 @@ class Tool:
             ConfigError: If there is no docstring, or a parameter without type, or one that cannot be given by name, or
                 a name that is none, or a time-out that is not above 0.
         """
-        form = form_of(function)
+        form = tool_form(function)
         if not form.description:
-            told = "docstring: there is none; its first paragraph is what the LLM is told"
-            raise ConfigError(f"tool {form.name}: {told}")
+            fault = "docstring: there is none; its first paragraph is what the LLM is told"
+            raise ConfigError(f"tool {form.name}: {fault}")
         return cls(name or form.name, form.description, form.parameters, function, timeout_s)
 
 
@@ -203,7 +203,7 @@ class ToolRegistry:
         """Return a text that two calls share if they come to the same: ``like(post=3)`` and ``like(post="3")``."""
         if name not in self:
             return json.dumps([name, parameters], sort_keys=True, default=str)
-        return f"{name} {form_of(self._tools[name].function).identity(parameters)}"
+        return f"{name} {tool_form(self._tools[name].function).identity(parameters)}"
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> ToolResult:
         """Run a tool and return what came of it; nothing that goes wrong is raised, but an interrupt or exit.
@@ -218,7 +218,7 @@ class ToolRegistry:
             if name not in self:
                 return self._failed("unknown-tool", self._no_tool(name))
             tool = self._tools[name]
-            arguments, faults = form_of(tool.function).arguments(parameters)
+            arguments, faults = tool_form(tool.function).arguments(parameters)
             if faults:
                 return self._failed("bad-parameters", faults)
             text = run(tool.function, arguments, tool.timeout_s)
@@ -234,9 +234,9 @@ class ToolRegistry:
         return ToolResult(ok=False, text=capped(text, self.result_cap), reason=reason)
 
     def _no_tool(self, name: object) -> str:
-        said = shown(name)
-        near = did_you_mean(said.strip("'\""), self._tools)
-        return f"There is no tool {said}.{near} The tools are: {', '.join(self._tools) or 'none'}."
+        shown_name = shown(name)
+        near = did_you_mean(shown_name.strip("'\""), self._tools)
+        return f"There is no tool {shown_name}.{near} The tools are: {', '.join(self._tools) or 'none'}."
 
 
 def _check_timeout(timeout_s: object, where: str) -> None:

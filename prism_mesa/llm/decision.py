@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import ChatClient, Completion, client_label
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import json_of
+from prism_mesa.llm.text import parse_json
 from prism_mesa.streams import digest64
 
 MOST_LEVELS: Final = 10
@@ -90,7 +90,7 @@ class Decision:
         Raises:
             UselessAnswerError: `no-answer`, `refusal`, `wrong-options`, `wrong-numbers`, or `contradiction`.
         """
-        record = json_of(raw)
+        record = parse_json(raw)
         try:
             rows = [self._weights(*pair) for pair in zip(record["asked"], record["said"], strict=False)]
             means = [math.fsum(row[option] for row in rows) / len(rows) for option in self.options]

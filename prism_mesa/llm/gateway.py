@@ -213,7 +213,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
             if past and fell_short and (past.key == pending.key or not self.store.knows(*pending.identity)):
                 pending.reason, pending.attempts, pending.is_first = past.reason, past.attempts, True
                 return True
-        pending.raw = self.store.raw_of(pending.key)
+        pending.raw = self.store.find_raw(pending.key)
         if pending.raw is None and pending.is_replay:
             where = "" if self.store.shared is None else f" {self.store.shared.path}"
             other = "; another question is recorded there: has the configuration or a file changed?"
@@ -225,7 +225,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
 
     async def _ask_or_repeat(self, pending: PendingQuestion[Q, A]) -> Completion:
         """Return the LLM's answer from before the run was stopped, or else ask it."""
-        before = self.store.said_before(pending.key)
+        before = self.store.answer_before_stop(pending.key)
         if before is None:
             assert pending.ask is not None  # noqa: S101 - `prepare` sets it, or the question is done
             return await pending.ask(pending.attempts)

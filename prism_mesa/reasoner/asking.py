@@ -10,10 +10,10 @@ from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import (
     READ_AS_OPTIONS,
     RecordedClient,
-    asked_alike,
     llms_in,
-    other_llms,
+    other_llms_error,
     recorded_client,
+    same_options,
 )
 from prism_mesa.llm.factory import answer_store, find_client
 from prism_mesa.llm.kinds import KINDS_THAT_ASK
@@ -59,19 +59,19 @@ def make_writer(
         return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
     for llm, params_of_llm in reasoner.params.each().items():
-        own = params_of_llm.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
+        llm_params = params_of_llm.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
         client: ChatClient | None
         if reasoner.kind == "python":
             client = getattr(reasoner.oracles[llm], "client", None)
         elif reasoner.store.mode == "replay" and reasoner.store.shared is not None:
-            client = recorded_client(reasoner.store.shared, own, llm)
+            client = recorded_client(reasoner.store.shared, llm_params, llm)
         else:
-            client, _, _ = find_client(own, continues=True)
+            client, _, _ = find_client(llm_params, continues=True)
         if client is None:
             raise ConfigError("content: llm: the reasoner has no LLM that can write; give it a chat client")
         clients[llm] = client
     store, kind, budget = reasoner.store, reasoner.kind, reasoner.budget
-    return LLMClient(clients, own, store=store, kind=kind, budget=budget, gives_up=True), ""
+    return LLMClient(clients, llm_params, store=store, kind=kind, budget=budget, gives_up=True), ""
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -147,12 +147,12 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Or
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
     held = [known for known in llms_in(ledger) if READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
-    found = [known for known in held if _is_meant(params, known[0], known[2])]
-    if held and not found:
-        raise other_llms(ledger, held)
-    client = RecordedClient(*found[0]) if found else RecordedClient(str(params.model or ""))
+    matches = [known for known in held if _is_meant(params, known[0], known[2])]
+    if held and not matches:
+        raise other_llms_error(ledger, held)
+    client = RecordedClient(*matches[0]) if matches else RecordedClient(str(params.model or ""))
     scores = params.kind == "embedded" and params.answer in (None, "probabilities")
-    scores = "answer" not in client.decoding if found else scores
+    scores = "answer" not in client.decoding if matches else scores
     return _RecordedPmi(client, params.rule) if scores else as_oracle(client, params)
 
 
@@ -166,7 +166,7 @@ def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bo
         decoding = {"decision_orders": 1} | decoding
     if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
         expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # all that older ledgers had
-    if not asked_alike(decoding, expected):
+    if not same_options(decoding, expected):
         return False
     served = DECISION_MODEL if params.decides else OLLAMA_MODEL
     default = served if params.kind in ("auto", "ollama") else name

@@ -88,11 +88,7 @@ class _OpenChoice:
         )
 
     def conclude(self, pending: _Pending, source: Source) -> tuple[Answer, Source]:
-        """Return the option that the agent's draw falls on, or the fallback.
-
-        Raises:
-            OracleError: `not-recorded`, if the answer in the ledger that is replayed is useless.
-        """
+        """Return the option that the agent's draw falls on, or the fallback."""
         ask, fallback, reason = pending.question, self.params.fallback, pending.reason
         if not reason:
             choice = ask.question.options[drawn_one(pending.value, ask.draw)]

@@ -337,9 +337,9 @@ def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tm
         for number in range(10):
             store.keep(StoredAnswer(f"k{number}", "prompt", "[]", "llm", "", "{}", f"said {number}"))
         assert len(store._known) == 3
-        assert [store.raw_of(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
+        assert [store.find_raw(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
         assert len(store._known) == 3
-        assert store.raw_of("k10") is None
+        assert store.find_raw("k10") is None
 
 
 # -- a run that was stopped goes on ------------------------------------------------------------------

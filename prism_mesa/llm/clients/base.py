@@ -7,7 +7,7 @@ from json import dumps
 from typing import Any, Protocol, runtime_checkable
 
 from prism_mesa.errors import OracleError
-from prism_mesa.llm.text import json_of
+from prism_mesa.llm.text import parse_json
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
 
@@ -100,5 +100,5 @@ class FunctionClient:
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
         """Return the probabilities of the options, which the function returns as a JSON object."""
-        answer = {"probabilities": json_of((await self.chat(state)).text)}
+        answer = {"probabilities": parse_json((await self.chat(state)).text)}
         return Completion(dumps({"model": self.name, "answer": answer}))

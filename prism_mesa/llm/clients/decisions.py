@@ -9,7 +9,7 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.completions import was_cut
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.params import DECISION_MODEL
-from prism_mesa.llm.text import json_of, plain
+from prism_mesa.llm.text import parse_json, plain
 
 _NAME: Final = "answer"
 _KEPT: Final = ("type", "probabilities", "choice", "score", "legend")
@@ -42,7 +42,7 @@ def read_decision(reply: Any, label: str, latency_ms: float, state: str, decodin
             state has.
     """
     try:
-        data = json_of(reply) if isinstance(reply, str) else reply
+        data = parse_json(reply) if isinstance(reply, str) else reply
         answer = _read_answer(data["answers"])
     except (UselessAnswerError, LookupError, TypeError, AttributeError, ValueError):
         raise OracleError("no-answer", f"{label}: the response holds no decision: {plain(reply, _SHOWN)}") from None

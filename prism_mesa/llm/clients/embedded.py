@@ -16,7 +16,15 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.completions import completed
 from prism_mesa.llm.clients.decisions import check_capability, read_decision
 from prism_mesa.llm.clients.event_loop import run_now
-from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
+from prism_mesa.llm.clients.llamacpp import (
+    SMOLLM2,
+    build,
+    close_engines,
+    digest_of,
+    embedded_fault,
+    engine_of,
+    find_gguf,
+)
 from prism_mesa.llm.params import LLMParams, gguf_file
 
 __all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
@@ -58,7 +66,7 @@ class EmbeddedChatClient:
     ) -> None:
         if not 0 <= temperature < math.inf:
             raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
-        self.path = gguf_of(model)
+        self.path = find_gguf(model)
         self.name = SMOLLM2_NAME if model == SMOLLM2 else self.path.name
         self.digest = digest_of(self.path)
         self.label = f"embedded {self.name} (llama.cpp)"

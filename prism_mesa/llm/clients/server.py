@@ -169,11 +169,7 @@ class ServerClient:
         raise OracleError(reason, f"{self.label}: {fault}")
 
     async def _read(self, response: "httpx.Response") -> "Response":
-        """Return a response whose body is unpacked and without secrets.
-
-        Raises:
-            OracleError: `http-307`, ... for a redirect; `too-large`; `transport` if the body cannot be unpacked.
-        """
+        """Return a response whose body is unpacked and without secrets."""
         if 300 <= response.status_code < 400:
             place = self._mask(str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
             fault = f"the server redirects to {place!r}, which is not followed; give that address if you trust it"

@@ -3,7 +3,7 @@
 import shutil
 import struct
 
-from prism_mesa.llm.clients.llamacpp import gguf_of
+from prism_mesa.llm.clients.llamacpp import find_gguf
 
 OPTIONS = "{% for o in options %}{{ o.label or loop.index }}. {{ o.key }}\n{% endfor %}"
 TEMPLATE = f"{{{{ state }}}}\n{{{{ instructions }}}}\n{OPTIONS}Answer:"
@@ -29,4 +29,4 @@ def with_keys(source, target, **keys):
 def make_decision_model(path, kind="openjev"):
     """Write a decision model of a kind that llama.cpp knows."""
     keys = {"llama.decision.type": kind, "tokenizer.chat_template.systemone": TEMPLATE}
-    with_keys(gguf_of("smollm2"), path, **keys)
+    with_keys(find_gguf("smollm2"), path, **keys)

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm import LLMClient, make_llm_client
+from prism_mesa.llm.kinds import KINDS_THAT_ASK
 from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, overridden
 from prism_mesa.runs.manifest import RecordedRun
@@ -103,9 +104,7 @@ def llm_for(
     """
     played = played_config(config, overrides)
     if played.reasoner.kind in ("rule", "distilled"):
-        raise ConfigError(
-            f"reasoner.kind: {played.reasoner.kind} cannot speak: name an LLM (auto, ollama, embedded, openai)"
-        )
+        raise ConfigError(f"reasoner.kind: {played.reasoner.kind} cannot speak: name an LLM ({KINDS_THAT_ASK})")
     each = played.reasoner.each()
     if not each.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: only one LLM can speak, not {', '.join(each)}: set reasoner.model=NAME")

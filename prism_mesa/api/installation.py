@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from prism_mesa.api.caches import Kept, front_end_place, kept_here
-from prism_mesa.errors import ConfigError, OracleError, printable, said_openly
 from prism_mesa.extras import how_to_install, requirements_of
+from prism_mesa.llm.kinds import KINDS
 
 type Standing = Literal["ok", "missing", "broken"]
 _NAME: Final = re.compile(r"[\w.-]+")
 _WAIT_S: Final = 1.5
-_SHOWN: Final = 8
 _LEAST_PYTHON: Final = (3, 12)
 
 
@@ -64,8 +63,7 @@ def look(ollama: str | None = None) -> Installation:
         _packages(),
         kernels,
         *_extras(),
-        _ollama(ollama),
-        _embedded(),
+        *_llms(ollama),
         _page(),
         _threads(),
         _results(),
@@ -129,7 +127,6 @@ def _extras() -> Iterator[Finding]:
 
 _FOR: Final = {
     "embedded": "an LLM in the process of the run",
-    "openai": "LLMs behind OpenAI's protocol: reasoner.kind=openai",
     "embeddings": "topics of posts by their meaning: posts.embedder=wordllama",
     "distill": "small models of an LLM: prism distill",
     "calibrate": "fitting parameters to data: prism calibrate",
@@ -137,32 +134,10 @@ _FOR: Final = {
 }
 
 
-def _ollama(host: str | None) -> Finding:
-    from prism_mesa.llm.clients.ollama import OllamaChatClient
-    from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL
-
-    todo = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
-    try:
-        client = OllamaChatClient(host=host or "http://127.0.0.1:11434")
-        models = [printable(name) for name in client.models(_WAIT_S)]
-    except (ConfigError, OracleError, ImportError) as error:
-        return Finding("Ollama", "missing", printable(said_openly(str(error))), todo)
-    shown = ", ".join(models[:_SHOWN]) + (f", and {len(models) - _SHOWN} more" if len(models) > _SHOWN else "")
-    told = f"answers at {client.host}; models: {shown or 'none'}"
-    decide = ", ".join(client.deciding(models)) or f"none (ollama pull {DECISION_MODEL})"
-    told += f"; decision models (reasoner.answer=decision): {decide}"
-    if not any(name.partition(":")[0] == OLLAMA_MODEL for name in models):
-        return Finding("Ollama", "missing", told, f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=...")
-    return Finding("Ollama", "ok", told)
-
-
-def _embedded() -> Finding:
-    from prism_mesa.llm.clients.llamacpp import embedded_fault
-
-    fault = embedded_fault()
-    if fault:
-        return Finding("embedded LLM", "missing", "not installed", fault.removeprefix("needs "))
-    return Finding("embedded LLM", "ok", f"SmolLM2, xllamacpp {_version('xllamacpp')}: reasoner.kind=embedded")
+def _llms(ollama: str | None) -> Iterator[Finding]:
+    for kind in KINDS.values():
+        is_there, told, todo = kind.load().doctor(ollama if kind.name == "ollama" else None, _WAIT_S)
+        yield Finding(kind.title, "ok" if is_there else "missing", told, todo)
 
 
 def _page() -> Finding:

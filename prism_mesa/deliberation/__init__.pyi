@@ -3,14 +3,12 @@ from .deliberation import Deliberation as Deliberation
 from .deliberation import as_llm_client as as_llm_client
 from .deliberation import reason_about_text as reason_about_text
 from .deliberation import run_turns as run_turns
-from .events import AgentErrorEvent as AgentErrorEvent
-from .events import AgentTextEvent as AgentTextEvent
-from .events import Event as Event
-from .events import ToolFinishedEvent as ToolFinishedEvent
-from .events import ToolStartedEvent as ToolStartedEvent
 from .memory import Note as Note
 from .memory import Notebook as Notebook
+from .messages import AgentErrorEvent as AgentErrorEvent
+from .messages import AgentTextEvent as AgentTextEvent
 from .messages import Content as Content
+from .messages import Event as Event
 from .messages import Message as Message
 from .messages import ProposedToolCall as ProposedToolCall
 from .messages import ReasoningResult as ReasoningResult
@@ -18,6 +16,8 @@ from .messages import ReasoningThoughtContent as ReasoningThoughtContent
 from .messages import TextContent as TextContent
 from .messages import ThoughtContent as ThoughtContent
 from .messages import ToolCallContent as ToolCallContent
+from .messages import ToolFinishedEvent as ToolFinishedEvent
+from .messages import ToolStartedEvent as ToolStartedEvent
 from .params import DeliberationParams as DeliberationParams
 from .prompts import Example as Example
 from .prompts import Questions as Questions

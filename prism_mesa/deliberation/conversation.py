@@ -30,7 +30,7 @@ _KEPT: Final = 2
 """Messages that are never summarised: the last ones."""
 
 
-def tokens_of(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Return about how many tokens a text has: a quarter of its bytes. The same for every LLM, and in a replay.
 
     >>> tokens_of("What is it?")
@@ -70,7 +70,7 @@ def _line(role: str, content: Content) -> str:
         case ReasoningThoughtContent():
             return f"You thought: {quoted(thought_in_words(content.reasoning))}"
         case ToolCallContent():
-            return call_in_words(content)
+            return call_line(content)
 
 
 def thought_in_words(thought: ReasoningResult) -> str:
@@ -88,7 +88,7 @@ def call_text(name: str, parameters: Mapping[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
 
 
-def call_in_words(content: ToolCallContent) -> str:
+def call_line(content: ToolCallContent) -> str:
     """Return a call of a tool and its result in one line; what the result quotes stays apart from what is around it."""
     result = plain(content.result.text, RESULT_CAP)
     return f"You called {quoted(call_text(content.tool_name, content.parameters), CALL_CAP)}: <<< {result} >>>"
@@ -117,7 +117,7 @@ class Conversation:
     @property
     def tokens(self) -> int:
         """About how many tokens it has in a prompt."""
-        return tokens_of(in_words(self.messages))
+        return count_tokens(in_words(self.messages))
 
     @property
     def old(self) -> list[Message]:

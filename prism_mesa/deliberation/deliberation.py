@@ -8,8 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, Literal
 
 from prism_mesa.deliberation.conversation import TEXT_CAP, Conversation
-from prism_mesa.deliberation.events import Event
-from prism_mesa.deliberation.messages import Context, ReasoningResult
+from prism_mesa.deliberation.messages import Context, Event, ReasoningResult
 from prism_mesa.deliberation.prompts import reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.deliberation.turn import Steps, TurnContext, reasoning_schema, steps
@@ -76,13 +75,13 @@ def reason_about_text(
     wanted = LLMRequest(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
     client = as_llm_client(llm, model)
     try:
-        [found] = client.answer([wanted])
+        [thought_or_failure] = client.answer([wanted])
     finally:
         if client is not llm:
             client.close()
-    if isinstance(found, LLMFailureException):
-        raise found
-    thought: ReasoningResult = found
+    if isinstance(thought_or_failure, LLMFailureException):
+        raise thought_or_failure
+    thought: ReasoningResult = thought_or_failure
     return thought
 
 
@@ -215,11 +214,7 @@ def check_text(where: str, text: object) -> None:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of a context by name; `tools` may be functions.
-
-    Raises:
-        ConfigError: If one is no field of a context.
-    """
+    """Return fields of a context by name; `tools` may be functions."""
     known = [field.name for field in fields(TurnContext)]
     for name in options:
         if name not in known:

@@ -70,7 +70,7 @@ def direction_of(vector: Vector | None) -> npt.NDArray[np.float64] | None:
 
 
 def relevance(
-    one: npt.NDArray[np.float64] | None,
+    first: npt.NDArray[np.float64] | None,
     other: npt.NDArray[np.float64] | None,
 ) -> float:
     """Return ``(1 + cosine) / 2`` of two vectors of length 1; 0.5 where one is missing.
@@ -78,11 +78,11 @@ def relevance(
     Raises:
         AgentError: If they differ in length.
     """
-    if one is None or other is None:
+    if first is None or other is None:
         return _UNKNOWN_RELEVANCE
-    if one.shape != other.shape:
-        raise AgentError(f"note: vector: has {one.size} numbers, but {other.size} are asked about; use one embedding")
-    return (1 + min(max(float(one @ other), -1.0), 1.0)) / 2
+    if first.shape != other.shape:
+        raise AgentError(f"note: vector: has {first.size} numbers, but {other.size} are asked about; use one embedding")
+    return (1 + min(max(float(first @ other), -1.0), 1.0)) / 2
 
 
 class Notebook(Restorable):

@@ -1,4 +1,4 @@
-"""What a conversation is made of: messages, and their contents."""
+"""The parts of a conversation: messages with their contents, and the events of a turn."""
 
 import json
 from collections.abc import Sequence
@@ -111,3 +111,45 @@ class Message(_Frozen):
 
 type Context = str | Sequence[Message]
 """What came before a text: in words, or as messages."""
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class AgentTextEvent(_Event):
+    """Something that the agent says, or, as JSON or in words, thinks."""
+
+    text: str
+    type: Literal["thought", "text"] = "text"
+
+
+class ToolStartedEvent(_Event):
+    """A tool is about to be called; `tool_id` is ``reasoning_{iteration}_{index}``, both from 1."""
+
+    tool_name: str
+    tool_id: str
+    parameters: dict[str, Any]
+
+
+class ToolFinishedEvent(_Event):
+    """A tool has ended, well or not."""
+
+    tool_name: str
+    tool_id: str
+    parameters: dict[str, Any]
+    result: ToolResult
+
+
+class AgentErrorEvent(_Event):
+    """Something that did not work; the turn goes on if it can.
+
+    Attributes:
+        reason: One word: `budget`, `repeated-call`, `too-many-calls`, or why the LLM gave no answer.
+    """
+
+    reason: str
+    text: str
+
+
+type Event = AgentTextEvent | ToolStartedEvent | ToolFinishedEvent | AgentErrorEvent

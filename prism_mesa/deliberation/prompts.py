@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from prism_mesa.deliberation.conversation import TEXT_CAP, call_in_words, in_words, quoted, thought_in_words
+from prism_mesa.deliberation.conversation import TEXT_CAP, call_line, in_words, quoted, thought_in_words
 from prism_mesa.deliberation.messages import Context, Message, ReasoningResult, ToolCallContent
 from prism_mesa.deliberation.tools import ToolRegistry
 
@@ -94,7 +94,11 @@ def reasoning_prompt(
         examples: How others have thought of another's words; small LLMs imitate better than they obey.
     """
     last = "Your response" if about_own else "They say"
-    shown = [] if about_own else [(one.says, one.thought.model_dump_json()) for one in examples if one.thought]
+    shown = (
+        []
+        if about_own
+        else [(example.says, example.thought.model_dump_json()) for example in examples if example.thought]
+    )
     before = in_words(context)
     parts = (
         _thinking(about_own, tools.describe() if tools is not None and len(tools) else "", questions[about_own]),
@@ -138,13 +142,13 @@ def response_prompt(
         who,
         situation,
         f"What came before:\n{before}" if before else "",
-        "\n".join(call_in_words(call) for call in calls),
+        "\n".join(call_line(call) for call in calls),
         f"You have thought: {quoted(thought_in_words(thought))}" if thought is not None else "",
         f"You have responded so far: {quoted(so_far, TEXT_CAP)}\n"
         "Respond anew, better and whole: it takes the place of that."
         if so_far
         else "",
-        *(f"They say: {quoted(one.says)}\n{_ANSWER} {one.response}" for one in examples),
+        *(f"They say: {quoted(example.says)}\n{_ANSWER} {example.response}" for example in examples),
         f"They say: {quoted(text, TEXT_CAP)}\n{_ANSWER}",
     )
     return "\n\n".join(part for part in parts if part)

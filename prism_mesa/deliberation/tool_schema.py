@@ -1,10 +1,11 @@
-"""What a function says about itself, in its signature and its docstring, and whether a call's parameters agree."""
+"""Tools as an LLM sees them: a line for the prompt, the JSON schema of a call, and a check of its parameters."""
 
 import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from types import FunctionType, SimpleNamespace
 from typing import Annotated, Any, ClassVar, Final, get_type_hints
 from weakref import WeakKeyDictionary
@@ -14,10 +15,94 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
-from prism_mesa.deliberation.jsonable import in_order, jsonable
-from prism_mesa.deliberation.text import error_text, mended, shown
-from prism_mesa.deliberation.tool_prompt import Schema, type_name
+from prism_mesa.deliberation.text import error_text, in_order, jsonable, mended, shown
 from prism_mesa.errors import ConfigError, did_you_mean
+
+type Schema = dict[str, Any]
+
+_REASONING_CAP: Final = 120
+_TYPE_NAMES: Final = {
+    "integer": "int",
+    "number": "float",
+    "string": "str",
+    "boolean": "bool",
+    "null": "None",
+    "array": "list",
+    "object": "dict",
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a prompt and a schema say of a tool: the same for all objects whose method it is."""
+
+    name: str
+    description: str
+    parameters: Schema = field(hash=False)
+
+
+@lru_cache(maxsize=256)
+def lines(tools: tuple[Description, ...]) -> str:
+    """Return one line for each tool: name, parameters, what it does, what the parameters are."""
+    return "\n".join(map(_line, tools))
+
+
+def _line(tool: Description) -> str:
+    needed = tool.parameters.get("required", ())
+    names, said = [], [_sentence(tool.description)]
+    for name, schema in tool.parameters.get("properties", {}).items():
+        default = shown(schema["default"]) if "default" in schema else "" if name in needed else "..."
+        names.append(f"{name}: {type_name(schema)}" + (f" = {default}" if default else ""))
+        if schema.get("description"):
+            said.append(_sentence(f"{name}: {schema['description']}"))
+    return f"- {tool.name}({', '.join(names)}): {' '.join(said)}"
+
+
+def _sentence(text: str) -> str:
+    line = " ".join(text.split())
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
+
+
+def type_name(schema: Any) -> str:
+    """Return what a schema allows, as Python writes types.
+
+    >>> type_name({"type": "array", "items": {"enum": ["up", "down"]}})
+    "list['up' | 'down']"
+    """
+    match schema:
+        case {"const": one}:
+            return repr(one)
+        case {"enum": values}:
+            return " | ".join(map(repr, values))
+        case {"anyOf": kinds} | {"oneOf": kinds}:
+            return " | ".join(dict.fromkeys(map(type_name, kinds)))
+        case {"type": "array", "items": item} if item:
+            return f"list[{type_name(item)}]"
+        case {"type": "object", "properties": parts}:
+            return "{" + ", ".join(f"{name}: {type_name(part)}" for name, part in parts.items()) + "}"
+        case {"type": str(kind)}:
+            return _TYPE_NAMES[kind]
+    return "any"
+
+
+@lru_cache(maxsize=256)
+def call_schema(tools: tuple[Description, ...]) -> Schema:
+    """Return the schema of one call, shared by all who ask for it: not to be changed."""
+    return {"anyOf": [_one_call_schema(tool) for tool in tools]}
+
+
+def _one_call_schema(tool: Description) -> Schema:
+    return {
+        "type": "object",
+        "properties": {
+            "tool_name": {"type": "string", "const": tool.name},
+            "parameters": tool.parameters,
+            "reasoning": {"type": "string", "maxLength": _REASONING_CAP},
+        },
+        "required": ["tool_name", "parameters", "reasoning"],
+        "additionalProperties": False,
+    }
+
 
 _MOST_FAULTS: Final = 5
 _NAME_CAP: Final = 60
@@ -47,28 +132,28 @@ class ToolForm:
     parameters: Schema
     model: type[BaseModel]
 
-    def arguments(self, given: object) -> tuple[dict[str, Any], str]:
+    def arguments(self, parameters_given: object) -> tuple[dict[str, Any], str]:
         """Return the arguments of a call that are given, and what is wrong with them, one line a fault."""
-        checked, faults = self._checked(given)
+        checked, faults = self._checked(parameters_given)
         if checked is None:
             return {}, faults
         names = zip(self.model.model_fields, self.parameters["properties"], strict=True)
         return {name: getattr(checked, own) for own, name in names if own in checked.model_fields_set}, ""
 
-    def identity(self, given: object) -> str:
+    def identity(self, parameters_given: object) -> str:
         """Return a text that two calls share if they come to the same, however they are written."""
-        checked, _ = self._checked(given)
-        what = given if checked is None else jsonable(checked)
+        checked, _ = self._checked(parameters_given)
+        what = parameters_given if checked is None else jsonable(checked)
         return json.dumps(what, sort_keys=True, default=str)
 
-    def _checked(self, given: object) -> tuple[BaseModel | None, str]:
+    def _checked(self, parameters_given: object) -> tuple[BaseModel | None, str]:
         """Return the arguments of a call in their types, or None and what is wrong with them."""
         properties: Schema = self.parameters["properties"]
-        if not isinstance(given, Mapping):
+        if not isinstance(parameters_given, Mapping):
             keys = ", ".join(properties) or "none"
-            return None, f"parameters: must be an object (its keys: {keys}), not {shown(given)}"
+            return None, f"parameters: must be an object (its keys: {keys}), not {shown(parameters_given)}"
         try:
-            return self.model.model_validate(mended(dict(given))), ""
+            return self.model.model_validate(mended(dict(parameters_given))), ""
         except ValidationError as error:
             return None, _faults(error, properties)
         except Exception as error:  # of a type's own validator, or nested too deeply
@@ -79,7 +164,7 @@ _forms: Final[tuple[WeakKeyDictionary[FunctionType, ToolForm], ...]] = (WeakKeyD
 """What was read so far, of functions and of bound methods; it lives as long as they do."""
 
 
-def form_of(function: Callable[..., Any]) -> ToolForm:
+def tool_form(function: Callable[..., Any]) -> ToolForm:
     """Return what a function or method says; it is read once, for a method once for all objects.
 
     Raises:
@@ -95,7 +180,7 @@ def form_of(function: Callable[..., Any]) -> ToolForm:
 
 
 def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
-    description, said = _doc_of(inspect.getdoc(function) or "")
+    description, said = _parse_docstring(inspect.getdoc(function) or "")
     fields: dict[str, Any] = {}
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
         default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
@@ -134,7 +219,7 @@ def _no_truth(value: object) -> object:
     return value
 
 
-def _doc_of(doc: str) -> tuple[str, dict[str, str]]:
+def _parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
     """Return the first paragraph of a docstring, and what its `Args:` say of each parameter; each as one line."""
     section = _ARGS.search(doc)
     first = doc[: section.start() if section else None].strip().split("\n\n")[0]

@@ -21,20 +21,22 @@ post: Input should be a valid integer, unable to parse string as an integer, not
 text: is missing; allowed: str, what you say.
 """
 
+import asyncio
+import contextvars
+import inspect
 import json
 import keyword
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from threading import TIMEOUT_MAX
+from threading import TIMEOUT_MAX, Thread
 from types import EllipsisType
 from typing import Any, Final, overload
 
 from pydantic import BaseModel, ConfigDict
 
-from prism_mesa.deliberation.text import capped, error_text, shown
-from prism_mesa.deliberation.tool_execution import GivenUpError, run
-from prism_mesa.deliberation.tool_prompt import Description, Schema, call_schema, lines
-from prism_mesa.deliberation.tool_schema import form_of
+from prism_mesa.deliberation.text import ONCE, as_text, capped, error_text, shown
+from prism_mesa.deliberation.tool_schema import Description, Schema, call_schema, lines, tool_form
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Function = Callable[..., Any]
@@ -95,10 +97,10 @@ class Tool:
             ConfigError: If there is no docstring, or a parameter without type, or one that cannot be given by name, or
                 a name that is none, or a time-out that is not above 0.
         """
-        form = form_of(function)
+        form = tool_form(function)
         if not form.description:
-            told = "docstring: there is none; its first paragraph is what the LLM is told"
-            raise ConfigError(f"tool {form.name}: {told}")
+            fault = "docstring: there is none; its first paragraph is what the LLM is told"
+            raise ConfigError(f"tool {form.name}: {fault}")
         return cls(name or form.name, form.description, form.parameters, function, timeout_s)
 
 
@@ -201,7 +203,7 @@ class ToolRegistry:
         """Return a text that two calls share if they come to the same: ``like(post=3)`` and ``like(post="3")``."""
         if name not in self:
             return json.dumps([name, parameters], sort_keys=True, default=str)
-        return f"{name} {form_of(self._tools[name].function).identity(parameters)}"
+        return f"{name} {tool_form(self._tools[name].function).identity(parameters)}"
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> ToolResult:
         """Run a tool and return what came of it; nothing that goes wrong is raised, but an interrupt or exit.
@@ -216,7 +218,7 @@ class ToolRegistry:
             if name not in self:
                 return self._failed("unknown-tool", self._no_tool(name))
             tool = self._tools[name]
-            arguments, faults = form_of(tool.function).arguments(parameters)
+            arguments, faults = tool_form(tool.function).arguments(parameters)
             if faults:
                 return self._failed("bad-parameters", faults)
             text = run(tool.function, arguments, tool.timeout_s)
@@ -232,12 +234,70 @@ class ToolRegistry:
         return ToolResult(ok=False, text=capped(text, self.result_cap), reason=reason)
 
     def _no_tool(self, name: object) -> str:
-        said = shown(name)
-        near = did_you_mean(said.strip("'\""), self._tools)
-        return f"There is no tool {said}.{near} The tools are: {', '.join(self._tools) or 'none'}."
+        shown_name = shown(name)
+        near = did_you_mean(shown_name.strip("'\""), self._tools)
+        return f"There is no tool {shown_name}.{near} The tools are: {', '.join(self._tools) or 'none'}."
 
 
 def _check_timeout(timeout_s: object, where: str) -> None:
     is_number = isinstance(timeout_s, int | float) and timeout_s is not True and 0 < timeout_s <= TIMEOUT_MAX
     if timeout_s is not None and not is_number:
         raise ConfigError(f"{where}: timeout_s: must be a number of seconds above 0, or None, not {shown(timeout_s)}")
+
+
+_GRACE_S: Final = 0.1
+"""How much longer than its time a thread is waited for: a coroutine ends itself, if it does not block its loop."""
+
+
+class GivenUpError(Exception):
+    """A tool took too long."""
+
+
+def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
+    """Return what a function returns, as text; without a limit a plain one runs in the caller's thread.
+
+    A generator is run to its end, and fails as the function would.
+
+    Raises:
+        GivenUpError: If there is no result in time.
+    """
+
+    def finished(value: Any) -> str:
+        value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value
+        return as_text(list(value) if isinstance(value, ONCE) else value)
+
+    if limit_s is not None:
+        return _in_thread(lambda: finished(function(**arguments)), limit_s)
+    value = function(**arguments)
+    return _in_thread(lambda: finished(value), None) if inspect.iscoroutine(value) else finished(value)
+
+
+async def _within(work: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:
+    timer = asyncio.timeout(limit_s)
+    try:
+        async with timer:
+            return await work
+    except TimeoutError:
+        if timer.expired():
+            raise _given_up(limit_s) from None
+        raise
+
+
+def _in_thread(work: Callable[[], str], limit_s: float | None) -> str:
+    """Return what `work` returns, done in a daemon thread; what it raises is raised here."""
+    future: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=contextvars.copy_context().run, args=(run,), name="prism-tool", daemon=True).start()
+    if not wait([future], None if limit_s is None else limit_s + _GRACE_S).done:
+        raise _given_up(limit_s)
+    return future.result()
+
+
+def _given_up(limit_s: float | None) -> GivenUpError:
+    return GivenUpError(f"no result within {limit_s:g} s; it was given up")

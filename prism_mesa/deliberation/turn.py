@@ -1,6 +1,6 @@
 """A turn, as a generator: think, call tools, respond, think about the own response, and so on.
 
-It yields events for whoever listens, and what it wants of the LLM (`llm.formats.request.LLMRequest`), and is sent the
+It yields events for whoever listens, and what it wants of the LLM (`llm.request.LLMRequest`), and is sent the
 answer, or has its `LLMFailureException` thrown in. `deliberation` drives one turn, `run_turns` many at once.
 """
 
@@ -13,16 +13,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from prism_mesa.deliberation.conversation import Conversation, tokens_of, whole
-from prism_mesa.deliberation.events import (
+from prism_mesa.deliberation.conversation import Conversation, count_tokens, whole
+from prism_mesa.deliberation.messages import (
     AgentErrorEvent,
     AgentTextEvent,
-    Event,
-    ToolFinishedEvent,
-    ToolStartedEvent,
-)
-from prism_mesa.deliberation.messages import (
     Content,
+    Event,
     Message,
     ProposedToolCall,
     ReasoningResult,
@@ -30,6 +26,8 @@ from prism_mesa.deliberation.messages import (
     TextContent,
     ThoughtContent,
     ToolCallContent,
+    ToolFinishedEvent,
+    ToolStartedEvent,
 )
 from prism_mesa.deliberation.prompts import (
     ABOUT_ONESELF,
@@ -57,7 +55,7 @@ class Limits:
     Attributes:
         iterations: Most rounds of thinking, calling and responding.
         tool_calls: Most calls of tools in an iteration.
-        tokens: Tokens (see `tokens_of`) after which it thinks no further and calls no tool; None: no limit.
+        tokens: Tokens (see `count_tokens`) after which it thinks no further and calls no tool; None: no limit.
         seconds: The same in seconds of the wall clock: for talks, not for runs, which are to repeat.
 
     Raises:
@@ -179,16 +177,16 @@ class _Turn:
             is_new = yield from self._call_tools(iteration, proposed)
             if iteration > 1 and not is_new:
                 break
-            said = yield from self._respond(before, thought)
-            if said is None:
+            answer = yield from self._respond(before, thought)
+            if answer is None:
                 break
-            response = said
+            response = answer
         return response
 
     def _recall(self) -> list[Message]:
         """Let notes come to mind."""
-        found = self.context.recall(self.text) if self.context.recall is not None else []
-        contents: tuple[Content, ...] = tuple(ThoughtContent(text=note) for note in found)
+        notes = self.context.recall(self.text) if self.context.recall is not None else []
+        contents: tuple[Content, ...] = tuple(ThoughtContent(text=note) for note in notes)
         if contents:
             self.conversation.add("assistant", *contents)
         return [Message(role="assistant", contents=contents)] if contents else []
@@ -206,10 +204,10 @@ class _Turn:
             examples=self.context.examples,
             questions=self.context.questions,
         )
-        said = yield from self._request(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
-        if said is None:
+        answer = yield from self._request(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
+        if answer is None:
             return None
-        thought: ReasoningResult = said
+        thought: ReasoningResult = answer
         self._add(ReasoningThoughtContent(reasoning=thought, about="assistant" if about_own else "user"))
         yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
         return thought
@@ -231,23 +229,23 @@ class _Turn:
             so_far=self._said[-1] if self._said else "",
         )
         accept = self.context.accept or (bool if self.context.form is str else None)
-        said = yield from self._request(
+        answer = yield from self._request(
             prompt, self.context.form, "response", accept=accept, accepts=self.context.accepts
         )
-        if said is None:
+        if answer is None:
             return None
-        text = said.model_dump_json() if isinstance(said, BaseModel) else str(said)
+        text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
         self._said.append(text)
         self._add(TextContent(text=text))
         yield AgentTextEvent(text=text, type="text")
-        return said
+        return answer
 
     def _request(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
         """Return what the LLM says; None, after an event that says why, if it gave no usable answer."""
         context = self.context
-        self._tokens += tokens_of(prompt)
+        self._tokens += count_tokens(prompt)
         try:
-            said = yield LLMRequest(
+            answer = yield LLMRequest(
                 prompt, form, component=component, place=context.place, priority=context.priority, **more
             )
         except LLMFailureException as failure:
@@ -255,9 +253,9 @@ class _Turn:
                 raise
             yield AgentErrorEvent(reason=failure.reason, text=_failure_text(failure))
             return None
-        said = whole(said) if isinstance(said, str) else said
-        self._tokens += tokens_of(said.model_dump_json() if isinstance(said, BaseModel) else said)
-        return said
+        answer = whole(answer) if isinstance(answer, str) else answer
+        self._tokens += count_tokens(answer.model_dump_json() if isinstance(answer, BaseModel) else answer)
+        return answer
 
     def _call_tools(self, iteration: int, proposed: list[ProposedToolCall]) -> Generator[Any, Any, bool]:
         """Carry out what a thought proposes and is new, and return whether there was anything."""

@@ -1,12 +1,13 @@
 """The parameters of the economy, with their units, ranges and sources."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from prism_mesa.deliberation.params import LoopParams, ResultChars
 from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, named_nation
 from prism_mesa.llm import LLMParams
+from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, Seed
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
@@ -32,10 +33,16 @@ def several(value: Any) -> Any:
     return [value] if isinstance(value, str | dict) else value
 
 
+if TYPE_CHECKING:
+    type AdvisorKind = str
+else:
+    AdvisorKind = Literal["auto", *KINDS, "rule"]
+
+
 class AdvisorParams(LLMParams):
     """The LLM that advises nations."""
 
-    kind: Literal["auto", "ollama", "embedded", "openai", "rule"] = Field(
+    kind: AdvisorKind = Field(
         "auto",
         description="Who is asked with economy.policy=llm; 'auto' is Ollama where it answers and has the model, else "
         "the embedded LLM where it is installed; where there is none, and with 'rule', the Taylor rule decides",

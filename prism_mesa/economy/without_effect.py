@@ -6,7 +6,7 @@ from typing import Final
 
 from prism_mesa.economy.params import AdvisorParams, EconomyParams
 from prism_mesa.llm import LLMClient
-from prism_mesa.llm.params import IDLE, llm_keys
+from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
 from prism_mesa.params import said_of
 from prism_mesa.without_effect import WithoutEffect, without_effect
 
@@ -114,6 +114,6 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.given,
         "the LLM that was given in Python is asked as it is",
     ),
-    *(_llm(*row) for row in IDLE),
+    *(_llm(*row) for row in WITHOUT_EFFECT),
 )
 """Keys that change nothing, when, and why; the first entry that applies counts."""

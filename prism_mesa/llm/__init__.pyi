@@ -1,3 +1,4 @@
+from .answer_store import AnswerStore as AnswerStore
 from .client import LLMClient as LLMClient
 from .clients.base import ChatClient as ChatClient
 from .clients.base import Completion as Completion
@@ -8,12 +9,11 @@ from .clients.openai import OpenAIChatClient as OpenAIChatClient
 from .clients.pool import HostPool as HostPool
 from .errors import UselessAnswerError as UselessAnswerError
 from .factory import make_llm_client as make_llm_client
-from .formats.request import LLMRequest as LLMRequest
-from .formats.request import RunPosition as RunPosition
-from .ledger.answers import AnswerStore as AnswerStore
-from .ledger.database import AskedRow as AskedRow
-from .ledger.database import Ledger as Ledger
-from .ledger.database import StoredAnswer as StoredAnswer
-from .ledger.database import answer_key as answer_key
+from .ledger import AskedRow as AskedRow
+from .ledger import Ledger as Ledger
+from .ledger import StoredAnswer as StoredAnswer
+from .ledger import answer_key as answer_key
 from .params import LLMParams as LLMParams
 from .params import Source as Source
+from .request import LLMRequest as LLMRequest
+from .request import RunPosition as RunPosition

@@ -1,4 +1,4 @@
-"""What can be wrong with an answer of a language model, and what is closed whatever goes wrong."""
+"""Useless answers, and objects that a `with` block closes."""
 
 from types import TracebackType
 from typing import Final, Self
@@ -24,7 +24,7 @@ class Closing:
     """Calls `close` at the end of a ``with`` block."""
 
     def close(self) -> None:
-        """Let go of what is held; doing it twice does no harm."""
+        """Release all resources; a second call does no harm."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,32 +1,28 @@
-"""Makes the client of the language model that a configuration names, and looks whether its server answers."""
+"""Makes the client of the LLM that a configuration names, and looks whether its server answers."""
 
-from typing import Final
+from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, MissingLLMError
+from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient
-from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, embedded_fault
-from prism_mesa.llm.clients.ollama import OllamaChatClient
-from prism_mesa.llm.clients.openai import OpenAIChatClient
 from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
-from prism_mesa.llm.ledger.answers import AnswerStore
-from prism_mesa.llm.ledger.database import Ledger
-from prism_mesa.llm.params import LLMParams
+from prism_mesa.llm.kinds import KINDS
+from prism_mesa.llm.ledger import Ledger
+from prism_mesa.llm.params import LLMParams, gguf_file
 
-OLLAMA_HOST: Final = "http://127.0.0.1:11434"
-OPENAI_HOST: Final = "http://127.0.0.1:8000/v1"
 _LEAST_FAILURES: Final = 5
 
 
 def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
-    """Return a client for answers in a form, and None with the reason where `auto` finds no LLM or `rule` wants none.
+    """Return a client for answers in a form, and None with the reason if `auto` finds no LLM or `rule` wants none.
 
     With `continues` SmolLM2 continues prompts, which should then show it how (see `EmbeddedChatClient`).
 
     Raises:
-        ConfigError: If what is asked for is not there.
+        ConfigError: If the LLM is not there.
         DataError: If the ledger cannot be opened.
     """
     if isinstance(params.model, dict):
@@ -50,65 +46,46 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
 
 
 def answer_store(params: LLMParams) -> AnswerStore:
-    """Return what is known before: the ledger beside a run's own, opened, if the parameters name one."""
+    """Return the store of recorded answers: the ledger beside a run's own, opened, if the parameters name one."""
     shared = None if params.ledger_path is None else Ledger(params.ledger_path, read_only=params.ledger == "replay")
     return AnswerStore(params.ledger, shared)
 
 
 def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
-    """Return the LLM that the parameters name, its kind, and why it is not the one that was wished for first.
+    """Return the configured LLM, its kind, and a note.
 
-    With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
-    None. For `continues` see `make_llm_client`.
+    With `auto` that is Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the
+    note then says why the earlier ones were not taken. For `continues` see `make_llm_client`.
 
     Raises:
-        ConfigError: If what is asked for is not there; always, if an address is none.
+        ConfigError: If the LLM is not there, or if an address is not one.
     """
-    if params.kind == "embedded":
-        return _embedded(params, continues=continues), "embedded", ""
-    if params.kind != "auto":
-        client = _served(params)
-        client.check(decides=params.decides)
-        notes = (str(getattr(host, "note", "")) for host in client.clients)
-        return client, params.kind, "; ".join(dict.fromkeys(filter(None, notes)))
-    hosts = _served(params)  # a wrong address is an error, a server that is not there is none
+    kind = "ollama" if params.kind == "auto" else params.kind
+    if not KINDS[kind].host:
+        return _embedded(params, kind, continues=continues), kind, ""
+    hosts = _served(params, kind)  # with `auto`, too, a wrong address is an error
     try:
         hosts.check(decides=params.decides)
-    except MissingLLMError as error:  # an LLM that is there and cannot do what is asked is an error
+    except MissingLLMError as error:  # an LLM that is there and cannot do the task is an error
+        if params.kind != "auto":
+            raise
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
     else:
-        return hosts, "ollama", ""
-    fault = embedded_fault(_gguf(params))
-    fault = "is no decision model" if params.decides and _gguf(params) == SMOLLM2 else fault
+        notes = (str(getattr(host, "note", "")) for host in hosts.clients)
+        return hosts, kind, "; ".join(dict.fromkeys(filter(None, notes)))
+    fault = embedded_fault(gguf_file(params) or SMOLLM2)
+    fault = "is no decision model" if params.decides and gguf_file(params) is None else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
-    return _embedded(params, continues=continues), "embedded", note
+    return _embedded(params, "embedded", continues=continues), "embedded", note
 
 
-def _served(params: LLMParams) -> HostPool:
+def _served(params: LLMParams, kind: str) -> HostPool:
     """Return an LLM on the servers of `params.host`."""
-
-    def client(host: str) -> ChatClient:
-        if params.kind == "openai":
-            return OpenAIChatClient(params.one_llm, host, params.timeout_s, **params.decoding)
-        own = params.decoding | {"keep_alive": params.keep_alive}
-        return OllamaChatClient(params.one_llm, host, params.timeout_s, **own)
-
-    if params.kind == "openai" and params.model is None:
-        raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-    hosts = params.hosts or [OPENAI_HOST if params.kind == "openai" else OLLAMA_HOST]
-    return HostPool([client(host) for host in hosts], failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
+    make, hosts = KINDS[kind].load().from_params, params.hosts or [KINDS[kind].host]
+    failures = max(_LEAST_FAILURES, params.max_concurrency + 1)
+    return HostPool([make(params, host) for host in hosts], failures=failures)
 
 
-def _gguf(params: LLMParams) -> str:
-    """Return the embedded LLM's file; with `auto` a name that is none is meant for a server."""
-    is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
-    return str(params.model) if is_file else SMOLLM2
-
-
-def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
-    gguf, own = _gguf(params), {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
-    client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
-    if gguf != SMOLLM2 or params.decides:
-        client.load(decides=params.decides)  # an unreadable file ends the run before it begins
-    return client
+def _embedded(params: LLMParams, kind: str, *, continues: bool) -> Any:
+    return KINDS[kind].load().from_params(params, "", continues=continues)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from prism_mesa.llm.kinds import KINDS, SERVED
 from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
@@ -68,8 +69,8 @@ class LLMParams(Params):
     )
     host: Hosts | dict[str, Hosts] | None = Field(
         default=None,
-        description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
-        "http://127.0.0.1:8000/v1 (openai); several LLMs: {NAME: ADDRESS, ...}",
+        description="Address of the server, or a list of them; null: "
+        f"{', '.join(f'{KINDS[kind].host} ({kind})' for kind in SERVED)}; several LLMs: {{NAME: ADDRESS, ...}}",
     )
     timeout_s: float = Field(
         default=30.0,
@@ -167,8 +168,14 @@ class LLMParams(Params):
     def decoding(self) -> dict[str, Any]:
         """The decoding options of a chat client with these parameters."""
         options = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
-        num_ctx = None if self.kind == "openai" else self.num_ctx
+        num_ctx = None if self.kind in SERVED and KINDS[self.kind].ignores("num_ctx") else self.num_ctx
         return options | later_options(self.think, num_ctx, self.cut_prompts)
+
+
+def gguf_file(params: LLMParams) -> str | None:
+    """Return the file of the embedded LLM; None for SmolLM2. With `auto` any other name is meant for a server."""
+    is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
+    return str(params.model) if is_file else None
 
 
 _PLACE: Final = ("host", "model", "model_by")
@@ -187,8 +194,13 @@ def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
     return " ".join(f"reasoner.{name}" for name in names if name not in without)
 
 
-IDLE: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
-    ("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
+def _with_kind(kind: str, keys: str) -> Callable[[Any], bool]:
+    """Return whether an LLM of a kind is asked; `host` counts until `auto` has looked there."""
+    return lambda k: (k.p.reasoner.kind if keys == "host" else k.kind) == kind
+
+
+WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
+    *((keys, _with_kind(kind.name, keys), why) for kind in KINDS.values() for keys, why in kind.without_effect),
     (
         "model",  # a name that is no file, where `auto` found the embedded LLM in its place
         lambda k: (
@@ -196,9 +208,6 @@ IDLE: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
         ),
         "no server has it, and the embedded LLM is a file (.gguf)",
     ),
-    ("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
-    ("think cut_prompts", lambda k: k.kind == "embedded", "the embedded LLM is asked as it is"),
-    ("num_ctx keep_alive", lambda k: k.kind in ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
     ("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
 )
 """Keys of an LLM that have no effect, the condition on what is known of the model, and why."""

@@ -89,15 +89,15 @@ def unwrapped(text: str) -> str:
     Raises:
         UselessAnswerError: `thought`, if there is nothing but a thought.
     """
-    said = without_thought(text).strip(_BLANK)
-    if _FENCE.fullmatch(said):
-        said = without_thought(_FENCE_MARK.sub("", said)).strip(_BLANK)
-    if not said and text.strip(_BLANK):
+    answer = without_thought(text).strip(_BLANK)
+    if _FENCE.fullmatch(answer):
+        answer = without_thought(_FENCE_MARK.sub("", answer)).strip(_BLANK)
+    if not answer and text.strip(_BLANK):
         raise UselessAnswerError("thought", f"the answer {text[:80]!r} is nothing but a thought")
-    return said
+    return answer
 
 
-def bare_option(said: str, names: Sequence[str]) -> int:
+def bare_option(answer: str, names: Sequence[str]) -> int:
     """Return the place of the option whose name is all that was said, or -1.
 
     Case, quotes, emphasis, punctuation around it, and what `unwrapped` takes off do not matter.
@@ -108,21 +108,21 @@ def bare_option(said: str, names: Sequence[str]) -> int:
     Raises:
         UselessAnswerError: As `unwrapped`.
     """
-    said = unwrapped(said)
-    for bare in (said.strip(_AROUND), said.lstrip(_BEFORE).rstrip(_AFTER)):
+    answer = unwrapped(answer)
+    for bare in (answer.strip(_AROUND), answer.lstrip(_BEFORE).rstrip(_AFTER)):
         for place, name in enumerate(names):
             if bare and name.strip(_AROUND).casefold() == bare.casefold():
                 return place
     return -1
 
 
-def json_of(said: str) -> Any:
+def parse_json(answer: str) -> Any:
     """Return the JSON value that is all that was said; `unwrapped` says what may stand around it.
 
     Raises:
         UselessAnswerError: `unparsable` if it is none or an object that holds a key twice; else as `unwrapped`.
     """
-    inner, shown = (unwrapped(said), said[:80]) if isinstance(said, str) else ("", said)
+    inner, shown = (unwrapped(answer), answer[:80]) if isinstance(answer, str) else ("", answer)
     try:
         return json.loads(inner, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:

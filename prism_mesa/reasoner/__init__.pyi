@@ -1,7 +1,4 @@
 from .asking import make_writer as make_writer
-from .describe import persona_of as persona_of
-from .describe import post_of as post_of
-from .describe import question_of as question_of
 from .distilled import DistilledModel as DistilledModel
 from .distilled import DistilledReasoner as DistilledReasoner
 from .distilled import read_distilled as read_distilled
@@ -26,5 +23,8 @@ from .question import OpenChoices as OpenChoices
 from .question import Persona as Persona
 from .question import PlacedQuestion as PlacedQuestion
 from .question import Question as Question
+from .question import persona_of as persona_of
+from .question import post_of as post_of
+from .question import question_of as question_of
 from .reasoner import Reasoner as Reasoner
 from .rule import RuleReasoner as RuleReasoner

@@ -1,18 +1,30 @@
-"""Makes the reasoners and writers that ask an LLM, and those that have learned from one."""
+"""Makes the reasoners and writers that ask an LLM, replay one, or have learned from one."""
+
+from typing import Any
 
 from prism_mesa.errors import ConfigError
+from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
-from prism_mesa.llm.clients.base import ChatClient
+from prism_mesa.llm.clients.base import ChatClient, Completion
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
-from prism_mesa.llm.clients.recorded import recorded_client
+from prism_mesa.llm.clients.recorded import (
+    READ_AS_OPTIONS,
+    RecordedClient,
+    llms_in,
+    other_llms_error,
+    recorded_client,
+    same_options,
+)
 from prism_mesa.llm.factory import answer_store, find_client
-from prism_mesa.llm.ledger.answers import AnswerStore
+from prism_mesa.llm.kinds import KINDS_THAT_ASK
+from prism_mesa.llm.ledger import Ledger
+from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, decision_decoding
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
-from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams
 from prism_mesa.reasoner.pmi import PmiOracle
+from prism_mesa.reasoner.question import Question
 from prism_mesa.reasoner.reasoner import Reasoner
-from prism_mesa.reasoner.replayed import recorded_oracle
 from prism_mesa.reasoner.rule import RuleReasoner
 
 type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
@@ -42,24 +54,24 @@ def make_writer(
         if params.kind != "auto":
             raise ConfigError(
                 f"content: llm needs an LLM, and reasoner.kind={params.kind} asks none; set reasoner.kind "
-                "(auto, ollama, embedded, openai), or content: template"
+                f"({KINDS_THAT_ASK}), or content: template"
             )
         return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
     for llm, params_of_llm in reasoner.params.each().items():
-        own = params_of_llm.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
+        llm_params = params_of_llm.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
         client: ChatClient | None
         if reasoner.kind == "python":
             client = getattr(reasoner.oracles[llm], "client", None)
         elif reasoner.store.mode == "replay" and reasoner.store.shared is not None:
-            client = recorded_client(reasoner.store.shared, own, llm)
+            client = recorded_client(reasoner.store.shared, llm_params, llm)
         else:
-            client, _, _ = find_client(own, continues=True)
+            client, _, _ = find_client(llm_params, continues=True)
         if client is None:
             raise ConfigError("content: llm: the reasoner has no LLM that can write; give it a chat client")
         clients[llm] = client
     store, kind, budget = reasoner.store, reasoner.kind, reasoner.budget
-    return LLMClient(clients, own, store=store, kind=kind, budget=budget, gives_up=True), ""
+    return LLMClient(clients, llm_params, store=store, kind=kind, budget=budget, gives_up=True), ""
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -109,3 +121,53 @@ def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, sto
     resolved = params.model_copy(update={"answer": answer, "persona": persona})
     distilled = distilled_reasoner(params, persona) if params.llm_share < 1 else None
     return Reasoner(oracles, params=resolved, store=store, kind=kind, note=note, distilled=distilled)
+
+
+class _RecordedPmi(PmiOracle):
+    """Reads scores as `PmiOracle` does, and has no LLM to ask for one."""
+
+    def __init__(self, client: RecordedClient, params: RuleParams) -> None:
+        self._recorded = client
+        self.rule = RuleReasoner(params)
+        self.name, self.digest, self.label = client.name, client.digest, client.label
+        self.decoding = client.decoding
+
+    async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
+        """Raise OracleError: nobody is asked in replay."""
+        return await self._recorded.chat(prompt)
+
+
+def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
+    """Return the oracle whose answers a ledger holds: the latest one with the options of `params`.
+
+    If the ledger holds no answers (a run may have fallbacks only), return an oracle of the configured kind. `llm` names
+    one of several LLMs.
+
+    Raises:
+        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
+    """
+    held = [known for known in llms_in(ledger) if READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
+    matches = [known for known in held if _is_meant(params, known[0], known[2])]
+    if held and not matches:
+        raise other_llms_error(ledger, held)
+    client = RecordedClient(*matches[0]) if matches else RecordedClient(str(params.model or ""))
+    scores = params.kind == "embedded" and params.answer in (None, "probabilities")
+    scores = "answer" not in client.decoding if matches else scores
+    return _RecordedPmi(client, params.rule) if scores else as_oracle(client, params)
+
+
+def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
+    """Return whether an LLM in a ledger is the one that `params` would ask."""
+    if "answer" not in decoding:  # it gives scores
+        return params.kind in ("auto", "embedded") and params.answer in (None, "probabilities")
+    expected = {**params.decoding, "answer": params.answer or "choice"}
+    if params.decides:
+        expected = {"decision_orders": 1} | decision_decoding(params.decoding, params.decision_orders)
+        decoding = {"decision_orders": 1} | decoding
+    if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
+        expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # all that older ledgers had
+    if not same_options(decoding, expected):
+        return False
+    served = DECISION_MODEL if params.decides else OLLAMA_MODEL
+    default = served if params.kind in ("auto", "ollama") else name
+    return "build" in decoding or name == (params.model or default)

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.llm.params import Source
-from prism_mesa.reasoner.describe import question_of
-from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question
+from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, question_of
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]

@@ -254,7 +254,7 @@ def _part(choices: DetailedChoices, rows: slice) -> DetailedChoices:
     return DetailedChoices(options=choices.options, **columns)
 
 
-def record_of(reasoner: Any) -> dict[str, str] | None:
+def distilled_record(reasoner: Any) -> dict[str, str] | None:
     """Return what a manifest says of the distilled model that a reasoner uses; None if it uses none."""
     used = reasoner.batch_reasoner
     return {"file": FILE, "digest": used.digest, "model": used.label} if isinstance(used, DistilledReasoner) else None

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.reasoner.question import DetailedChoices
-from prism_mesa.reasoner.rule import positions_of, rounded_table
+from prism_mesa.reasoner.rule import band_positions, rounded_table
 
 type Floats = npt.NDArray[np.float64]
 
@@ -67,7 +67,7 @@ FEATURES: Final = (
     Feature("match", "cosine of the post and the nearest interest told", lambda choices: choices.match),
     Feature("relevance", "(1 + cosine of the post and the agent's interests) / 2", lambda choices: choices.relevance),
     Feature("threshold", "middle of the band", lambda choices: (choices.low + choices.high) / 2),
-    Feature("position", "place of utility on the band, -3..3", positions_of),
+    Feature("position", "place of utility on the band, -3..3", band_positions),
     _count("velocity"),
     *(_trait(k) for k in range(len(BIG_FIVE))),
     *(_share(k) for k in range(len(ACTIONS) - 1)),
@@ -97,10 +97,10 @@ DECLARATION: Final = sha256(
 
 def feature_columns(choices: DetailedChoices) -> Floats:
     """Return the features, shape (features, n)."""
-    found = np.empty((len(FEATURES), len(choices.draws)))
-    for column, feature in zip(found, FEATURES, strict=True):
+    columns_found = np.empty((len(FEATURES), len(choices.draws)))
+    for column, feature in zip(columns_found, FEATURES, strict=True):
         column[:] = feature.of(choices)
-    return found
+    return columns_found
 
 
 def with_products(columns: Floats) -> Floats:

@@ -6,11 +6,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
+from prism_mesa.llm.clients.base import (
+    ChatClient,
+    Completion,
+    FunctionClient,
+    PromptFunction,
+    client_digest,
+    client_label,
+)
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, named_option, probabilities_of, recordable, whole
+from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, named_option, read_probabilities, recordable, whole
 from prism_mesa.llm.params import decision_decoding
-from prism_mesa.llm.text import bare_option, json_of, plain
+from prism_mesa.llm.text import bare_option, parse_json, plain
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.prompt import STATE_DESCRIPTIONS, answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
@@ -23,34 +30,29 @@ _REASON_CAP = 300
 
 @runtime_checkable
 class Oracle(Protocol):
-    """What a reasoner asks."""
+    """An LLM that a reasoner asks.
+
+    Attributes:
+        name: The LLM's name, and `label` its name in a summary.
+        digest: Which build of the LLM answers; empty if unknown.
+        decoding: Every option that can change an answer (temperature, seed, ...), as JSON values.
+    """
 
     @property
-    def name(self) -> str:
-        """The LLM's name."""
-        ...
-
+    def name(self) -> str: ...  # noqa: D102
     @property
-    def digest(self) -> str:
-        """Which build of the LLM answers; empty where nobody says."""
-        ...
-
+    def digest(self) -> str: ...  # noqa: D102
     @property
-    def label(self) -> str:
-        """What a summary calls it."""
-        ...
-
+    def label(self) -> str: ...  # noqa: D102
     @property
-    def decoding(self) -> Mapping[str, Any]:
-        """Every option that can change an answer (temperature, seed, ...), as JSON values."""
-        ...
+    def decoding(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     def write(self, question: Question) -> str:
-        """Return the prompt: whatever of the question can change what the LLM says. Pure."""
+        """Return the prompt: everything in the question that can change the LLM's answer. Pure."""
         ...
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Return what the LLM says; its `text` is what is recorded, and what `read` reads.
+        """Return the LLM's answer; its `text` is recorded, and `read` reads it.
 
         Raises:
             OracleError: If there is no answer.
@@ -72,7 +74,7 @@ class ChatOracle:
     For `probabilities` the options have letters and the LLM answers one letter; `multiple_choice` reads its
     log-probabilities. A client without them (a function) may return a letter or ``{"composing": 0.7, ...}``. In either
     form the bare name of an option, ``composing``, is that choice. With `reason` the LLM also explains its choice in a
-    sentence (`reason_in`); an answer without it still counts. For a `decision` see `formats.decision`; there a
+    sentence (`reason_in`); an answer without it still counts. For a `decision` see `llm.decision`; there a
     function returns the probabilities of the options.
     """
 
@@ -88,12 +90,12 @@ class ChatOracle:
     @property
     def digest(self) -> str:
         """Which build of the LLM answers."""
-        return digest_of(self.client)
+        return client_digest(self.client)
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        return label_of(self.client)
+        return client_label(self.client)
 
     @property
     def decoding(self) -> dict[str, Any]:
@@ -113,8 +115,8 @@ class ChatOracle:
             return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
             return whole(await self.client.chat(prompt, answer_schema(question.options, reason=self.reason), attempt))
-        said = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
-        return recordable(said, [f"{option.value}: {STATE_DESCRIPTIONS[option]}" for option in question.options])
+        completion = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
+        return recordable(completion, [f"{option.value}: {STATE_DESCRIPTIONS[option]}" for option in question.options])
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""
@@ -127,7 +129,7 @@ class ChatOracle:
             place = question.options.index(parse_reasoner_response(raw, question.options))
         if place >= 0:
             return tuple(float(at == place) for at in range(len(names)))
-        return probabilities_of(raw, names, "invalid-state")
+        return read_probabilities(raw, names, "invalid-state")
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:
@@ -153,22 +155,22 @@ def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -
             a string under ``next_state``, `invalid-state` if that string is not among the options, or `thought` if
             the text is only a thought.
     """
-    data = json_of(response_text)
-    said = data.get("next_state") if isinstance(data, dict) else None
-    if not isinstance(said, str):
-        told = f'the answer {response_text[:80]!r} is not an object {{"next_state": "<state>"}}'
-        raise UselessAnswerError("unparsable", told)
+    data = parse_json(response_text)
+    completion = data.get("next_state") if isinstance(data, dict) else None
+    if not isinstance(completion, str):
+        fault = f'the answer {response_text[:80]!r} is not an object {{"next_state": "<state>"}}'
+        raise UselessAnswerError("unparsable", fault)
     for option in options:
-        if option.value == said.strip().lower():
+        if option.value == completion.strip().lower():
             return option
     allowed = ", ".join(option.value for option in options)
-    raise UselessAnswerError("invalid-state", f"invalid state {said[:80]!r} (allowed: {allowed})")
+    raise UselessAnswerError("invalid-state", f"invalid state {completion[:80]!r} (allowed: {allowed})")
 
 
 def reason_in(response_text: str) -> str:
     """Return the reason that an answer gives for its choice, as `plain` text; empty if it gives none."""
     try:
-        data = json_of(response_text)
+        data = parse_json(response_text)
     except UselessAnswerError:
         return ""
     reason = data.get("reason") if isinstance(data, dict) else None

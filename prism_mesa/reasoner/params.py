@@ -1,13 +1,18 @@
 """The parameters of the oracle, with their defaults, units and ranges."""
 
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
+from prism_mesa.llm.kinds import KINDS, SERVED
 from prism_mesa.llm.params import LLMParams
 from prism_mesa.params import Params, UserPath, validated
 
+if TYPE_CHECKING:
+    type ReasonerKind = str
+else:
+    ReasonerKind = Literal["auto", *KINDS, "rule", "distilled"]
 type Fallback = Literal["first", "rule", "stay"]
 type SpendOn = Literal["open", "followed"]
 
@@ -45,7 +50,7 @@ _MOST_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
 class ReasonerParams(LLMParams):
     """Who decides what the chart leaves open, and what happens if no answer comes."""
 
-    kind: Literal["auto", "ollama", "embedded", "openai", "rule", "distilled"] = Field(
+    kind: ReasonerKind = Field(
         default="rule",
         description="Who answers; 'auto' is Ollama where it answers and has the model, else the embedded LLM where it "
         "is installed, else the rule; 'distilled' is a small model of an LLM's choices",
@@ -120,8 +125,8 @@ class ReasonerParams(LLMParams):
         model, by = self.model, self.model_by
         if by is not None and not isinstance(model, dict):
             raise ValueError("model_by: needs model={VALUE: NAME, ...}, an LLM for each value; or set model_by=null")
-        if isinstance(model, dict) and self.kind == "embedded":
-            raise ValueError("model: kind=embedded has one LLM; several need a server (kind=ollama or openai)")
+        if isinstance(model, dict) and self.kind in KINDS and self.kind not in SERVED:
+            raise ValueError(f"model: kind={self.kind} has one LLM; several need a server (kind={' or '.join(SERVED)})")
         for key, value in model.items() if isinstance(model, dict) else ():
             if not (isinstance(value, float) and value > 0 if by is None else isinstance(value, str) and value):
                 wanted = "a share above 0" if by is None else "the name of an LLM"

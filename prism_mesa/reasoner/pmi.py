@@ -92,7 +92,7 @@ class PmiOracle:
         Raises:
             UselessAnswerError: `unparsable` if the text holds no score.
         """
-        position = position_of(raw)
+        position = band_position(raw)
         choices = columns_of(question.options, [PlacedQuestion(question)])
         return tuple(self.rule.probabilities(choices, np.array([position]))[0].tolist())
 
@@ -123,16 +123,16 @@ def _logprob(told: dict[int, float], token: int | None) -> float:
     return told.get(-1 if token is None else token, min(told.values()))
 
 
-def position_of(raw: str) -> float:
+def band_position(raw: str) -> float:
     """Return where on the rule's band a raw score lies: -1 an average post that does not match, 1 one that does."""
-    return (_score_of(raw) - PMI_MIDDLE) / PMI_SCALE
+    return (_read_score(raw) - PMI_MIDDLE) / PMI_SCALE
 
 
 _MOST: Final = 1e6
 """No log-ratio is as large as that."""
 
 
-def _score_of(raw: str) -> float:
+def _read_score(raw: str) -> float:
     try:
         said = json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from prism_mesa.domain import POST_KINDS, Post
-from prism_mesa.llm.formats.decision import Decision
+from prism_mesa.llm.decision import Decision
 from prism_mesa.llm.text import (
     LETTERS,
     MAX_INTERESTS,
@@ -21,8 +21,7 @@ from prism_mesa.llm.text import (
     one_letter,
     plain,
 )
-from prism_mesa.reasoner.describe import post_of
-from prism_mesa.reasoner.question import Question
+from prism_mesa.reasoner.question import Question, post_of
 from prism_mesa.statechart import AgentState
 
 STATE_DESCRIPTIONS: dict[AgentState, str] = {
@@ -94,7 +93,7 @@ def _counted(post: Post) -> str:
         (post.replies, "reply", "replies"),
         (post.reshares, "reshare", "reshares"),
     )
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
+    return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
 
 
 def _history(lines: Sequence[str]) -> str:
@@ -115,7 +114,7 @@ def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> s
 
 
 @lru_cache(maxsize=65_536)
-def profile_in_words(name: str, interests: tuple[str, ...], personality: str) -> str:
+def profile_text(name: str, interests: tuple[str, ...], personality: str) -> str:
     """Return who an agent is, as prompts tell it; an agent without a name is just a user."""
     who = f"You are {_quoted(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
     named = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
@@ -145,7 +144,7 @@ def build_reasoner_prompt(
     """
     parts = (
         "" if lettered is None else _task(tuple(options), lettered=lettered, reason=reason),
-        profile_in_words(agent_name, tuple(agent_interests), agent_personality),
+        profile_text(agent_name, tuple(agent_interests), agent_personality),
         f'You are currently in the "{current_state.value}" state and received the "{plain(trigger, NAME_CAP)}" event.',
         _history(history),
         format_context(context),
@@ -199,8 +198,8 @@ def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dic
 
 def _longest(*, lettered: bool = False, reason: bool = False) -> int:
     """Return the length of the longest possible prompt, in characters."""
-    states, long, many = list(STATE_DESCRIPTIONS), "x " * TEXT_CAP, 10**COUNTS_CAP
-    post = Post(text=long, author_name=long, kind="reshare", likes=many, velocity=many)
+    states, long, plural = list(STATE_DESCRIPTIONS), "x " * TEXT_CAP, 10**COUNTS_CAP
+    post = Post(text=long, author_name=long, kind="reshare", likes=plural, velocity=plural)
     post = replace(post, media_type=long, media_description=long, about=long)
     state, history = max(states, key=len), [long] * MAX_HISTORY
     arguments = (long, [long] * 12, long, state, long, states, post)

@@ -63,7 +63,7 @@ LOG1P = rounded_table(math.log1p(velocity) for velocity in range(MAX_VELOCITY + 
 _TRAITS: Final = np.array(TRAIT_WEIGHTS, np.float64), np.array(TRAIT_MEANS), np.array(TRAIT_SDS)
 
 
-def positions_of(choices: OpenChoices) -> Floats:
+def band_positions(choices: OpenChoices) -> Floats:
     """Return where on its band each post lies, -3..3."""
     width = choices.high - choices.low
     wide = width > 0
@@ -107,7 +107,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
     def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return P(engage) of each row; for `positions` see `probabilities`."""
         velocity = LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
-        held = positions_of(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
+        held = band_positions(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
         z = BIAS + self.params.slope * held + self.params.velocity * velocity + self.params.media * choices.media
         for k in range(len(BIG_FIVE)):
             z = z + TRAIT_WEIGHTS[k] * (choices.traits[:, k] - TRAIT_MEANS[k]) / TRAIT_SDS[k]
@@ -138,7 +138,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
     def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
         """Return what the log-odds of engaging are made of, in words -> number; for `position` see `probabilities`."""
         choices = columns_of(question.options, [PlacedQuestion(question)])
-        held = positions_of(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
+        held = band_positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
         standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
         return {
             "to begin with": BIAS,

@@ -18,7 +18,7 @@ from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.params import whole_number
-from prism_mesa.reasoner.prompt import profile_in_words
+from prism_mesa.reasoner.prompt import profile_text
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import columns_of, count_rows, has_table, read_table
 from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
@@ -195,7 +195,7 @@ class RunRecords:
 
     def profile(self, row: int) -> str:
         """Return who an agent is, as prompts tell it."""
-        return profile_in_words(self.names[row], self.interests(row), self.character(row))
+        return profile_text(self.names[row], self.interests(row), self.character(row))
 
     def interests(self, row: int) -> tuple[str, ...]:
         """Return what an agent is interested in, in words, what it likes best first."""

@@ -13,6 +13,7 @@ from prism_mesa.economy.reading import Reading
 from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.llamacpp import SMOLLM2
+from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
@@ -113,7 +114,7 @@ def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
     """
     run, recorded = read_run(run_dir), recorded_config(run_dir, trust=trust)
     llm, before = run.manifest.llm, as_config(Config, manifest_values(run_dir, run.manifest), run_dir).reasoner
-    if llm is None or llm.kind not in ("ollama", "embedded", "openai"):
+    if llm is None or llm.kind not in KINDS:
         raise DataError(
             f"{run_dir}: its LLM was given in Python ({llm.kind if llm else None}): it cannot be asked again from here"
         )
@@ -194,7 +195,7 @@ def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
     if before.kind == "auto" and llm is None:
         own |= {"kind": "rule" if distilled is None else "distilled"}
         own |= {"llm_share": 1.0} if hasattr(before, "llm_share") else {}
-    elif llm is not None and llm.kind in ("ollama", "embedded", "openai"):
+    elif llm is not None and llm.kind in KINDS:
         own |= {"kind": llm.kind} | ({} if llm.kind == "embedded" or llm.llms else {"model": llm.name})
     return own
 

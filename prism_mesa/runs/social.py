@@ -11,7 +11,7 @@ from typing import Any
 
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
-from prism_mesa.reasoner.distilled import keep_copy, record_of
+from prism_mesa.reasoner.distilled import distilled_record, keep_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
 from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion, run_to_completion, run_without_folder
@@ -133,7 +133,7 @@ class PlatformRun:
         """Return a name of all values with an effect on the tables."""
         asked = None if self.asked is None else self.asked.params
         how = {} if asked is None else {"answer": asked.answer, "persona": asked.persona}
-        return platform_scope(self.config, how, (record_of(self.model.reasoner) or {}).get("digest"))
+        return platform_scope(self.config, how, (distilled_record(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
         """Return configuration, who decides and writes, and whose rows are recorded."""
@@ -147,7 +147,7 @@ class PlatformRun:
             "note": model.reasoner.note,
             "llm": _llm(self.asked),
             "writer": None if writer is None else _writer(writer),
-            "distilled": record_of(model.reasoner),
+            "distilled": distilled_record(model.reasoner),
             "notes": list(model.notes),
             "recorded": model.recorded.as_facts(),
             "inputs": inputs_version(self.config),

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from prism_mesa.llm.dispatch.budget import Budget
-from prism_mesa.llm.params import IDLE, llm_keys
+from prism_mesa.llm.budget import Budget
+from prism_mesa.llm.kinds import KINDS_THAT_ASK
+from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
 from prism_mesa.params import leaf_values, said_of
 from prism_mesa.reasoner import ReasonerParams, asks_llm, is_distilled
 from prism_mesa.social.params import SocialParams
@@ -162,7 +163,7 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
     WithoutEffect(
         _ALL_OF_LLMS,
         lambda k: k.kind == "rule" and k.p.reasoner.kind == "rule",
-        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind (auto, ollama, embedded, openai)",
+        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind ({KINDS_THAT_ASK})",
     ),
     WithoutEffect(
         llm_keys(ReasonerParams, place=False),
@@ -194,7 +195,7 @@ OF_DECIDERS: Final[tuple[Row, ...]] = (
         "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
     ),
     _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
-    *(_llm(*row) for row in IDLE),
+    *(_llm(*row) for row in WITHOUT_EFFECT),
     _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
     _llm(
         "seed attempts backoff_s",

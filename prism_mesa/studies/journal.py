@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import DataError, RunError, printable
-from prism_mesa.llm.ledger.sqlite_file import ReadOnlyFile
+from prism_mesa.llm.sqlite_file import ReadOnlyFile
 from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.studies.engines.job import Outcome

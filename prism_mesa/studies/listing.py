@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from pydantic_core import from_json
 
 from prism_mesa.errors import DataError, printable, shortened
-from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile
+from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile
 from prism_mesa.runs.process.lock import LOCK, held, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
 from prism_mesa.studies.journal_rows import require_tables

@@ -291,7 +291,7 @@ def asked_with(share, model, scheduler="columns"):
 
     distilled = DistilledReasoner(model) if share < 1 else None
     with Reasoner(llm, params=ReasonerParams(llm_share=share), distilled=distilled) as reasoner:
-        reasoner.heard = lambda ask, answer: went.add((ask.round, ask.tick, ask.agent))
+        reasoner.on_answer = lambda ask, answer: went.add((ask.round, ask.tick, ask.agent))
         world = ran(small(agents_band=0.4, agents_activity=0.9, reasoner=reasoner, scheduler=scheduler), 2)
     return world, went
 

@@ -96,7 +96,7 @@ def test_what_answers_and_is_no_ollama_is_a_line_and_never_a_traceback(raw):
         thread = threading.Thread(target=answer)
         thread.start()
         url = f"127.0.0.1:{server.getsockname()[1]}"
-        found = installation._ollama(url)
+        found = next(installation._llms(url))
         thread.join()
     assert found.told.startswith(f"http://{url} does not answer (")
 
@@ -106,14 +106,14 @@ def test_ollama_is_asked_for_no_longer_than_a_moment_and_for_no_more_than_an_ans
     monkeypatch.setattr(installation, "_WAIT_S", 0.2)
     with serving(tags=packed_as("gzip", gzip.compress(bytes(2**25))) if packed else drip) as server:
         started = time.monotonic()
-        told = installation._ollama(server.url).told
+        told = next(installation._llms(server.url)).told
     assert time.monotonic() - started < 3
     assert ("16 MB" if packed else "within 0.2 s") in told
 
 
 def test_an_address_that_is_none_is_a_line_and_its_password_is_not_shown():
-    assert installation._ollama("http://a b:1").standing == "missing"
-    told = installation._ollama("http://me:s3cret@127.0.0.1:1").told
+    assert next(installation._llms("http://a b:1")).standing == "missing"
+    told = next(installation._llms("http://me:s3cret@127.0.0.1:1")).told
     assert "http://127.0.0.1:1 " in told
     assert "s3cret" not in told
 

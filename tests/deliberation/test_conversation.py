@@ -19,7 +19,7 @@ from prism_mesa.deliberation import (
     ToolCallContent,
     ToolResult,
 )
-from prism_mesa.deliberation.conversation import call_in_words, in_words, quoted, tokens_of, whole
+from prism_mesa.deliberation.conversation import call_line, count_tokens, in_words, quoted, whole
 
 LOOKED = ToolCallContent(
     tool_id="reasoning_1_1",
@@ -128,7 +128,7 @@ def test_whatever_is_said_and_called_the_delimiters_are_ours(text, name):
 @given(st.text(alphabet="<>| a\x00", max_size=40), st.text(alphabet="<>| a\x00", max_size=40))
 def test_what_a_result_quotes_cannot_look_like_the_signs_around_it(name, text):
     result = ToolResult(ok=True, text=f"post 1 by {quoted(name)}: {quoted(text)}")
-    line = call_in_words(ToolCallContent(tool_id="reasoning_1_1", tool_name="look", parameters={}, result=result))
+    line = call_line(ToolCallContent(tool_id="reasoning_1_1", tool_name="look", parameters={}, result=result))
     assert re.findall("<<+|>>+", line) == ["<<<", ">>>", "<<<", "<<", ">>", "<<", ">>", ">>>"]
 
 
@@ -147,7 +147,7 @@ def test_each_line_has_its_cap():
     ("text", "tokens"), [("", 0), ("a", 1), ("four", 1), ("fives", 2), ("½½", 1), ("利下げ", 3), ("\ud800", 1)]
 )
 def test_a_token_is_a_quarter_of_the_bytes(text, tokens):
-    assert tokens_of(text) == tokens
+    assert count_tokens(text) == tokens
 
 
 def test_half_a_surrogate_pair_becomes_a_question_mark_as_in_the_ledger():

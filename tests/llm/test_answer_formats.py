@@ -23,7 +23,7 @@ from prism_mesa.llm import (
     RunPosition,
     UselessAnswerError,
 )
-from prism_mesa.llm.formats.multiple_choice import MultipleChoice, recordable
+from prism_mesa.llm.multiple_choice import MultipleChoice, recordable
 
 
 class Likes:
@@ -137,7 +137,7 @@ def test_reading_undoes_the_turning_of_any_texts(texts, data):
     form = MultipleChoice(tuple(texts), first)
     shown = [(first + place) % len(texts) for place in range(len(texts))]
     tops = tuple((chr(65 + at), math.log(weights[text] / sum(weights))) for at, text in enumerate(shown))
-    said = form.heard(Completion("?", top_logprobs=(tops,)))
+    said = form.recordable(Completion("?", top_logprobs=(tops,)))
     assert form.read(said.text) == pytest.approx([weight / sum(weights) for weight in weights])
 
 

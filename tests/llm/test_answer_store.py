@@ -237,7 +237,9 @@ def test_a_missing_answer_is_an_error_that_names_the_question(path):
 
 def test_another_question_at_a_place_that_the_ledger_knows_is_said_so(path):
     a_run(path)
-    with pytest.raises(OracleError, match=r"another question stands there: has the configuration or a file changed\?"):
+    with pytest.raises(
+        OracleError, match=r"another question is recorded there: has the configuration or a file changed\?"
+    ):
         answered(nobody, "replay", path, [ask("other", round=1, tick=0, agent=1)])
 
 
@@ -328,16 +330,16 @@ def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llm
 
 
 def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tmp_path, monkeypatch):
-    monkeypatch.setattr("prism_mesa.llm.ledger.answers._AT_HAND", 3)
+    monkeypatch.setattr("prism_mesa.llm.answer_store._AT_HAND", 3)
     with Ledger(tmp_path / "own.sqlite") as own:
         store = AnswerStore()
         store.begin(own, "scope/run")
         for number in range(10):
             store.keep(StoredAnswer(f"k{number}", "prompt", "[]", "llm", "", "{}", f"said {number}"))
         assert len(store._known) == 3
-        assert [store.raw_of(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
+        assert [store.find_raw(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
         assert len(store._known) == 3
-        assert store.raw_of("k10") is None
+        assert store.find_raw("k10") is None
 
 
 # -- a run that was stopped goes on ------------------------------------------------------------------

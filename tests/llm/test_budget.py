@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.llm.budget import Budget
 from prism_mesa.reasoner import Reasoner, RuleReasoner, question_prompt
 from prism_mesa.reasoner.params import ReasonerParams
 

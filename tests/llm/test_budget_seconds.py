@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from budget_reasoners import C, Till, ask
 
-from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.llm.budget import Budget
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.params import ReasonerParams
 
@@ -83,7 +83,7 @@ def test_an_ask_can_be_put_with_other_followers_and_stays_the_same_question():
 def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
     budget = Budget(ReasonerParams(kind="rule", max_calls=100, max_calls_per_round=7, max_seconds=8))
     budget.at_round(0)
-    with budget.lent(0, 0.5, 0.5):
+    with budget.limited_to(0, 0.5, 0.5):
         given = 0
         while budget.set_aside(10):
             budget.settle(10, 10)
@@ -99,7 +99,7 @@ def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
 
 def test_what_has_no_limit_has_none_when_it_is_lent():
     budget = Budget(ReasonerParams(kind="rule", max_calls=10))
-    with budget.lent(0, 0.5, 0.5):
+    with budget.limited_to(0, 0.5, 0.5):
         assert budget.set_aside(10**9)
         budget.settle(10**9, 10**9)
     assert [budget.set_aside(10**9) for _ in range(10)] == [True] * 9 + [False]
@@ -108,7 +108,7 @@ def test_what_has_no_limit_has_none_when_it_is_lent():
 def test_seconds_that_were_not_lent_come_back_less_those_that_passed():
     now = [0.0]
     budget = Budget(ReasonerParams(max_seconds=8, max_seconds_per_round=6), clock=lambda: now[0])
-    with budget.lent(0, 0.5, 0.25):
+    with budget.limited_to(0, 0.5, 0.25):
         assert budget.seconds_left == 1.5
         assert budget.set_aside(1)
         now[0] = 1.0

@@ -11,8 +11,8 @@ from stand_in import Said, StandIn
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import OllamaChatClient
-from prism_mesa.llm.clients.cut_prompts import fewest_tokens, was_cut
-from prism_mesa.llm.ledger.database import answer_key
+from prism_mesa.llm.clients.completions import fewest_tokens, was_cut
+from prism_mesa.llm.ledger import answer_key
 from prism_mesa.params import validated
 from prism_mesa.reasoner import ReasonerParams
 

@@ -13,9 +13,9 @@ from stand_in import ROWS, Decisions, StandIn
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
 from prism_mesa.llm.clients.pool import HostPool
+from prism_mesa.llm.decision import Decision
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.formats.decision import Decision
-from prism_mesa.llm.ledger.database import answer_key
+from prism_mesa.llm.ledger import answer_key
 from prism_mesa.params import validated
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
@@ -64,11 +64,6 @@ def serves(*args, **options):
     return StandIn(models=(MODEL,), decisions=Decisions(*args, **options))
 
 
-def needs(kind):
-    if kind == "openai":
-        pytest.importorskip("openai")
-
-
 def by_hand(server, kind):
     """Return a client that has not looked what the LLM can."""
     return OllamaChatClient(MODEL, server.url) if kind == "ollama" else OpenAIChatClient(MODEL, f"{server.url}/v1")
@@ -80,7 +75,6 @@ def by_hand(server, kind):
 @pytest.mark.parametrize("orders", [1, 2])
 @pytest.mark.parametrize(("kind", "dialect"), KINDS)
 def test_each_answer_in_the_ledger_is_what_the_server_meant(kind, dialect, orders, tmp_path):
-    needs(kind)
     with serves(dialect) as server, Ledger(tmp_path / "l.sqlite") as ledger:
         with make_reasoner(params(server, kind, decision_orders=orders, max_concurrency=8)) as reasoner:
             reasoner.record(ledger, "run")
@@ -122,7 +116,6 @@ def test_what_is_sent_holds_the_state_without_the_options_and_their_order_is_kep
 
 @pytest.mark.parametrize(("kind", "dialect"), KINDS)
 def test_the_levels_of_a_scale_are_a_score(kind, dialect):
-    needs(kind)
     form = Decision(("never", "now and then", "always"), "How often?", scale=True, orders=2)
     with serves(dialect) as server:
         reply = asyncio.run(form.ask(by_hand(server, kind), "Ann likes rain."))
@@ -135,7 +128,6 @@ def test_the_levels_of_a_scale_are_a_score(kind, dialect):
 
 
 def test_the_model_that_the_reply_names_is_recorded(tmp_path):
-    pytest.importorskip("openai")
     with serves("openai") as server, Ledger(tmp_path / "l.sqlite") as ledger:
         with make_reasoner(params(server, "openai")) as reasoner:
             reasoner.record(ledger, "run")
@@ -148,7 +140,7 @@ def test_the_model_that_the_reply_names_is_recorded(tmp_path):
 def test_what_does_not_count_for_a_decision_is_not_in_the_key():
     other = {"temperature": 1, "seed": 5, "max_tokens": 9, "think": True, "num_ctx": 99, "keep_alive": "1h"}
     client = OllamaChatClient(MODEL, **other)
-    once, twice = (Reasoner(client, answer="decision", decision_orders=orders).identity()[2] for orders in (1, 2))
+    once, twice = (Reasoner(client, answer="decision", decision_orders=orders).oracle.decoding for orders in (1, 2))
     assert (once, twice) == ({"answer": "decision"}, {"answer": "decision", "decision_orders": 2})
     assert answer_key("p", ["a"], "m", "d", twice) != answer_key("p", ["a"], "m", "d", once)
     with pytest.raises(ConfigError, match="decision_orders"):
@@ -191,7 +183,6 @@ def test_a_function_plays_a_decision_model():
 @pytest.mark.parametrize(("row", "dialect"), LET_THROUGH)
 def test_what_a_server_lets_through_is_recorded_as_it_meant(row, dialect, checked, tmp_path):
     kind = "ollama" if dialect == "ollama" and not checked else "openai"
-    needs(kind)
     with serves(dialect, row) as server, Ledger(tmp_path / "l.sqlite") as ledger:
         own = params(server, kind)
         with make_reasoner(own) if checked else Reasoner(by_hand(server, kind), params=own) as reasoner:
@@ -210,7 +201,6 @@ def test_what_a_server_lets_through_is_recorded_as_it_meant(row, dialect, checke
 @pytest.mark.parametrize(("row", "dialect"), REFUSED)
 def test_what_a_server_refuses_ends_within_twenty_answers_with_the_next_step(row, dialect):
     kind = "ollama" if dialect == "ollama" else "openai"
-    needs(kind)
     with serves(dialect, row) as server, Reasoner(by_hand(server, kind), params=params(server, kind)) as reasoner:
         with pytest.raises(LLMFailureException, match=r"reasoner\.") as caught:
             reasoner.answer(asks(30))
@@ -225,7 +215,6 @@ def test_what_a_server_refuses_ends_within_twenty_answers_with_the_next_step(row
 @pytest.mark.parametrize("dialect", ["ollama", "openai"])
 def test_an_answer_that_is_no_decision_is_not_asked_again_and_ends_the_run_early(fault, dialect, tmp_path):
     kind = dialect
-    needs(kind)
     with serves(dialect, fault=fault) as server, Ledger(tmp_path / "l.sqlite") as ledger:
         with make_reasoner(params(server, kind)) as reasoner:
             reasoner.record(ledger, "run")
@@ -266,7 +255,6 @@ def test_a_server_that_is_not_there_refuses():
 
 @pytest.mark.parametrize(("kind", "dialect"), [("ollama", "ollama"), ("openai", "ollama"), ("openai", "llama.cpp")])
 def test_a_model_that_does_not_decide_is_refused_before_the_run(kind, dialect):
-    needs(kind)
     with serves(dialect, "not a decision model") as server:
         with pytest.raises(ConfigError, match=r"no decision model.*Ollama.*reasoner.answer=choice"):
             make_reasoner(params(server, kind))
@@ -275,7 +263,6 @@ def test_a_model_that_does_not_decide_is_refused_before_the_run(kind, dialect):
 
 @pytest.mark.parametrize(("kind", "dialect"), [("ollama", "ollama"), ("openai", "ollama"), ("openai", "llama.cpp")])
 def test_a_model_that_only_decides_is_not_asked_in_words(kind, dialect):
-    needs(kind)
     with serves(dialect) as server, pytest.raises(ConfigError, match=r"only decides: .*reasoner.answer=decision"):
         make_reasoner(params(server, kind, answer="choice"))
 
@@ -332,7 +319,6 @@ def decided(**shares):
 
 @pytest.mark.parametrize("kind", ["ollama", "openai"])
 def test_a_key_reaches_its_server_and_is_cut_out_of_what_the_server_says(kind, monkeypatch):
-    needs(kind)
     monkeypatch.setenv({"ollama": "OLLAMA_API_KEY", "openai": "OPENAI_API_KEY"}[kind], "sk-secret-key-1234")
     seen = []
 
@@ -348,7 +334,6 @@ def test_a_key_reaches_its_server_and_is_cut_out_of_what_the_server_says(kind, m
 
 @pytest.mark.parametrize("kind", ["ollama", "openai"])
 def test_user_and_password_in_the_address_are_sent_and_not_told(kind):
-    needs(kind)
     seen = []
 
     def reply(handler):

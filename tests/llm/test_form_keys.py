@@ -10,8 +10,8 @@ from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.deliberation import ReasoningResult, reasoning_schema
 from prism_mesa.economy.reading import PolicyDecision
 from prism_mesa.llm import LLMRequest
-from prism_mesa.llm.formats.association import AssociationScore
-from prism_mesa.llm.formats.multiple_choice import MultipleChoice
+from prism_mesa.llm.association import AssociationScore
+from prism_mesa.llm.multiple_choice import MultipleChoice
 
 
 def add(a: int, b: str = "x") -> str:

@@ -10,8 +10,8 @@ from toy_clients import Said, quick, says
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient, LLMRequest, RunPosition
-from prism_mesa.llm.clients.base import status_reason
-from prism_mesa.llm.dispatch.pending import PendingQuestion
+from prism_mesa.llm.clients.server import status_reason
+from prism_mesa.llm.dispatcher import PendingQuestion
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.statechart import AgentState
 
@@ -92,8 +92,8 @@ def test_a_choice_is_urgent_by_its_distance_from_the_middle_of_the_band_in_half_
         Question(persona, AgentState.EVALUATING, "decides", (C, S), post), tick=2, agent=5, followers=7
     )
     with Reasoner(scrolls) as reasoner, Reasoner(scrolls, spend_on="followed") as by_followers:
-        assert reasoner._prepare(ask).priority == (pytest.approx(distance), 2, 5)
-        assert by_followers._prepare(ask).priority == (-7.0, 2, 5)
+        assert reasoner.questions.prepare(ask).priority == (pytest.approx(distance), 2, 5)
+        assert by_followers.questions.prepare(ask).priority == (-7.0, 2, 5)
 
 
 def test_what_is_submitted_and_what_is_waited_for_share_one_call():
@@ -146,7 +146,7 @@ def test_a_question_with_one_option_needs_no_llm_and_is_neither_counted_nor_writ
     heard = []
     only = PlacedQuestion(Question(Persona("Ann"), AgentState.EVALUATING, "decides", (C,)))
     with Ledger(tmp_path / "r.sqlite") as ledger, Reasoner(scrolls, ledger=ledger) as reasoner:
-        reasoner.heard = lambda ask, answer: heard.append(ask)
+        reasoner.on_answer = lambda ask, answer: heard.append(ask)
         first, second = reasoner.answer([only, place()])
         assert (first.choice, first.source, first.key, second.source) == (C, "rule", "", "llm")
         assert (len(ledger.asked()), heard, reasoner.counts) == (1, [place()], {"llm": 1})

@@ -286,7 +286,7 @@ def test_what_may_not_be_read_is_said_to_be_that(as_somebody):
 
 
 def test_what_is_locked_is_said_to_be_that(tmp_path, monkeypatch):
-    monkeypatch.setattr("prism_mesa.llm.ledger.database._WAIT_S", 0.05)
+    monkeypatch.setattr("prism_mesa.llm.ledger._WAIT_S", 0.05)
     path = tmp_path / "d.sqlite"
     Ledger(path).close()
     holder = sqlite3.connect(path, isolation_level=None)

@@ -23,7 +23,7 @@ from prism_mesa.llm import (
     make_llm_client,
 )
 from prism_mesa.reasoner import ReasonerParams
-from prism_mesa.reasoner.replayed import recorded_oracle
+from prism_mesa.reasoner.asking import recorded_oracle
 
 # -- the ledger ----------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ def test_an_unknown_prompt_is_not_recorded_and_the_error_says_where(path):
     answered(says, "live", path, ["a"])
     with pytest.raises(OracleError, match=rf"the ledger {re.escape(str(path))} holds no answer for round 2, agent 1$"):
         answered(nobody, "replay", path, ["a", "b"])
-    with pytest.raises(OracleError, match="another prompt stands there: has the configuration changed") as caught:
+    with pytest.raises(OracleError, match="another question is recorded there: has the configuration") as caught:
         answered(nobody, "replay", path, ["b"])
     assert caught.value.reason == "not-recorded"
 
@@ -187,7 +187,7 @@ def test_the_error_about_a_shared_answer_that_does_not_fit_names_the_ledger(path
     answered(says, "live", path, ["a"])
     with LLMClient(toy(nobody), store=AnswerStore("cache", Ledger(path))) as client:
         failed = failure(client, "a", accept=lambda said: False, component="reading")
-    assert str(failed).startswith("what the ledger holds for the reading is of no use: the answer")
+    assert str(failed).startswith("the answer in the ledger for the reading is of no use: the answer")
 
 
 # -- who is asked --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from ollama_server import as_json, serving
 from prism_mesa.errors import ConfigError, LLMFailureException
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams
-from prism_mesa.reasoner.replayed import recorded_oracle
+from prism_mesa.reasoner.asking import recorded_oracle
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -99,7 +99,6 @@ def test_an_answer_that_may_mislead_ends_the_run_with_what_to_change(reply, opti
     ],
 )
 def test_so_does_one_of_a_server_with_openais_protocol(reply, why, tmp_path):
-    pytest.importorskip("openai")
     assert why in told_of(reply, tmp_path, OpenAIChatClient)
 
 
@@ -130,9 +129,6 @@ def test_an_llm_that_draws_its_words_may_say_a_letter_that_is_not_the_likeliest(
 
 @pytest.mark.parametrize("kind", [OllamaChatClient, OpenAIChatClient])
 def test_what_follows_a_response_is_not_taken_for_the_next_one(kind):
-    if kind is OpenAIChatClient:
-        pytest.importorskip("openai")
-
     def twice(handler):
         for option in (S, C):
             text = json.dumps({"next_state": option.value})
@@ -165,4 +161,4 @@ def test_decisions_on_parts_of_texts_that_were_accepted_are_replayed(tmp_path):
         with Reasoner(OllamaChatClient(host=server.url, cut_prompts="accept"), params=own) as reasoner:
             reasoner.record(ledger, "run")
             assert reasoner.answer(asks(1))[0].source == "llm"
-        assert recorded_oracle(ledger, own).decoding == reasoner.identity()[2]
+        assert recorded_oracle(ledger, own).decoding == reasoner.oracle.decoding

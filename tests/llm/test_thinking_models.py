@@ -12,10 +12,10 @@ from stand_in import Said, StandIn, Token
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
 from prism_mesa.llm import Ledger, LLMClient, OllamaChatClient, OpenAIChatClient
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.thoughts import completed
-from prism_mesa.llm.formats.multiple_choice import recordable
-from prism_mesa.llm.formats.request import LLMRequest
-from prism_mesa.llm.ledger.database import answer_key
+from prism_mesa.llm.clients.completions import completed
+from prism_mesa.llm.ledger import answer_key
+from prism_mesa.llm.multiple_choice import recordable
+from prism_mesa.llm.request import LLMRequest
 from prism_mesa.params import validated
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
@@ -204,7 +204,6 @@ LOW = {"enable_thinking": True, "thinking": True, "reasoning_effort": "low"}
     ],
 )
 def test_each_server_is_told_how_to_think_in_its_own_way(owner, think, sent):
-    pytest.importorskip("openai")
     serves, models = openai_server(owner)
     with serves as server:
         server.gets["/v1/models"] = models
@@ -218,7 +217,6 @@ def test_each_server_is_told_how_to_think_in_its_own_way(owner, think, sent):
 
 
 def test_each_host_that_is_not_told_to_think_is_in_the_note():
-    pytest.importorskip("openai")
     (first, models), (second, _), (third, known) = (openai_server(owner) for owner in ("x", "x", "vllm"))
     with first as a, second as b, third as c:
         for server, listed in ((a, models), (b, models), (c, known)):
@@ -230,7 +228,6 @@ def test_each_host_that_is_not_told_to_think_is_in_the_note():
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
 def test_a_thought_beside_the_content_of_an_openai_answer_is_recognised(field):
-    pytest.importorskip("openai")
     serves, _ = openai_server("vllm", content="", **{field: "A person"})
     with serves as server, pytest.raises(OracleError) as caught:
         asyncio.run(OpenAIChatClient("tiny", f"{server.url}/v1").chat("Which?"))
@@ -250,7 +247,6 @@ def refusing(handler):
 
 
 def test_openais_reasoning_models_are_asked_with_what_they_take_and_it_is_remembered():
-    pytest.importorskip("openai")
     with serving(always=refusing) as server:
         server.gets["/v1/models"] = as_json(404, {"error": "none"})
         own = ReasonerParams(kind="openai", model="o9", host=f"{server.url}/v1", max_concurrency=4, temperature=0)
@@ -264,7 +260,6 @@ def test_openais_reasoning_models_are_asked_with_what_they_take_and_it_is_rememb
 
 
 def test_several_questions_at_once_all_learn_what_a_server_takes():
-    pytest.importorskip("openai")
     with serving(always=refusing) as server:
         client = OpenAIChatClient("o9", f"{server.url}/v1")
 

@@ -10,10 +10,10 @@ from stand_in import StandIn
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Completion, Ledger, OllamaChatClient, UselessAnswerError
-from prism_mesa.llm.formats.multiple_choice import probabilities_of, recordable
+from prism_mesa.llm.multiple_choice import read_probabilities, recordable
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
+from prism_mesa.reasoner.asking import recorded_oracle
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.replayed import recorded_oracle
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -43,11 +43,11 @@ def test_weights_are_shared_in_proportion_or_all_of_the_answer_is_useless(said):
     right = all(map(is_weight, named.values())) and sum(named.values()) > 0
     if not right:
         with pytest.raises(UselessAnswerError, match=r"names no option|which is not a finite number from 0"):
-            probabilities_of(json.dumps(said), NAMES, "invalid-state")
+            read_probabilities(json.dumps(said), NAMES, "invalid-state")
         return
     total = sum(named.values())
     expected = [named.get(name, 0) / total for name in NAMES]
-    assert probabilities_of(json.dumps(said), NAMES, "invalid-state") == pytest.approx(expected)
+    assert read_probabilities(json.dumps(said), NAMES, "invalid-state") == pytest.approx(expected)
 
 
 tokens = st.sampled_from(["A", "B", " A", "b", "Sure", "C"])
@@ -59,7 +59,7 @@ places = st.lists(st.lists(st.tuples(tokens, logprobs), max_size=4).map(tuple), 
 def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
     kept = recordable(Completion("A", top_logprobs=tops), NAMES).text
     try:
-        shares = probabilities_of(kept, NAMES, "invalid-state")
+        shares = read_probabilities(kept, NAMES, "invalid-state")
     except UselessAnswerError:
         return
     json.loads(kept, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
@@ -72,7 +72,7 @@ def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
 def test_an_option_of_which_nobody_knows_how_likely_it_is_leaves_nothing_to_the_others(unknown):
     tops = ((("A", unknown), ("B", math.log(0.4))), (("B", math.log(0.9)),))
     with pytest.raises(UselessAnswerError, match=r"'A'.* which is not a log-probability"):
-        probabilities_of(recordable(Completion("A", top_logprobs=tops), NAMES).text, NAMES, "invalid-state")
+        read_probabilities(recordable(Completion("A", top_logprobs=tops), NAMES).text, NAMES, "invalid-state")
 
 
 @pytest.mark.parametrize("weight", ['"0.5"', "NaN", "Infinity", "-1", "true"])
@@ -144,4 +144,4 @@ def test_what_another_version_recorded_and_nobody_can_read_is_a_fallback_not_a_c
     with Reasoner(good, answer="probabilities", store=store) as reasoner:
         [answer] = reasoner.answer(asks(1))
     assert (answer.choice, answer.source, answer.reason) == (C, "fallback", "invalid-state")
-    assert "the ledger holds an answer that is none" in caplog.text
+    assert "an answer in the ledger cannot be used" in caplog.text

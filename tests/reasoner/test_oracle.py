@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle_questions import REST, C, Logged, S, question
 
 from prism_mesa.llm import Completion, FunctionClient, UselessAnswerError
-from prism_mesa.llm.formats.multiple_choice import recordable
+from prism_mesa.llm.multiple_choice import recordable
 from prism_mesa.reasoner import ChatOracle, Persona, Question, answer_schema, question_prompt
 from prism_mesa.statechart import AgentState
 

@@ -11,7 +11,7 @@ from oracle_questions import REST, C, Logged, S, question
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import Completion, Ledger
-from prism_mesa.llm.dispatch.budget import most_tokens
+from prism_mesa.llm.budget import most_tokens
 from prism_mesa.reasoner import ChatOracle, Persona, PlacedQuestion, Question, Reasoner, ReasonerParams
 from prism_mesa.reasoner.batch import drawn, drawn_one
 from prism_mesa.reasoner.oracle import as_oracle

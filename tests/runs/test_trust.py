@@ -124,7 +124,6 @@ def test_drift_asks_no_server_that_only_the_folder_names(asked, tmp_path):
 
 
 def test_a_key_is_not_sent_to_the_server_of_a_folder(asked, tmp_path, monkeypatch, server):
-    pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     own = {"config__reasoner__kind": "openai", "config__reasoner__host": f"{server.url}/v1"}
     foreign = from_elsewhere(asked, tmp_path / "f", **own)

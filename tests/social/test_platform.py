@@ -89,7 +89,7 @@ def test_it_needs_no_mesa():
 
 
 def test_where_the_rule_decides_nothing_is_loaded_of_those_who_are_asked():
-    others = ["llm.client", "llm.ledger.database", "deliberation.turn", "reasoner.reasoner"]
+    others = ["llm.client", "llm.ledger", "deliberation.turn", "reasoner.reasoner"]
     unused = [f"prism_mesa.{name}" for name in others] + ["pyarrow.parquet", "sqlite3"]
     code = (
         "import sys; from prism_mesa.social.params import SocialParams; from prism_mesa.social.start import "

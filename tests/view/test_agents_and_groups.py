@@ -14,7 +14,7 @@ from worlds import plain
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm import Ledger
-from prism_mesa.llm.ledger.database import AskedRow, StoredAnswer
+from prism_mesa.llm.ledger import AskedRow, StoredAnswer
 from prism_mesa.runs.social import run
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots.answers.oracle import oracle_figure, wilson

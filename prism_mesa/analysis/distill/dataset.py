@@ -156,7 +156,7 @@ def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list
     model = SocialModel(recorded_config(folder, trust=trust))
     with closing(model):
         if isinstance(model.reasoner, Reasoner):
-            model.reasoner.heard = hear
+            model.reasoner.on_answer = hear
         for _ in range(rounds_of(folder)):
             model.step()
             on_round()

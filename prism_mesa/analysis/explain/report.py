@@ -24,7 +24,7 @@ from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
 from prism_mesa.reasoner.oracle import reason_in
-from prism_mesa.reasoner.pmi import position_of
+from prism_mesa.reasoner.pmi import band_position
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.round.presence import local_hours
@@ -304,7 +304,7 @@ def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, sto
         yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
     if scored:
         yield from _scores(stored.raw)
-        yield _odds(reasoner.rule.log_odds(question, position_of(stored.raw)))
+        yield _odds(reasoner.rule.log_odds(question, band_position(stored.raw)))
     else:
         yield f"      It answered: {plain(stored.raw, _RAW_CAP)}"
         if reason := reason_in(stored.raw):

@@ -7,8 +7,8 @@ from typing import Any, Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.llm.formats.decision import MOST_LEVELS
-from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS
+from prism_mesa.llm.decision import MOST_LEVELS
+from prism_mesa.llm.multiple_choice import TOP_LOGPROBS
 from prism_mesa.params import Params, validated
 from prism_mesa.runs.yaml_text import Loader, read_yaml
 

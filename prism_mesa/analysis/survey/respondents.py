@@ -16,9 +16,9 @@ from prism_mesa.llm import ChatClient, LLMClient
 from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.llm.clients.recorded import RecordedClient, recorded_client
+from prism_mesa.llm.decision import Decision
 from prism_mesa.llm.factory import find_client
-from prism_mesa.llm.formats.decision import Decision
-from prism_mesa.llm.formats.multiple_choice import MultipleChoice
+from prism_mesa.llm.multiple_choice import MultipleChoice
 from prism_mesa.llm.text import MAX_INTERESTS, NAME_CAP, PERSONALITY_CAP, plain
 from prism_mesa.reasoner.params import LETTER_TOKENS
 from prism_mesa.runs.archive import AgentSnapshot

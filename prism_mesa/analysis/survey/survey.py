@@ -39,9 +39,9 @@ from prism_mesa.analysis.survey.respondents import associates, association, deci
 from prism_mesa.analysis.survey.results import SURVEY_TABLES, WAVES, Replies, answers_of, table_of
 from prism_mesa.errors import DataError, LLMFailureException, counted, one_line
 from prism_mesa.llm import ChatClient, LLMClient, LLMRequest, RunPosition
+from prism_mesa.llm.association import AssociationScore
 from prism_mesa.llm.clients.base import PromptFunction
-from prism_mesa.llm.formats.association import AssociationScore
-from prism_mesa.llm.formats.multiple_choice import MultipleChoice
+from prism_mesa.llm.multiple_choice import MultipleChoice
 from prism_mesa.params import require_overrides, require_whole_number, shown
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.config import Config
@@ -97,7 +97,7 @@ def survey(
 
     The letters of a closed question's options are turned by a keyed draw of the agent, the same before and after (see
     `MultipleChoice`). The embedded SmolLM2 is asked by association, without letters (see `AssociationScore`), and with
-    ``reasoner.answer=decision`` a decision model weighs the options (see `formats.decision`).
+    ``reasoner.answer=decision`` a decision model weighs the options (see `llm.decision`).
 
     Args:
         run: A result, or the run's folder, which is only read.

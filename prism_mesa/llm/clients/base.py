@@ -1,7 +1,4 @@
-"""The seam to an LLM: a prompt goes in, a `Completion` comes out, and every failure is an `OracleError`.
-
-A plain function can play the LLM (`FunctionClient`).
-"""
+"""The interface of an LLM: a prompt goes in, a `Completion` comes out, and every failure is an `OracleError`."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,18 +7,18 @@ from json import dumps
 from typing import Any, Protocol, runtime_checkable
 
 from prism_mesa.errors import OracleError
-from prism_mesa.llm.text import json_of
+from prism_mesa.llm.text import parse_json
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What an LLM said, and what it cost. A count that is not known is 0.
+    """An LLM's answer and its cost. An unknown count is 0.
 
     Attributes:
-        top_logprobs: For each token that was said, where they were asked for, the likeliest tokens at its
-            place with their log-probabilities, best first.
+        top_logprobs: For each token of the answer, if requested, the likeliest tokens at its position with their
+            log-probabilities, best first.
         calls: The number of requests that it took.
         cut: Whether the LLM ran out of tokens, so that it may have gone on.
     """
@@ -37,10 +34,10 @@ class Completion:
 
 @runtime_checkable
 class ChatClient(Protocol):
-    """What can be asked.
+    """An LLM that can be asked.
 
     A client may also have `digest` (which build of the LLM; part of the ledger's key), `label` (its name in a summary),
-    and `decide(state, question)`, which asks a decision model (see `formats.decision`).
+    and `decide(state, question)`, which asks a decision model (see `llm.decision`).
 
     Attributes:
         name: The LLM's name.
@@ -55,9 +52,11 @@ class ChatClient(Protocol):
     ) -> Completion:
         """Return the LLM's answer.
 
-        `schema` is the JSON schema that the answer should follow; a client may ignore it. `seed_offset` is
-        added to the sampling seed, so that a second attempt can differ from the first. `top_logprobs` is
-        how many tokens should be told for each place of the answer, 0..20.
+        Args:
+            prompt: The whole prompt.
+            schema: The JSON schema that the answer should follow; a client may ignore it.
+            seed_offset: Added to the sampling seed, so that a second attempt can differ from the first.
+            top_logprobs: Number of likeliest tokens wanted for each position of the answer, 0..20.
 
         Raises:
             OracleError: If there is no answer; its `reason` says why in one word.
@@ -65,25 +64,18 @@ class ChatClient(Protocol):
         ...
 
 
-def digest_of(client: ChatClient) -> str:
-    """Return which build of the LLM a client asks; empty where it does not say."""
+def client_digest(client: ChatClient) -> str:
+    """Return which build of the LLM a client asks; empty if the client does not say."""
     return str(getattr(client, "digest", ""))
 
 
-def label_of(client: ChatClient) -> str:
-    """Return what a summary calls a client."""
+def client_label(client: ChatClient) -> str:
+    """Return a client's name in a summary."""
     return str(getattr(client, "label", client.name))
 
 
-def status_reason(status: int) -> str:
-    """Return the reason of an `OracleError` for the HTTP status with which a server refuses."""
-    if status == 503:
-        return "busy"
-    return "server-error" if status >= 500 else f"http-{status}"
-
-
 class FunctionClient:
-    """An LLM that is played by a function of the prompt, plain or async. It has no seed and no schema."""
+    """A function of the prompt, plain or async, that plays the LLM. It has no seed and no schema."""
 
     def __init__(self, function: PromptFunction, name: str = "") -> None:
         self.function = function
@@ -95,18 +87,18 @@ class FunctionClient:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return what the function says.
+        """Return the function's answer.
 
         Raises:
-            OracleError: `empty` if it says nothing; whatever the function raises goes through.
+            OracleError: `empty` if it returns no text; whatever the function raises goes through.
         """
-        said = self.function(prompt)
-        text = await said if inspect.isawaitable(said) else said
+        answer = self.function(prompt)
+        text = await answer if inspect.isawaitable(answer) else answer
         if not isinstance(text, str) or not text.strip():
             raise OracleError("empty", f"{self.label} returned {text!r} instead of a text")
         return Completion(text)
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
         """Return the probabilities of the options, which the function returns as a JSON object."""
-        answer = {"probabilities": json_of((await self.chat(state)).text)}
+        answer = {"probabilities": parse_json((await self.chat(state)).text)}
         return Completion(dumps({"model": self.name, "answer": answer}))

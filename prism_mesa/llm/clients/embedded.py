@@ -9,14 +9,23 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.decisions import check_capability, decision_in
+from prism_mesa.llm.clients.completions import completed
+from prism_mesa.llm.clients.decisions import check_capability, read_decision
 from prism_mesa.llm.clients.event_loop import run_now
-from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
-from prism_mesa.llm.clients.thoughts import completed
+from prism_mesa.llm.clients.llamacpp import (
+    SMOLLM2,
+    build,
+    close_engines,
+    digest_of,
+    embedded_fault,
+    engine_of,
+    find_gguf,
+)
+from prism_mesa.llm.params import LLMParams, gguf_file
 
 __all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
 
@@ -57,7 +66,7 @@ class EmbeddedChatClient:
     ) -> None:
         if not 0 <= temperature < math.inf:
             raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
-        self.path = gguf_of(model)
+        self.path = find_gguf(model)
         self.name = SMOLLM2_NAME if model == SMOLLM2 else self.path.name
         self.digest = digest_of(self.path)
         self.label = f"embedded {self.name} (llama.cpp)"
@@ -72,6 +81,23 @@ class EmbeddedChatClient:
         if continues:
             self.decoding["continues"] = True
         self._weighed = lru_cache(_READINGS_KEPT)(self._weigh)
+
+    @classmethod
+    def from_params(cls, params: LLMParams, host: str = "", *, continues: bool = False) -> Self:
+        """Return the client of the configured file; one that cannot be read ends a run before it begins."""
+        gguf = gguf_file(params) or SMOLLM2
+        options = {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
+        client = cls(gguf, continues=continues and gguf == SMOLLM2, **options)
+        if gguf != SMOLLM2 or params.decides:
+            client.load(decides=params.decides)
+        return client
+
+    @classmethod
+    def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:
+        """Return whether SmolLM2 can be asked, what is installed, and what to install."""
+        if fault := embedded_fault():
+            return False, "not installed", fault.removeprefix("needs ")
+        return True, f"SmolLM2, {build()}: reasoner.kind=embedded", ""
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -113,7 +139,7 @@ class EmbeddedChatClient:
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return a decision (see `formats.decision`).
+        """Return a decision (see `llm.decision`).
 
         Raises:
             OracleError: `too-long`, `refused-request` or `no-answer`.
@@ -122,7 +148,7 @@ class EmbeddedChatClient:
         request = {"state": inert(state), "questions": {"answer": question}}
         reply = await self.run(lambda: self.call("handle_systemone", request))
         latency_ms = (time.perf_counter() - started) * 1000
-        return decision_in(reply | {"model": self.name}, self.label, latency_ms, state, self.decoding)
+        return read_decision(reply | {"model": self.name}, self.label, latency_ms, state, self.decoding)
 
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.

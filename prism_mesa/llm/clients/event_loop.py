@@ -1,4 +1,4 @@
-"""Event loops: one of our own in a background thread, and things that belong to one loop each."""
+"""Event loops: one of our own in a background thread, and clients that belong to one loop each."""
 
 import asyncio
 import os
@@ -15,21 +15,10 @@ _WAKES_S: Final = 0.5
 type PerLoop[T] = WeakKeyDictionary[asyncio.AbstractEventLoop, T]
 
 
-def of_this_loop[T](kept: PerLoop[T], make: Callable[[], T]) -> T:
-    """Return what `kept` holds for the running loop, made on first use; closed loops are forgotten."""
-    loop = asyncio.get_running_loop()
-    if loop not in kept:
-        for closed in [other for other in kept if other.is_closed()]:
-            del kept[closed]
-        kept[loop] = make()
-    return kept[loop]
-
-
 class Connections[T]:
-    """One client in each event loop, closed when its loop ends as `asyncio.run` ends it, or by `aclose`.
+    """One client in each event loop, closed by `aclose`, or when its loop ends as `asyncio.run` ends it.
 
-    It lives in an asynchronous generator, because a loop closes its generators before it ends: nobody has to
-    remember to, and no socket outlives its loop.
+    It lives in an asynchronous generator, because a loop closes its generators before it ends: no socket outlives it.
     """
 
     def __init__(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
@@ -41,7 +30,9 @@ class Connections[T]:
         """Return the running loop's client, made on first use."""
         loop = asyncio.get_running_loop()
         if loop not in self._open:
-            life = of_this_loop(self._lives, self._life)
+            for closed in [other for other in self._lives if other.is_closed()]:
+                del self._lives[closed]
+            life = self._lives.setdefault(loop, self._life())
             self._open[loop] = await anext(life)
         return self._open[loop]
 

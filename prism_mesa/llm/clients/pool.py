@@ -1,10 +1,8 @@
 """Several servers as one client: a question goes to the least busy one, and not to one that is down.
 
-A server counts as down after some failures in a row without an answer in between (a circuit breaker: Nygard 2007,
-Release It!). While others answer it is then left alone for a time that doubles, and tried again with one question.
-Where all are down there is nothing to lose: one question tries again after twice the time that a failure took, so a
-server that refuses is found soon after it is back, and one that hangs does not hold everybody up. A question is
-tried once; `dispatcher` tries it again.
+A server counts as down after some failures in a row (a circuit breaker: Nygard 2007, Release It!). While others
+answer, it is left alone for a time that doubles, and then tried with one question. If all are down, one question tries
+again after twice the time that a failure took. `dispatcher` asks again, not the pool.
 """
 
 import asyncio
@@ -14,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, digest_of, label_of
+from prism_mesa.llm.clients.base import ChatClient, Completion, client_digest, client_label
 
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
@@ -43,10 +41,7 @@ class _Host:
         self.failures, self.rest_s = 0, 0.0
 
     def note_failure(self, reason: str, now: float, took_s: float) -> None:
-        """Count a failure; a server that lets one wait for its failures is left alone for longer.
-
-        Questions that were out when it went down fail too, which says nothing new.
-        """
+        """Count a failure; questions that were out when the server went down fail too, which says nothing new."""
         self.failures += 1
         self.last = reason
         if self.is_down:
@@ -60,11 +55,11 @@ class HostPool:
     """One LLM on one or more servers. It is a `ChatClient` itself.
 
     Args:
-        clients: One for each server, all with the same name, decoding and, as far as it is known, digest.
-        failures: After how many in a row a server counts as down. More than the questions that are out at the same
-            time, so that one hiccup that takes them all does not close it.
-        grace_s: For how long after all servers went down a question should be asked again later.
-        patience_s: How long a question waits for another one that tries servers again which are all down.
+        clients: One for each server, all with the same name and decoding.
+        failures: Failures in a row after which a server counts as down. More than the questions that are out at the
+            same time, so that one hiccup that takes them all does not close it.
+        grace_s: Seconds after all servers went down in which questions are to be asked again later.
+        patience_s: Seconds that a question waits for another one that tries the servers again.
         clock: Seconds, for tests.
 
     Raises:
@@ -97,7 +92,7 @@ class HostPool:
     @property
     def digest(self) -> str:
         """Which build of the LLM the servers have."""
-        return digest_of(self.clients[0])
+        return client_digest(self.clients[0])
 
     @property
     def server_version(self) -> str:
@@ -108,7 +103,7 @@ class HostPool:
     @property
     def label(self) -> str:
         """What a summary calls them."""
-        first = label_of(self.clients[0])
+        first = client_label(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
     def check(self, *, decides: bool = False) -> None:
@@ -121,10 +116,12 @@ class HostPool:
             check = getattr(client, "check", None)
             if check is not None:
                 check(decides=True) if decides else check()
-        digests = {digest_of(client): client for client in self.clients}
+        digests = {client_digest(client): client for client in self.clients}
         if len(digests) > 1:
-            told = "; ".join(f"{label_of(client)}: {digest[:12]}" for digest, client in digests.items())
-            raise ConfigError(f"reasoner.host: the servers have different builds of {self.name} ({told}): pull it anew")
+            builds = "; ".join(f"{client_label(client)}: {digest[:12]}" for digest, client in digests.items())
+            raise ConfigError(
+                f"reasoner.host: the servers have different builds of {self.name} ({builds}): pull it anew"
+            )
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -137,12 +134,7 @@ class HostPool:
         return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
-        """Ask the least busy server and return its answer; ties go to the first.
-
-        Raises:
-            OracleError: What the server's client raises; with all servers down `circuit-open` if nobody was asked, and
-                `still-down` if the one that was tried again did not answer; in the first `grace_s` of it `resting`.
-        """
+        """Ask the least busy server and return its answer; ties go to the first."""
         host = await self._free_host()
         host.busy += 1
         began, tries_again = self._clock(), self._all_down
@@ -176,11 +168,7 @@ class HostPool:
         return all(host.is_down for host in self._hosts)
 
     async def _free_host(self) -> _Host:
-        """Return the server to ask; where all are down, wait a moment for the question that tries one again.
-
-        Raises:
-            OracleError: `resting` or `circuit-open` if that fails, or takes too long.
-        """
+        """Return the server to ask; where all are down, wait a moment for the question that tries one again."""
         failures = self._failures
         for poll in range(self._polls + 1):
             host = self._least_busy()

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
 READ_AS_OPTIONS: Final = frozenset({"answer", "method"})
@@ -40,15 +40,15 @@ def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> Recorde
     held = [known for known in llms_in(ledger) if not READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
     if not held:
         return RecordedClient(str(params.model or ""))
-    alike = [known for known in held if asked_alike(known[2], params.decoding, lenient=True)]
+    alike = [known for known in held if same_options(known[2], params.decoding, lenient=True)]
     if params.model is not None:
         alike = [known for known in alike if "build" in known[2] or known[0] == params.model]
     if not alike:
-        raise other_llms(ledger, held)
+        raise other_llms_error(ledger, held)
     return RecordedClient(*alike[0])
 
 
-def asked_alike(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
+def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
     """Return whether an LLM of a ledger was asked with the options that are expected.
 
     `decoding` has `think`, `num_ctx` and `cut_prompts` only if they differ from the default, and never with an embedded
@@ -72,11 +72,7 @@ def llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _options(ledger: Ledger, decoding: str) -> dict[str, Any]:
-    """Return the decoding options that a ledger holds as JSON.
-
-    Raises:
-        DataError: If they are none.
-    """
+    """Return the decoding options that a ledger holds as JSON."""
     try:
         options = json.loads(decoding)
     except (ValueError, RecursionError):
@@ -86,7 +82,7 @@ def _options(ledger: Ledger, decoding: str) -> dict[str, Any]:
     return options
 
 
-def other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
+def other_llms_error(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
     """Return the error that a ledger holds answers of other LLMs than the one that is configured."""
     there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in held[:5])
     return ConfigError(

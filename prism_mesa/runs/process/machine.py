@@ -20,9 +20,8 @@ _PACKAGES = (
     "pyarrow",
     "numba",
     "scikit-learn",
-    "ollama",
+    "httpx",
     "xllamacpp",
-    "openai",
     "pydantic",
 )
 

@@ -29,7 +29,7 @@ from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import ACTIONS
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.reasoner import Reasoner
-from prism_mesa.reasoner.prompt import profile_in_words
+from prism_mesa.reasoner.prompt import profile_text
 from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_words, recalled, said_by
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.content.tools import PlatformTools
@@ -157,7 +157,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
     [interests] = platform.topics.words_of(people.interests[[row]])
     return TurnContext(
         tools=tools.registry(acts=draft.action != "post"),
-        who=profile_in_words(people.names[row], interests, characters_of(platform, np.array([row]))[0]),
+        who=profile_text(people.names[row], interests, characters_of(platform, np.array([row]))[0]),
         situation=_situation(platform, draft),
         task=TASKS[draft.action],
         examples=EXAMPLES[draft.action],

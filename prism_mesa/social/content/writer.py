@@ -87,7 +87,7 @@ def write(platform: Platform) -> None:
         return
     from prism_mesa.social.content.drafts import draft_texts
 
-    with platform.writer.budget.lent(platform.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
+    with platform.writer.budget.limited_to(platform.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
         words = draft_texts(platform, platform.writer, *left)
     keys = zip(*(column.tolist() for column in left[1:]), strict=True)
     platform.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
@@ -105,7 +105,7 @@ def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
         return texts
     from prism_mesa.social.content.drafts import draft_posts
 
-    with platform.writer.budget.lent(platform.round, TEXTS_SHARE, TEXTS_SHARE):
+    with platform.writer.budget.limited_to(platform.round, TEXTS_SHARE, TEXTS_SHARE):
         words = draft_posts(platform, platform.writer, authors, texts)
     some = np.flatnonzero(np.array([bool(text) for text in words]))
     own = texts.astype(np.int64)

@@ -143,7 +143,7 @@ class PageModel(SocialModel):
             self._folder = TemporaryDirectory(prefix="prism-page-", suffix=".temporary")
             self.ledger = Ledger(Path(self._folder.name) / "ledger.sqlite")
             self.reasoner.record(self.ledger, "page/page")
-            self.reasoner.heard = self.kept.hear
+            self.reasoner.on_answer = self.kept.hear
 
     def step(self) -> None:
         """Run one round; one that fails ends the run, and `fault` says why."""

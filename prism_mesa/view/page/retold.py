@@ -4,7 +4,9 @@ Nobody is asked again: what an LLM answered is known, and what it wrote is taken
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,9 +15,9 @@ from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, TracedAgent
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.errors import told
 from prism_mesa.llm import AskedRow
-from prism_mesa.llm.dispatch.pending import PendingQuestion
-from prism_mesa.llm.formats.request import RunPosition
-from prism_mesa.llm.ledger.answers import AnswerStore
+from prism_mesa.llm.answer_store import AnswerStore
+from prism_mesa.llm.dispatcher import PendingQuestion
+from prism_mesa.llm.request import RunPosition
 from prism_mesa.reasoner import Answer, PlacedQuestion, Reasoner, asks_llm
 from prism_mesa.social.model import SocialModel
 from prism_mesa.view.page.live_model import PageModel, forget
@@ -30,24 +32,26 @@ class ToldRound:
     note: str = ""
 
 
-class _Recalled(Reasoner):
-    """Answers as an LLM did in the round that is told again."""
+@dataclass(frozen=True)
+class _RecalledChoice:
+    """The kind of question whose answer is known from the round that is told again (see `gateway.Questions`)."""
 
-    def __init__(self, asked: Reasoner, model: PageModel) -> None:
-        store = AnswerStore(shared=model.ledger)
-        super().__init__(asked.oracles, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
-        self.batch_reasoner = asked.batch_reasoner
-        self._answers = model.kept.answers
+    answers: Mapping[tuple[int, int], Answer]
 
-    def _prepare(self, question: PlacedQuestion) -> PendingQuestion[PlacedQuestion, Answer]:
+    def prepare(self, question: PlacedQuestion) -> PendingQuestion[PlacedQuestion, Answer]:
         place = RunPosition(int(question.round), int(question.agent), int(question.tick))
-        answer = self._answers.get((place.tick, place.agent), Answer(None, "fallback", "unknown"))
+        answer = self.answers.get((place.tick, place.agent), Answer(None, "fallback", "unknown"))
         options = question.question.options
         return PendingQuestion(question, "", options, place, (0.0, 0, 0), done=True, answer=answer)
 
-    def close(self) -> None:
-        """End the thread; the ledger is the model's."""
-        self._stop()
+
+def _recalling(asked: Reasoner, model: PageModel) -> Reasoner:
+    """Return a reasoner that answers as an LLM did in the round that is told again."""
+    store = AnswerStore(shared=model.ledger)
+    reasoner = Reasoner(asked.oracles, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
+    reasoner.batch_reasoner = asked.batch_reasoner
+    reasoner.questions = cast("Any", _RecalledChoice(model.kept.answers))
+    return reasoner
 
 
 def tell_round(model: PageModel, row: int) -> ToldRound:
@@ -60,7 +64,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
         return ToldRound(note=why_untold(model))
     asked, before = model.reasoner, twin.platform
     if asks_llm(asked):
-        before.reasoner = _Recalled(asked, model)
+        before.reasoner = _recalling(asked, model)
     before.writer = None
     try:
         with warnings.catch_warnings():
@@ -69,6 +73,8 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
     except Exception as error:  # a user's guard may raise anything; the page has to live on
         return ToldRound(note=f"It cannot be told why: {told(error)}.")
     finally:
+        if before.reasoner is not asked and asks_llm(before.reasoner):
+            before.reasoner.store.shared = None  # the ledger is the model's, which closes it
         twin.close()
         forget(before)
 

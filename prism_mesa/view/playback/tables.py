@@ -12,7 +12,7 @@ import pandas as pd
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import DataError, PrismError, counted, told
-from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.ledger import Ledger
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import recorded_config

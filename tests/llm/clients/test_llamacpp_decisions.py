@@ -9,7 +9,7 @@ from decision_gguf import make_decision_model
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OpenAIChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient, close_engines, embedded_fault
-from prism_mesa.llm.formats.decision import Decision
+from prism_mesa.llm.decision import Decision
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
@@ -115,7 +115,6 @@ def test_a_model_that_chats_is_refused_before_the_run_and_the_file_chats_all_the
 
 
 def test_the_same_is_answered_over_http(model, served, monkeypatch):
-    pytest.importorskip("openai")
     host, _ = served
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
     client = OpenAIChatClient(str(model), host)

@@ -64,7 +64,7 @@ FAULTS = [
     ("busy", as_json(503, {"error": "server busy, please try again"}), "server busy"),
     ("server-error", as_json(500, {"error": "out of memory"}), "out of memory"),
     ("server-error", raw(502, b"<html>Bad Gateway</html>"), "Bad Gateway"),
-    ("error-body", as_json(500, ["out", "of", "memory"]), "status 500 and an unreadable body"),
+    ("server-error", as_json(500, ["out", "of", "memory"]), "status 500"),
     ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is no JSON"),
     ("not-json", raw(200, b'"\xff\xfe\xff"'), "the answer is no JSON"),
     ("wrong-shape", as_json(200, {"error": "something"}), "no chat answer"),
@@ -99,7 +99,7 @@ def test_a_body_that_cannot_be_unpacked_is_a_transport_fault():
 
 
 def test_a_server_that_is_not_there_is_refused(nobody):
-    with pytest.raises(OracleError, match="no connection") as caught:
+    with pytest.raises(OracleError, match="connection refused") as caught:
         chat(OllamaChatClient(host=nobody))
     assert caught.value.reason == "refused"
 
@@ -225,15 +225,15 @@ def test_a_server_without_any_model_says_none():
 @pytest.mark.parametrize(
     ("tags", "said"),
     [
-        (late, r"nothing within 0\.2 s"),
+        (late, r"no answer within 0\.2 s"),
         (drop, "the connection broke"),
         (as_json(500, {"error": "x"}), "status 500"),
         (raw(200, b"<html>"), "something else than an Ollama"),
         (as_json(200, {"data": []}), "something else than an Ollama"),
         (as_json(200, ["x"]), "something else than an Ollama"),
-        (as_json(404, ["x"]), "something else than an Ollama"),
+        (as_json(404, ["x"]), "status 404"),
     ],
 )
 def test_a_server_that_answers_wrongly_fails_the_check(tags, said):
-    with serving(tags=tags) as server, pytest.raises(ConfigError, match=rf"does not answer \({said}"):
+    with serving(tags=tags) as server, pytest.raises(ConfigError, match=rf"does not answer \(.*{said}"):
         OllamaChatClient(host=server.url, timeout_s=0.2).check()

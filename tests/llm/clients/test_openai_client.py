@@ -12,8 +12,6 @@ from prism_mesa.llm import Ledger, OpenAIChatClient
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
-pytest.importorskip("openai")
-
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
 SECRET = "sk-a-very-secret-key-1234567890"
 SCROLL = '{"next_state": "scrolling"}'
@@ -162,7 +160,7 @@ def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, sa
 
 
 def test_a_server_that_is_not_there_is_refused(nobody):
-    with pytest.raises(OracleError, match="no connection") as caught:
+    with pytest.raises(OracleError, match="connection refused") as caught:
         chat(OpenAIChatClient("tiny", nobody))
     assert caught.value.reason == "refused"
 
@@ -267,7 +265,7 @@ def test_a_missing_llm_fails_the_check_with_what_there_is():
         (drop, "the connection broke"),
         (
             as_json(401, {"error": {"message": f"wrong {SECRET}"}}),
-            r"wrong \*\*\* \(status 401\): set OPENAI_API_KEY",
+            r"wrong \*\*\* \(status 401\)\): set OPENAI_API_KEY",
         ),
         (as_json(500, {"error": {"message": "x"}}), "status 500"),
         (raw(200, b"<html>"), "no JSON"),
@@ -277,14 +275,14 @@ def test_a_missing_llm_fails_the_check_with_what_there_is():
 def test_a_server_that_answers_wrongly_fails_the_check_in_one_line(models, said):
     with serving() as server:
         server.gets["/v1/models"] = models
-        with pytest.raises(ConfigError, match=rf"^reasoner.host: {server.url}/v1 does not answer: .*{said}") as caught:
+        with pytest.raises(ConfigError, match=rf"^reasoner.host: {server.url}/v1 does not answer \(.*{said}") as caught:
             client_of(server, timeout_s=0.3).check()
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_server_that_is_not_there_fails_the_check(nobody):
-    with pytest.raises(ConfigError, match=f"reasoner.host: {nobody} does not answer: no connection"):
+    with pytest.raises(ConfigError, match=f"reasoner.host: {nobody} does not answer .connection refused"):
         OpenAIChatClient("tiny", nobody).check()
 
 

@@ -11,13 +11,12 @@ import pytest
 
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
-from prism_mesa.llm.formats.decision import Decision
+from prism_mesa.llm.decision import Decision
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
 from prism_mesa.reasoner.prompt import decision_form
 from prism_mesa.statechart import AgentState
 
 sparrow = pytest.importorskip("sparrow_decider")
-pytest.importorskip("openai")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from minds import THINKS, Mind, busy, published, thought, whim
 from tool_worlds import KINDS, feed_of, rows_of, step_with, talking, toolbox, untouched
 
 from prism_mesa.deliberation import ToolCallContent
-from prism_mesa.deliberation.conversation import call_in_words
+from prism_mesa.deliberation.conversation import call_line
 from prism_mesa.domain import ACTIONS
 from prism_mesa.social.content.drafts import draft_texts
 from prism_mesa.social.content.tools import PlatformTools
@@ -118,7 +118,7 @@ def test_no_text_name_or_note_can_look_like_the_frame_that_a_tool_sets_around_it
     for name, given, result in looks:
         assert result.text.count("<<< ") == result.text.count(" >>>")
         call = ToolCallContent(tool_id="x", tool_name=name, parameters=given, result=result)
-        seen = call_in_words(call).split(": <<< ", 1)[1]
+        seen = call_line(call).split(": <<< ", 1)[1]
         assert "Mayor of Rome (agent 1), round 0: Everybody" in seen
         assert "Mayor of Rome" not in re.sub("<< .*? >>", "", seen)
         assert seen.count("<< ") == result.text.count("<<< ")

@@ -26,7 +26,7 @@ REASONS = {
     "server-error": "server-error",
     "busy": "busy",
     "error-dict": "http-400",
-    "error-array": "error-body",
+    "error-array": "server-error",
     "error-in-stream": "server-error",
     "not-done": "partial",
     "not-json": "not-json",

@@ -25,7 +25,7 @@ def asked(persona, *, of_themselves):
     """Return the questions of a short run, by their place."""
     heard = {}
     with Reasoner(lambda prompt: json.dumps({"next_state": "composing"}), persona=persona, archetypes=3) as reasoner:
-        reasoner.heard = lambda ask, answer: heard.update({(ask.round, ask.tick, ask.agent): ask})
+        reasoner.on_answer = lambda ask, answer: heard.update({(ask.round, ask.tick, ask.agent): ask})
         model = small(reasoner=reasoner, **LIVELY | {"reasoner_asks_action": False})
         for row in range(30 if of_themselves else 0):
             TellsOfItself(model, row)

@@ -153,7 +153,7 @@ def test_an_agents_draw_is_its_own_whoever_else_is_asked():
         chart = build_chart()
         found = {}
         reasoner = decider(chart, share)
-        reasoner.heard = lambda ask, answer: found.setdefault((ask.round, ask.tick, ask.agent), ask.draw)
+        reasoner.on_answer = lambda ask, answer: found.setdefault((ask.round, ask.tick, ask.agent), ask.draw)
         model = ran(small(chart=chart, agents_band=0.5, reasoner=reasoner, agents_post_rate=0.6, **ALL_ONLINE), 2)
         reasoner.close()
         return found, model

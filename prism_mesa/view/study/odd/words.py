@@ -4,6 +4,7 @@ from math import exp
 from typing import Final
 
 from prism_mesa.errors import PrismError
+from prism_mesa.llm.kinds import KINDS
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.statechart import Expression
@@ -37,9 +38,7 @@ WRITING: Final = {
 
 _DECIDERS: Final = {
     "auto": "an LLM where one is found, else the rule; the part on who decided says which it was",
-    "ollama": "an LLM served by Ollama",
-    "embedded": "the embedded LLM",
-    "openai": "an LLM behind an OpenAI-compatible server",
+    **{kind.name: kind.words for kind in KINDS.values()},
     "rule": "the rule below, by a keyed draw of each agent",
     "distilled": "a small model distilled from an LLM's choices",
 }

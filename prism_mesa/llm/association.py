@@ -72,14 +72,16 @@ class AssociationScore:
         started = time.perf_counter()
         weighed = [await weigh(line, said) for line in (self.without, *prompt.split("\n"))]
         of_texts = zip(*(logprobs for logprobs, _ in weighed), strict=True)
-        told = {text: [round(one, 4) for one in logprobs] for text, logprobs in zip(self.texts, of_texts, strict=True)}
+        logprob = {
+            text: [round(one, 4) for one in logprobs] for text, logprobs in zip(self.texts, of_texts, strict=True)
+        }
         n_tokens = sum(n for _, n in weighed[1:])
         latency_ms = (time.perf_counter() - started) * 1000
-        return Completion(json.dumps({"logprob": told}, ensure_ascii=False), n_tokens, latency_ms=latency_ms)
+        return Completion(json.dumps({"logprob": logprob}, ensure_ascii=False), n_tokens, latency_ms=latency_ms)
 
-    def heard(self, said: Completion) -> Completion:
+    def recordable(self, completion: Completion) -> Completion:
         """Return what is to be recorded of it: all."""
-        return said
+        return completion
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1.
@@ -88,8 +90,8 @@ class AssociationScore:
             UselessAnswerError: `unparsable`, if what was recorded does not hold numbers for each text.
         """
         try:
-            told = json.loads(raw)["logprob"]
-            scores = [_score([_number(one) for one in told[text]]) for text in self.texts]
+            logprob = json.loads(raw)["logprob"]
+            scores = [_score([_number(one) for one in logprob[text]]) for text in self.texts]
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             wanted = '{"logprob": {<text>: [<number>, ...], ...}}'
             raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not an object {wanted}") from error

@@ -1,37 +1,126 @@
-"""The dispatcher: keeps an LLM's slots full, asks again what may pass, and keeps to the budget. One loop owns it.
+"""The dispatcher: keeps an LLM's slots full, asks again where that may help, and keeps to the budget.
 
-What becomes of an answer that does not come is for those who put the question.
+One event loop owns it. The gateway decides what becomes of a question that it gives up.
 """
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count, takewhile
-from typing import Any
+from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.llm.budget import Budget
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.dispatch.budget import Budget
-from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.errors import UselessAnswerError, storable
+from prism_mesa.llm.ledger import AskedRow
+from prism_mesa.llm.request import RunPosition
 from prism_mesa.streams import digest64
 
-NO_BUDGET = "budget"
-_RESTING_S = 0.25
-_LONGEST_BACKOFF_S = 30.0
-_NO_DECISION = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
+NO_BUDGET: Final = "budget"
+_RESTING_S: Final = 0.25
+_LONGEST_BACKOFF_S: Final = 30.0
+_NO_DECISION: Final = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
 """Reasons for which a decision model's answer is useless; a second answer would be the same."""
-_REFUSED = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
-_FINAL = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
+_REFUSED: Final = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
+_FINAL: Final = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
 """Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
-_USELESS = (
+_USELESS: Final = (
     _NO_DECISION | _REFUSED | {"empty", "partial", "thought", "cut-answer", "unmatched", "not-json", "wrong-shape"}
 )
 """Reasons for which an answer is useless or a question refused; `http-3...` and `http-4...` are others."""
-_TOO_MANY = "http-429"
+_TOO_MANY: Final = "http-429"
+
+type Identity = tuple[str, str, Mapping[str, Any]]
+"""Name, digest and decoding of an LLM, by which a ledger knows it."""
+
+
+@dataclass(eq=False, slots=True)
+class PendingQuestion[Q, A]:
+    """A question on its way to its recorded answer.
+
+    It ends with a `raw` answer, which may be useless, or with the `reason` why there is none.
+
+    Attributes:
+        question: The question as the caller put it.
+        ask: Asks the LLM; it gets the number of earlier attempts. Raises OracleError if there is no answer.
+        read: Returns the value that an answer holds. Raises UselessAnswerError if it holds none.
+        options: What could be answered: a part of the ledger's key.
+        identity: Name, digest and decoding of the LLM.
+        priority: The order in which a limit is spent: lower comes first. Final once the question is `taken`.
+        calls: Calls of one attempt; `most_tokens`: the most tokens of one attempt.
+        gives_up: Whether useless answers to it count for ending the work (see `gateway.Questions.hopeless`).
+        once_a_round: Whether it is not asked again in the round in which it failed.
+        is_submitted: Whether its caller collects it later, so that it is given out as soon as it is done.
+        is_left: Whether its caller no longer waits for it.
+        key: The ledger's key; empty if no LLM is asked.
+        others: Equal questions that wait for the answer to this one.
+        tokens: Cost of all attempts: tokens of prompts, and of answers.
+        waited_s: Seconds of waiting that busy servers asked for; these refusals are no attempts.
+        last_text: The last answer that could not be used.
+        completion: The LLM's usable answer.
+        error: The exception of the last attempt.
+        past: The outcome in the run that is replayed.
+        is_replay: Whether a ledger is replayed.
+        is_first: Whether it counts as the one of equal questions that was asked.
+        done: Whether its outcome is known.
+        value: What was read from `raw`; `answer` is what the caller gets.
+    """
+
+    question: Q
+    prompt: str
+    options: Sequence[str]
+    place: RunPosition
+    priority: tuple[float, int, int]
+    identity: Identity = ("", "", {})
+    ask: Callable[[int], Awaitable[Completion]] | None = None
+    read: Callable[[str], Any] = str
+    calls: int = 1
+    gives_up: bool = False
+    once_a_round: bool = False
+    is_submitted: bool = False
+    is_left: bool = False
+    key: str = ""
+    others: list["PendingQuestion[Q, A]"] = field(default_factory=list)
+    most_tokens: int = 0
+    taken: bool = False
+    attempts: int = 0
+    tokens: tuple[int, int] = (0, 0)
+    waited_s: float = 0.0
+    last_text: str = ""
+    completion: Completion | None = None
+    raw: str | None = None
+    reason: str = ""
+    error: Exception | None = None
+    past: AskedRow | None = None
+    is_replay: bool = False
+    is_first: bool = False
+    done: bool = False
+    value: Any = None
+    answer: A | None = None
+
+    @property
+    def counted_attempts(self) -> int:
+        """The attempts, if it is the one of equal questions that was asked; else 0."""
+        return self.attempts if self.is_first else 0
+
+    def wait_for(self, asked: "PendingQuestion[Q, A]") -> None:
+        """Wait for an equal question that is out, which becomes as urgent as the most urgent that waits for it."""
+        asked.others.append(self)
+        if not asked.taken:
+            asked.priority = min(asked.priority, self.priority)
+
+    def share(self) -> list["PendingQuestion[Q, A]"]:
+        """Copy the outcome to the equal questions, and return all of them, by tick and agent."""
+        equal = sorted([self, *self.others], key=lambda pending: (pending.place.tick, pending.place.agent))
+        equal[0].is_first = True
+        for pending in equal:
+            pending.raw, pending.reason, pending.error = self.raw, self.reason, self.error
+            pending.attempts, pending.tokens, pending.done = self.attempts, self.tokens, True
+        return equal
 
 
 class PrioritySemaphore:
@@ -77,20 +166,19 @@ class PrioritySemaphore:
 class Dispatcher[Q, A]:
     """Asks an LLM up to `slots` questions at a time.
 
-    Without limits a call goes out as soon as a slot is free. With limits all calls that wait are taken
-    together, in the order of their priority, and all their answers are awaited before more are taken: so
-    who gets something does not depend on which answer comes first (but for limits of seconds).
+    Without limits a question goes out as soon as a slot is free. With limits all waiting questions are taken together,
+    by priority, and all their answers are awaited before more are taken: which questions are answered then does not
+    depend on which answer comes first (except for limits of seconds).
 
     Args:
-        ask: Returns what the LLM says to a question; raises OracleError if it says nothing.
-        read: Returns what a text says to a question; raises UselessAnswerError if it is no answer to it.
-        attempts: How often a question is asked whose failure may pass.
+        ask: Asks one question; raises OracleError if there is no answer.
+        attempts: Number of tries at a question whose failure may pass.
         backoff_s: Seconds before the second attempt, doubled for each further one, half to one and a half
             times as long by the key; a useless answer is asked again at once.
         patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
             their refusals count as attempts.
-        spend: Called after each attempt with the question, and its `calls`, `prompt_tokens` and `completion_tokens`.
-        on_done: Called with each call that is done.
+        spend: Called after each attempt with the question and its `calls`, `prompt_tokens` and `completion_tokens`.
+        on_done: Called with each question that is done.
         on_useless: Called after each useless answer and each refusal (3xx, 4xx).
             An error that `on_done` or `on_useless` raises ends the work.
     """
@@ -98,7 +186,6 @@ class Dispatcher[Q, A]:
     def __init__(
         self,
         ask: Callable[[PendingQuestion[Q, A]], Awaitable[Completion]],
-        read: Callable[[Q, str], object],
         on_done: Callable[[PendingQuestion[Q, A]], None],
         on_useless: Callable[[PendingQuestion[Q, A]], None],
         *,
@@ -109,15 +196,9 @@ class Dispatcher[Q, A]:
         budget: Budget,
         spend: Callable[[PendingQuestion[Q, A], Mapping[str, int]], None],
     ) -> None:
-        self._ask = ask
-        self._read = read
-        self._spend_on = spend
-        self._on_done = on_done
-        self._on_useless = on_useless
+        self._ask, self._on_done, self._on_useless, self._spend_on = ask, on_done, on_useless, spend
         self._semaphore = PrioritySemaphore(slots)
-        self._attempts = attempts
-        self._backoff_s = backoff_s
-        self._patience_s = patience_s
+        self._attempts, self._backoff_s, self._patience_s = attempts, backoff_s, patience_s
         self._budget = budget
         self._queue: list[PendingQuestion[Q, A]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -221,10 +302,10 @@ class Dispatcher[Q, A]:
         try:
             async with asyncio.timeout(limit_s if limit_s < math.inf else None) as limit:
                 said = await self._ask(call)
-            self._read(call.question, said.text)
+            call.read(said.text)
             if (kept := storable(said.text)) != said.text:  # what is used is what can be recorded
                 said = replace(said, text=kept)
-                self._read(call.question, kept)
+                call.read(kept)
         except OracleError as error:
             reason, call.error, said = error.reason, error, Completion("", *error.tokens, calls=error.calls)
         except UselessAnswerError as error:
@@ -242,7 +323,7 @@ class Dispatcher[Q, A]:
         self._count(call, reason, said)
         is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY
         if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
-            call.said = said.text
+            call.last_text = said.text
             self._notify(self._on_useless, call)
         call.reason = reason
         if not reason or call.attempts >= self._attempts or not may_pass(reason, call.error):

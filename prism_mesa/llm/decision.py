@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, label_of
+from prism_mesa.llm.clients.base import ChatClient, Completion, client_label
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import json_of
+from prism_mesa.llm.text import parse_json
 from prism_mesa.streams import digest64
 
 MOST_LEVELS: Final = 10
@@ -60,7 +60,7 @@ class Decision:
         """
         decide = getattr(client, "decide", None)
         if decide is None:
-            raise ConfigError(f"reasoner.answer: decision: {label_of(client)} has no decide(): set choice")
+            raise ConfigError(f"reasoner.answer: decision: {client_label(client)} has no decide(): set choice")
         first = self.options if self.scale else tuple(sorted(self.options, key=lambda name: digest64(prompt, name)))
         asked = [first, first[::-1]][: self.orders]
         replies: list[Completion] = []
@@ -80,9 +80,9 @@ class Decision:
         criteria = list(order) if self.scale else {option: descriptions.get(option) for option in order}
         return {"type": "score" if self.scale else "choice", "instructions": self.instructions, "criteria": criteria}
 
-    def heard(self, said: Completion) -> Completion:
+    def recordable(self, completion: Completion) -> Completion:
         """Return what the ledger records: all of it."""
-        return said
+        return completion
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each option, adding up to 1.
@@ -90,7 +90,7 @@ class Decision:
         Raises:
             UselessAnswerError: `no-answer`, `refusal`, `wrong-options`, `wrong-numbers`, or `contradiction`.
         """
-        record = json_of(raw)
+        record = parse_json(raw)
         try:
             rows = [self._weights(*pair) for pair in zip(record["asked"], record["said"], strict=False)]
             means = [math.fsum(row[option] for row in rows) / len(rows) for option in self.options]

@@ -1,7 +1,6 @@
-"""The answers that a run knows and writes down: its own ledger, and one that it shares with other runs.
+"""The answers that a run knows: its own ledger, and one that it shares with other runs.
 
-The run's own ledger ends up with every answer that the run used, wherever it came from, so that a run can be
-repeated from its folder alone.
+The run's own ledger ends up with every answer that it used, so that the run can be repeated from its folder alone.
 """
 
 from collections import deque
@@ -10,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, decoding_text
+from prism_mesa.llm.ledger import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
@@ -20,11 +19,11 @@ _AT_HAND = 1 << 16
 
 
 class AnswerStore(Restorable):
-    """Answers that are known, by key, and where new ones are written.
+    """Known answers by key, and the ledgers to which new ones are written.
 
     Args:
-        mode: `live` knows what this run was answered; `cache` also what the shared ledger holds; `replay`
-            reads everything from it and writes nothing to it.
+        mode: `live` knows this run's answers; `cache` also those of the shared ledger; `replay` reads all answers from
+            the shared ledger and writes nothing to it.
         shared: The ledger beside the run's own; `close` closes it.
 
     Attributes:
@@ -53,10 +52,7 @@ class AnswerStore(Restorable):
         return vars(self) | {"own": None}
 
     def begin(self, own: Ledger | None, run: str) -> None:
-        """Begin a run, with or without a ledger of its own.
-
-        It knows nothing of the answers of an earlier one but what a shared ledger holds.
-        """
+        """Begin a run, with or without a ledger of its own; of earlier runs only a shared ledger is known."""
         self.own, self.run = own, run
         self._known.clear()
         self._again.clear()
@@ -66,9 +62,9 @@ class AnswerStore(Restorable):
     def go_on(self, own: Ledger, run: str, round_: int) -> None:
         """Go on with a run of this name from a round on, after `begin` in another process.
 
-        What it was answered in that round or later counts as not asked: it is handed out when it is asked again (see
-        `said_before`), so that nobody is asked twice, and all is counted as if the run had never been stopped. What it
-        asked before is in a shared ledger, too.
+        Questions that were answered in that round or later count as not asked, but their answers are used when they
+        are asked again (see `answer_before_stop`): nobody is asked twice, and the counts are those of a run that was
+        never stopped. A shared ledger keeps the earlier questions, too.
 
         Raises:
             DataError: If a ledger cannot be read or written.
@@ -78,7 +74,7 @@ class AnswerStore(Restorable):
         if self.mode != "replay":
             self._again = own.unsettled(run, round_)
         if self.mode == "cache":
-            for key in own.found_since(run, round_):
+            for key in own.taken_since(run, round_):
                 self._again.pop(key, None)
         own.forget_asked(run, round_)
         if self.shared is not None and self.mode != "replay":
@@ -86,11 +82,8 @@ class AnswerStore(Restorable):
             if run not in self.shared.runs():  # that of a branch: it begins with what its run asked
                 self.shared.write([], own.asked(run))
 
-    def said_before(self, key: str) -> tuple[StoredAnswer, int] | None:
-        """Return, once, what the LLM said before the run was stopped, and in how many attempts; else None.
-
-        Its tokens are those of all attempts.
-        """
+    def answer_before_stop(self, key: str) -> tuple[StoredAnswer, int] | None:
+        """Return, once, the answer from before the run was stopped and its attempts; its tokens are those of all."""
         took = self._again.pop(key, None)
         stored = None if took is None or self.own is None else self.own.get(key)
         if stored is None or took is None:
@@ -114,8 +107,8 @@ class AnswerStore(Restorable):
             self._llms = set(self.shared.llms()) if self.shared is not None else set()
         return (llm, digest, decoding_text(decoding)) in self._llms
 
-    def raw_of(self, key: str) -> str | None:
-        """Return what the LLM said to the question of a key, or None if nobody knows."""
+    def find_raw(self, key: str) -> str | None:
+        """Return the LLM's answer to the question of a key, or None if it is unknown."""
         if key in self._again:
             return None
         raw = self._known.get(key)
@@ -131,7 +124,7 @@ class AnswerStore(Restorable):
         return raw
 
     def _keep_known(self, key: str, raw: str) -> str:
-        """Keep an answer at hand; of many the oldest go, which the run's own ledger holds all the same."""
+        """Keep an answer in memory; the oldest of too many go, which the run's own ledger still holds."""
         self._known[key] = raw
         if self.own is not None and len(self._known) > _AT_HAND:
             del self._known[next(iter(self._known))]
@@ -139,7 +132,7 @@ class AnswerStore(Restorable):
         return raw
 
     def past(self, round_: int, tick: int, agent: int) -> AskedRow | None:
-        """Return what came of a place's next question in the run that is replayed, or None if there was none."""
+        """Return the outcome of a place's next question in the run that is replayed, or None if there was none."""
         if self._past is None:
             self._past = self._read_past()
         rows = self._past.get((round_, tick, agent))
@@ -166,7 +159,7 @@ class AnswerStore(Restorable):
         return self._keep_known(answer.key, answer.raw)
 
     def note(self, rows: list[AskedRow]) -> None:
-        """Write down who asked what and what came of it."""
+        """Record who asked what, and the outcome."""
         if not rows:
             return
         if self.own is not None:

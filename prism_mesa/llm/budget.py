@@ -1,4 +1,4 @@
-"""What a run and each of its rounds may spend on an LLM. The dispatcher decides who gets what."""
+"""Limits on what a run and each of its rounds may spend on an LLM."""
 
 import math
 import time
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from prism_mesa.errors import DataError
 from prism_mesa.llm.params import LLMParams
 from prism_mesa.snapshot import Plain, Restorable
 
@@ -26,53 +25,46 @@ class _Allowance:
         return self.calls >= calls and self.tokens >= tokens and self.seconds > 0
 
     def part(self, share: float) -> "_Allowance":
-        """Leave a share of what is here, whole calls and tokens, and return the rest; what has no limit keeps none."""
+        """Keep a share, whole calls and tokens, and return the rest; without a limit the rest is 0."""
         left = [math.floor(n * share) if n < _NO_LIMIT else n for n in (self.calls, self.tokens)]
         left.append(self.seconds * share)
-        rest = [now - n if n < _NO_LIMIT else 0.0 for now, n in zip(self._all(), left, strict=True)]
+        rest = [now - n if n < _NO_LIMIT else 0.0 for now, n in zip(self.all(), left, strict=True)]
         self.calls, self.tokens, self.seconds = left
         return _Allowance(*rest)
 
-    def _all(self) -> tuple[float, float, float]:
+    def all(self) -> tuple[float, float, float]:
         return self.calls, self.tokens, self.seconds
 
     def left(self) -> list[float | None]:
         """Return what is left of calls, tokens and seconds; None is no limit."""
-        return [None if n == _NO_LIMIT else n for n in self._all()]
+        return [None if n == _NO_LIMIT else n for n in self.all()]
 
-    def leave(self, left: Sequence[float | None]) -> None:
-        """Take back what `left` returned; no more of anything than there is.
-
-        Raises:
-            DataError: If it is something else.
-        """
-        if len(left) != 3 or not all(n is None or type(n) in (int, float) for n in left):
-            raise DataError("a budget: is no calls, tokens and seconds")
-        given = (_NO_LIMIT if n is None else n for n in left)
-        self.calls, self.tokens, self.seconds = map(min, self._all(), given)
+    def reduce_to(self, left: Sequence[float | None]) -> None:
+        """Reduce it to what `left` returned; it never grows."""
+        self.calls, self.tokens, self.seconds = map(min, self.all(), (_NO_LIMIT if n is None else n for n in left))
 
     def take(self, calls: int, tokens: int) -> None:
         self.calls -= calls
         self.tokens -= tokens
 
 
-def _allowances(own: LLMParams) -> tuple[_Allowance, _Allowance]:
-    """Return full purses of a run and of a round."""
-    of_run = (own.max_calls, own.max_tokens, own.max_seconds)
-    of_round = (own.max_calls_per_round, own.max_tokens_per_round, own.max_seconds_per_round)
-    run, round_ = (
-        _Allowance(*(_NO_LIMIT if limit is None else limit for limit in limits)) for limits in (of_run, of_round)
-    )
-    return run, round_
+def _allowances(params: LLMParams) -> tuple[_Allowance, _Allowance]:
+    """Return the full allowances of a run and of a round."""
+
+    def allowance(*limits: float | None) -> _Allowance:
+        return _Allowance(*(_NO_LIMIT if limit is None else limit for limit in limits))
+
+    of_round = allowance(params.max_calls_per_round, params.max_tokens_per_round, params.max_seconds_per_round)
+    return allowance(params.max_calls, params.max_tokens, params.max_seconds), of_round
 
 
 @dataclass
 class Budget(Restorable):
     """Calls, tokens and seconds that are left.
 
-    For a call the most tokens that it can take are set aside before it goes out, and what it did not take is given back
-    afterwards: so calls that are out at the same time cannot exceed a limit together. Seconds are wall
-    time in which at least one call is out.
+    Before a call goes out, the most tokens that it can take are set aside; unused ones are given back afterwards. So
+    calls that are out at the same time cannot exceed a limit together. Seconds are wall time in which at least one
+    call is out.
 
     Attributes:
         limited: Whether there is any limit at all.
@@ -98,24 +90,18 @@ class Budget(Restorable):
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
         self.refill()
-        self._run.leave(kept["run"])
-        self._round.leave(kept["round"])
+        self._run.reduce_to(kept["run"])
+        self._round.reduce_to(kept["round"])
         self._now = None if kept["now"] is None else int(kept["now"])
 
     def refill(self) -> None:
-        """Let all limits begin anew."""
+        """Refill all limits."""
         self._run, self._round = _allowances(self.limits)
         self._now, self._out = None, 0
 
     @contextmanager
-    def lent(self, round_: int, of_run: float, of_round: float) -> Iterator[None]:
-        """Let no more than shares of what is left be spent in the block; nothing may be out when it begins or ends.
-
-        Args:
-            round_: Which round it is.
-            of_run: Share of the limits of the run, 0..1.
-            of_round: Share of those of the round.
-        """
+    def limited_to(self, round_: int, of_run: float, of_round: float) -> Iterator[None]:
+        """Limit a block to shares, 0..1, of what is left of the run and of its round; no call may be out around it."""
         self.at_round(round_)
         kept = self._run.part(of_run), self._round.part(of_round)
         try:
@@ -126,7 +112,7 @@ class Budget(Restorable):
                 allowance.seconds += rest.seconds
 
     def at_round(self, round_: int) -> None:
-        """Let the limits of a round begin anew when another round has begun."""
+        """Refill the limits of a round if another round has begun."""
         if round_ != self._now:
             self._now = round_
             _, self._round = _allowances(self.limits)

@@ -20,8 +20,8 @@ from typing import Any
 
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.llm.errors import Closing, storable
-from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile, fault_of
 from prism_mesa.llm.params import Source
+from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile, fault_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -187,11 +187,7 @@ class Ledger(Closing):
         return {str(name) for (name,) in self._fetched("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        """Make the tables, again if another process does the same at that moment: SQLite does not always wait.
-
-        Raises:
-            DataError: If the file holds tables of somebody else.
-        """
+        """Make the tables, again if another process does the same at that moment: SQLite does not always wait."""
         foreign = self._tables() - {"answers", "asked"}
         if foreign:
             raise self._is_none(f"it holds a table {min(foreign)}")
@@ -217,11 +213,7 @@ class Ledger(Closing):
                     db.execute(f"ALTER TABLE asked ADD COLUMN {name} INTEGER")
 
     def _check(self) -> None:
-        """Check that the file has the tables of a ledger, and nothing that is done as they are written.
-
-        Raises:
-            DataError: If not.
-        """
+        """Check that the file has the tables of a ledger, and nothing that is done as they are written."""
         if self._fetched("SELECT 1 FROM sqlite_master WHERE type = 'trigger'"):
             raise self._is_none("it holds a trigger")
         tables = self._tables()  # a view of that name, whose query may never end, is none
@@ -235,11 +227,7 @@ class Ledger(Closing):
                 raise self._is_none(f"it has no table {table} with a column {missing[0]}")
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return what a query finds.
-
-        Raises:
-            DataError: If the file cannot be read, as it may be damaged.
-        """
+        """Return what a query finds."""
         with self._lock:
             try:
                 return self._fetched(query, values)
@@ -247,11 +235,7 @@ class Ledger(Closing):
                 raise self._fault(error, "read") from error
 
     def _typed[R: (StoredAnswer, AskedRow)](self, table: str, row: type[R], query: str, values: Any = ()) -> list[R]:
-        """Return the rows that a query finds in a table.
-
-        Raises:
-            DataError: If the file cannot be read, or a row holds what none does: SQLite keeps anything in a column.
-        """
+        """Return the rows that a query finds in a table."""
         found, types = self._rows(query, values), _TYPES[row]
         for held in found:
             if not all(map(isinstance, held, types)):
@@ -326,7 +310,7 @@ class Ledger(Closing):
         costs = {key: (row.attempts, row.prompt_tokens or 0, row.completion_tokens or 0) for key, row in took.items()}
         return {str(key): costs.get(key, (1, 0, 0)) for (key,) in keys}
 
-    def found_since(self, run: str, round_: int) -> set[str]:
+    def taken_since(self, run: str, round_: int) -> set[str]:
         """Return the keys of answers that a run, from a round on, took from elsewhere and never asked for."""
         which = "SELECT key FROM asked WHERE run = ? AND round >= ? AND source = "
         rows = self._rows(f"{which} 'cache' EXCEPT {which} 'llm'", (run, round_) * 2)

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.thoughts import more_tokens
+from prism_mesa.llm.clients.completions import suggest_more_tokens
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import LETTERS, bare_option, json_of, one_letter, unwrapped
+from prism_mesa.llm.text import LETTERS, bare_option, one_letter, parse_json, unwrapped
 
 TOP_LOGPROBS: Final = 20
 LEAST_MASS: Final = 0.5
@@ -83,9 +83,9 @@ class MultipleChoice:
         """The sentence with which a prompt asks for a letter."""
         return one_letter(len(self.texts))
 
-    def heard(self, said: Completion) -> Completion:
+    def recordable(self, completion: Completion) -> Completion:
         """Return what is to be recorded of what an LLM said."""
-        return recordable(said, self._shown)
+        return recordable(completion, self._shown)
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1.
@@ -97,7 +97,7 @@ class MultipleChoice:
         if place >= 0:
             shown: tuple[float, ...] = tuple(float(at == place) for at in range(len(self.texts)))
         else:
-            shown = probabilities_of(raw, self._shown, "no-option")
+            shown = read_probabilities(raw, self._shown, "no-option")
         back = len(self.texts) - self.first
         return shown[back:] + shown[:back]
 
@@ -117,7 +117,7 @@ def named_option(raw: str, names: Sequence[str]) -> int:
     said = unwrapped(raw)
     if said.startswith("{"):
         with suppress(UselessAnswerError):
-            values = [value for key, value in json_of(said).items() if key in _NAMED]
+            values = [value for key, value in parse_json(said).items() if key in _NAMED]
             said = values[0] if len(values) == 1 and isinstance(values[0], str) else ""
     place = _place(said, len(names))
     return bare_option(said, names) if place < 0 else place
@@ -131,20 +131,20 @@ def recordable(said: Completion, names: Sequence[str]) -> Completion:
     """
     if not whole(said).top_logprobs:
         return said
-    told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, names)}
-    raw = json.dumps({"text": said.text, "top_logprobs": told})
+    fault = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, names)}
+    raw = json.dumps({"text": said.text, "top_logprobs": fault})
     return replace(said, text=raw, top_logprobs=())
 
 
 def whole(said: Completion) -> Completion:
     """Return an answer, unless (OracleError, `cut-answer`) it was cut and may go on: "A" may begin "A person"."""
     if said.cut and not said.text.rstrip("` \n").endswith("}"):
-        told = f"the answer {said.text[:80]!r} has no end, it was cut: {more_tokens(said.completion_tokens)}"
-        raise OracleError("cut-answer", told, tokens=(said.prompt_tokens, said.completion_tokens))
+        fault = f"the answer {said.text[:80]!r} has no end, it was cut: {suggest_more_tokens(said.completion_tokens)}"
+        raise OracleError("cut-answer", fault, tokens=(said.prompt_tokens, said.completion_tokens))
     return said
 
 
-def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
+def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
     """Return the probability of each option that a recorded answer holds: of its letter, or under its name.
 
     An option that is not named has none. A weight that is no finite number from 0 makes all of the answer useless, and
@@ -154,13 +154,13 @@ def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float
         UselessAnswerError: `unparsable` if the answer is no JSON object, `reason` if it names no option, or gives one
             what is no weight.
     """
-    said = json_of(raw)
+    said = parse_json(raw)
     if not isinstance(said, dict):
         raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} holds no probabilities")
     top = said.get("top_logprobs")
     if isinstance(top, dict):
         _check(top, _is_logprob, "a log-probability", raw, reason)
-        weights = _weights_of_letters(top, len(names))
+        weights = _letter_weights(top, len(names))
     else:
         given = {name: said[name] for name in names if name in said}
         _check(given, _is_weight, "a finite number from 0", raw, reason)
@@ -176,8 +176,8 @@ def _check(given: Mapping[str, Any], is_right: Callable[[Any], bool], wanted: st
     """Raise UselessAnswerError for the first value that is not what is wanted."""
     for name, value in given.items():
         if not is_right(value):
-            told = f"{name[:20]!r}: {str(value)[:20]!r}"
-            raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {told}, which is not {wanted}")
+            fault = f"{name[:20]!r}: {str(value)[:20]!r}"
+            raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {fault}, which is not {wanted}")
 
 
 def _deciding(said: Completion, names: Sequence[str]) -> tuple[tuple[str, Any], ...]:
@@ -210,7 +210,7 @@ def _place(token: str, n_options: int) -> int:
     return LETTERS[:n_options].find(bare) if len(bare) == 1 else -1
 
 
-def _weights_of_letters(top: Mapping[str, float], n_options: int) -> list[float]:
+def _letter_weights(top: Mapping[str, float], n_options: int) -> list[float]:
     if not top:
         return [0.0] * n_options
     shares = [math.exp(min(logprob, 0.0)) for logprob in top.values()]

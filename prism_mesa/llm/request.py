@@ -24,7 +24,7 @@ class RunPosition:
 
 
 @cache
-def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
+def _json_schema(form: type[BaseModel]) -> dict[str, Any]:
     return form.model_json_schema()
 
 
@@ -48,8 +48,8 @@ class AnswerFormat[D](Protocol):
     @property
     def top_logprobs(self) -> int: ...  # noqa: D102
 
-    def heard(self, said: Completion) -> Completion:
-        """Return what is to be recorded of what an LLM said: its `text` is what `read` reads."""
+    def recordable(self, completion: Completion) -> Completion:
+        """Return the part of an LLM's answer that the ledger keeps: its `text` is what `read` reads."""
         ...
 
     def read(self, raw: str) -> D:
@@ -92,7 +92,7 @@ class LLMRequest[D]:
             return dict(self.narrower)
         if not isinstance(self.form, type):
             return self.form.schema
-        return _schema_of(self.form) if issubclass(self.form, BaseModel) else None
+        return _json_schema(self.form) if issubclass(self.form, BaseModel) else None
 
     @property
     def top_logprobs(self) -> int:
@@ -102,8 +102,10 @@ class LLMRequest[D]:
     @cached_property
     def options(self) -> tuple[str, str]:
         """What counts for the ledger's key."""
-        own = json.dumps(self.schema, sort_keys=True)
-        name, key = (self.form.__name__, own) if isinstance(self.form, type) else (self.form.name, self.form.key)
+        schema_text = json.dumps(self.schema, sort_keys=True)
+        name, key = (
+            (self.form.__name__, schema_text) if isinstance(self.form, type) else (self.form.name, self.form.key)
+        )
         return f"{name} {self.accepts}".strip(), key
 
     def ask(self, client: ChatClient, attempt: int) -> Awaitable[Completion]:
@@ -113,9 +115,9 @@ class LLMRequest[D]:
             return completion
         return client.chat(self.prompt, self.schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
-    def heard(self, said: Completion) -> Completion:
-        """Return what is to be recorded of what an LLM said."""
-        return said if isinstance(self.form, type) else self.form.heard(said)
+    def recordable(self, completion: Completion) -> Completion:
+        """Return the part of an LLM's answer that the ledger keeps."""
+        return completion if isinstance(self.form, type) else self.form.recordable(completion)
 
     def read(self, raw: str) -> D:
         """Return the answer that a text holds.
@@ -124,10 +126,10 @@ class LLMRequest[D]:
             UselessAnswerError: `unparsable` if it is no JSON, `wrong-shape` if it has not the form, `irrelevant` if it
                 is of no use.
         """
-        said = self._in_form(raw)
-        if self.accept is not None and not self.accept(said):
+        answer = self._in_form(raw)
+        if self.accept is not None and not self.accept(answer):
             raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is of no use here")
-        return said
+        return answer
 
     def _in_form(self, raw: str) -> D:
         if not isinstance(self.form, type):

@@ -44,12 +44,12 @@ def fault_of(path: Path, error: Exception, doing: str) -> str:
         return known if known.endswith(("file", "done", "full")) else f"{known} ({said})"
     if path.is_dir():
         return f"cannot be {doing}: it is a folder"
-    if _is_kept_from_us(path):
+    if _is_unreadable(path):
         return f"cannot be {doing}: you may not read it (permission denied)"
     return f"cannot be {doing} ({said})"
 
 
-def _is_kept_from_us(path: Path) -> bool:
+def _is_unreadable(path: Path) -> bool:
     try:
         path.open("rb").close()
     except PermissionError:

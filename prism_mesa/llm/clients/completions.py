@@ -1,0 +1,141 @@
+"""What of a server's reply counts as the LLM's answer: not the thought before it, and not an answer to a cut prompt."""
+
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from prism_mesa.errors import OracleError
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.text import LETTERS, without_thought
+
+_ENOUGH: Final = 1000
+"""Tokens that most LLMs do not exceed with a thought and an answer."""
+_ROUNDING: Final = 0.2
+"""Nats by which rounding can make the likeliest token look less likely than another."""
+_AROUND: Final = " \n\"'().:*"
+_LEAST_CONTEXT: Final = 4096
+"""Ollama gives an LLM at least this many tokens of context."""
+_REPEATED: Final = re.compile(r"(.)\1{2,}", re.DOTALL)
+_WIDE: Final = re.compile("[\u2e80-\U0003ffff]")
+
+logger = logging.getLogger("prism_mesa.llm")
+
+
+def completed(
+    label: str, reply: Completion, *, thought: Any, tokens: Sequence[str], decoding: Mapping[str, Any]
+) -> Completion:
+    """Return a reply without its thought, and with the log-probabilities of its answer only.
+
+    Args:
+        label: The name of the LLM in errors.
+        reply: The content that the server sent, with the log-probabilities at all positions.
+        thought: The thought that the server sent beside it, if any.
+        tokens: The token at each position that has log-probabilities.
+        decoding: How the LLM was asked.
+
+    Raises:
+        OracleError: `empty` or `thought` if there is no answer, `unmatched` if log-probabilities may be of a thought.
+    """
+    text = without_thought(reply.text)
+    spent = (reply.prompt_tokens, reply.completion_tokens)
+    if not text.strip():
+        if not (thought or reply.text.strip() or reply.cut):
+            raise OracleError("empty", f"{label}: the answer is empty", tokens=spent)
+        raise OracleError("thought", f"{label}: {_thought_fault(reply, decoding)}", tokens=spent)
+    after_thought = bool(thought) or text != reply.text
+    first = _answer_start(text, tokens, after_thought=after_thought) if tokens else 0
+    if first is None or (decoding.get("temperature") == 0 and _contradicts(reply, tokens, first)):
+        fault = "the log-probabilities are not those of its answer (but of its thought?)"
+        raise OracleError("unmatched", f"{label}: {fault}: reasoner.answer=choice does without them", tokens=spent)
+    return replace(reply, text=text, top_logprobs=reply.top_logprobs[first:])
+
+
+def _thought_fault(reply: Completion, decoding: Mapping[str, Any]) -> str:
+    most, n = int(decoding["max_tokens"]), reply.completion_tokens
+    thinks = decoding.get("think", False) is not False
+    remedies = ["reasoner.think=false"] if thinks else []
+    if reply.cut:
+        remedies.append(suggest_more_tokens(most))
+        fault = f"it thought for {n or most} tokens and had none left"
+    else:
+        remedies.append("another LLM (reasoner.model)")
+        fault = f"all of its {n} tokens are a thought"
+    return f"{fault}{'' if thinks else ' (reasoner.think=false does not stop it)'}: {' or '.join(remedies)}"
+
+
+def suggest_more_tokens(most: int) -> str:
+    """Return which keys to change if `most` tokens do not suffice."""
+    n = _ENOUGH if most < _ENOUGH else 4 * most
+    return f"reasoner.max_answer_tokens={n} (of texts and surveys: deliberation.max_answer_tokens)"
+
+
+def _contradicts(reply: Completion, tokens: Sequence[str], first: int) -> bool:
+    """Return whether an LLM that takes the likeliest token said a letter that is less likely than another token."""
+    places = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
+    letters = [(token, top) for token, top in places if top and token.strip(_AROUND) in {*LETTERS}]
+    return any(top.get(token, -math.inf) < max(top.values()) - _ROUNDING for token, top in letters)
+
+
+def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> int | None:
+    """Return the index of the first token of the answer; None if the tokens do not end with the answer."""
+    wanted, tail = _ascii(text), ""
+    if not after_thought and _ascii("".join(tokens)) == wanted:
+        return 0
+    for first in range(len(tokens) - 1, -1, -1):
+        if not (tail == "" and tokens[first].startswith("<")):  # the token that ends a turn
+            tail = _ascii(tokens[first]) + tail
+        if tail == wanted:
+            return first
+        if len(tail) > len(wanted):
+            break
+    return None
+
+
+def _ascii(text: str) -> str:
+    """Return the ASCII characters of a text without white space: a token may hold a part of any other character."""
+    return "".join(text.encode("ascii", "ignore").decode().split())
+
+
+class CutPromptCheck:
+    """Refuses answers to a cut prompt; with ``cut_prompts: accept`` in `decoding` it logs the first one instead."""
+
+    def __init__(self, decoding: Mapping[str, Any], remedy: str) -> None:
+        self._decoding, self._remedy = decoding, remedy
+        self._is_logged = False
+
+    def check(self, label: str, prompt: str, spent: tuple[int, int], context: int = 0) -> None:
+        """Raise OracleError (`cut-prompt`) if the tokens that the server `spent` show that it cut the prompt."""
+        if not was_cut(prompt, spent[0], context):
+            return
+        most = len(prompt.encode("utf-8", "replace")) // 2 + int(self._decoding["max_tokens"])
+        remedy = self._remedy.format(max(_LEAST_CONTEXT, 1 << most.bit_length(), 2 * context))
+        fault = f"{label}: the server cut the prompt to its last {spent[0]} tokens ({len(prompt)} characters): {remedy}"
+        if self._decoding.get("cut_prompts") != "accept":
+            raise OracleError("cut-prompt", fault, tokens=spent)
+        if not self._is_logged:
+            logger.warning("%s (reasoner.cut_prompts=accept keeps such answers)", fault)
+        self._is_logged = True
+
+
+def was_cut(prompt: str, n_read: int, context: int) -> bool:
+    """Return whether a server that read `n_read` tokens (0: unknown) cannot have read the whole prompt.
+
+    Either `n_read` is below the fewest tokens of any tokenizer, or it is what Ollama leaves of a cut prompt: all of its
+    `context` (older versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word are missed.
+
+    >>> was_cut("word " * 300, 102, 0), was_cut("word " * 300, 301, 0), was_cut("word " * 300, 0, 0)
+    (True, False, False)
+    """
+    may_be_longer = 2 * len(prompt.encode("utf-8", "replace")) >= 5 * context
+    is_half = abs(n_read - context // 2 - 2) <= 3 and may_be_longer
+    is_cut_size = context > 0 and (is_half or abs(n_read - context) <= 1)
+    return n_read > 0 and (is_cut_size or n_read < fewest_tokens(prompt))
+
+
+def fewest_tokens(text: str) -> int:
+    """Return the fewest tokens of a text: one for a word, and one for 3 characters of Chinese and similar scripts."""
+    rest, n_wide = _WIDE.subn("", _REPEATED.sub(r"\1", text))
+    return len(rest.split()) + n_wide // 3

@@ -1,0 +1,368 @@
+"""The gateway: all questions to an LLM go through it. It looks them up, asks, stores, replays and counts.
+
+A question passes these parts in turn: `Questions.prepare` writes the prompt; the `AnswerStore` is searched for its key;
+an unknown question goes to the `Dispatcher`, once for all equal ones; the answer is stored; `Questions.conclude` turns
+it into what the caller gets; and the ledger notes who asked. `answer` and `answer_all` wait for the questions that they
+put and return the answers in order; `submit` and `collect` return them as they come.
+"""
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, cast
+from weakref import finalize
+
+from prism_mesa.errors import LLMFailureException, OracleError
+from prism_mesa.llm.answer_store import AnswerStore
+from prism_mesa.llm.budget import Budget, most_tokens
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.event_loop import LoopThread
+from prism_mesa.llm.dispatcher import Dispatcher, PendingQuestion
+from prism_mesa.llm.errors import MOST_USELESS, Closing, UselessAnswerError
+from prism_mesa.llm.ledger import AskedRow, Ledger, StoredAnswer, answer_key, decoding_text
+from prism_mesa.llm.params import SHORTFALLS, LLMParams, Source
+from prism_mesa.snapshot import Restorable
+
+
+class Questions[Q, A](Protocol):
+    """One kind of question: the part of a gateway that writes prompts and turns outcomes into answers."""
+
+    def prepare(self, question: Q) -> PendingQuestion[Q, A]:
+        """Return a question with its prompt and its LLM; one that needs no LLM is `done` and has its answer."""
+        ...
+
+    def conclude(self, pending: PendingQuestion[Q, A], source: Source) -> tuple[A, Source]:
+        """Return the caller's answer, and who gave it: `source`, or what stands in if there is a `reason`."""
+        ...
+
+    def summarise(self, pending: PendingQuestion[Q, A], value: Any) -> tuple[str, str]:
+        """Return the choice and the probabilities that the ledger keeps beside an answer."""
+        ...
+
+    def describe(self, pending: PendingQuestion[Q, A]) -> str:
+        """Return which question this is, for an error."""
+        ...
+
+    def hopeless(self, pending: PendingQuestion[Q, A]) -> LLMFailureException:
+        """Return the error that the first `MOST_USELESS` answers of an LLM are all useless."""
+        ...
+
+
+class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
+    """Puts questions of one kind to an LLM, in an event loop of its own: it works wherever a loop already runs.
+
+    Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those that wait for the answer the
+    first, by tick and agent, counts as `llm` and the others as `cache`, as do all later ones with this key.
+
+    Args:
+        questions: The kind of question.
+        params: Limits, time-outs.
+        store: Recorded answers, and where answers are shared; by default nothing and nowhere.
+        slots: Questions that are out at the same time.
+        attempts: Number of tries at a question whose failure may pass.
+        kind: The LLM's kind, as in the parameters; `python` if it was made by hand.
+        note: Why it is asked although another was preferred; else empty.
+        budget: The limits it keeps to, which a reasoner and a client may share; by default those of `params`.
+
+    Attributes:
+        counts: Answers so far by source.
+        reasons: Missing answers so far by reason.
+        usage: Cost so far: `calls`, `prompt_tokens`, `completion_tokens`.
+        by_llm: For each LLM (`RunPosition.llm`) its answers by source, and its cost as in `usage`.
+        on_answer: Called with each question that needs an LLM and its answer, in the gateway's thread; None: no call.
+    """
+
+    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store", "_useless", "_ok")
+
+    def __init__(
+        self,
+        questions: Questions[Q, A],
+        params: P,
+        store: AnswerStore | None,
+        *,
+        slots: int,
+        attempts: int,
+        kind: str,
+        note: str,
+        budget: Budget | None = None,
+    ) -> None:
+        self.questions, self.params = questions, params
+        self.store = store or AnswerStore()
+        self.slots, self.attempts, self.kind, self.note = slots, attempts, kind, note
+        self.budget = budget or Budget(params)
+        self.counts: Counter[Source] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.usage: Counter[str] = Counter()
+        self.by_llm: dict[str, Counter[str]] = {}
+        self.on_answer: Callable[[Q, A], object] | None = None
+        self._useless: Counter[str] = Counter()
+        self._ok: set[str] = set()
+        self._failed: dict[str, str] = {}
+        self._failed_in = -1
+        self._background: LoopThread | None = None
+        self._making = threading.Lock()
+        self._dispatcher: Dispatcher[Q, A] | None = None
+        self._waiting: dict[str, PendingQuestion[Q, A]] = {}
+        self._ready: list[tuple[Q, A]] = []
+        self._n_out = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a copy, here or in another process: all but the thread and the questions that are out."""
+        reset: dict[str, Any] = {"_background": None, "_dispatcher": None, "_making": None, "_waiting": {}, "_n_out": 0}
+        return vars(self) | reset
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._making = threading.Lock()
+
+    def answer(self, asks: Sequence[Q]) -> list[A]:
+        """Do what `answer_all` does, for callers that cannot await, inside a running loop or not."""
+        return self._loop().run(self._answer_all(asks)) if asks else []
+
+    async def answer_all(self, asks: Sequence[Q]) -> list[A]:
+        """Return the answers to some questions, in the order of `asks`, and record them.
+
+        All are put before any is waited for, so that limits are spent by priority, then tick, then agent, whichever
+        answer comes first.
+
+        Raises:
+            OracleError: `not-recorded`, if the ledger that is replayed does not hold a question.
+        """
+        return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
+
+    def submit(self, asks: Sequence[Q]) -> None:
+        """Put questions without waiting; `collect` returns the answers. Errors are those of `answer_all`."""
+        self._loop().run(self._submit(asks))
+
+    def collect(self) -> list[tuple[Q, A]]:
+        """Return answers to submitted questions, each once, and [] when none is out any more.
+
+        It waits until there are some and the LLM's slots would run dry without further questions, so that few
+        calls of it bring many answers.
+        """
+        return self._loop().run(self._collect())
+
+    async def _answer_all(self, asks: Sequence[Q]) -> list[A]:
+        batch: list[PendingQuestion[Q, A]] = []
+        try:
+            batch.extend(self._put(ask, submitted=False) for ask in asks)
+            left = [pending for pending in batch if not pending.done]
+
+            def none_is_left() -> bool:
+                while left and left[-1].done:
+                    left.pop()
+                return not left
+
+            await self._until(none_is_left)
+        except BaseException:
+            for pending in batch:
+                pending.is_left = True
+            self._give([pending for pending in batch if pending.done])
+            raise
+        return self._give(batch)
+
+    async def _submit(self, asks: Sequence[Q]) -> None:
+        batch: list[PendingQuestion[Q, A]] = []
+        try:
+            batch.extend(self._put(ask, submitted=True) for ask in asks)
+        finally:
+            self._give([pending for pending in batch if pending.done])
+
+    async def _collect(self) -> list[tuple[Q, A]]:
+        dispatcher = self._dispatcher_of_loop()
+        await self._until(lambda: not self._n_out or bool(self._ready and dispatcher.wants_more))
+        answers, self._ready[:] = self._ready[:], []
+        return answers
+
+    async def _until(self, is_reached: Callable[[], bool]) -> None:
+        dispatcher = self._dispatcher_of_loop()
+        while not is_reached():
+            dispatcher.flush()
+            await dispatcher.news()
+        dispatcher.check()
+
+    def _put(self, question: Q, *, submitted: bool) -> PendingQuestion[Q, A]:
+        """Prepare a question and look it up; if it is unknown, let the dispatcher ask it, equal questions once."""
+        pending = self.questions.prepare(question)
+        pending.is_submitted = submitted
+        if pending.done:
+            return pending
+        if pending.place.round != self._failed_in:
+            self._failed, self._failed_in = {}, pending.place.round
+        self.budget.at_round(pending.place.round)
+        pending.key = answer_key(pending.prompt, pending.options, *pending.identity)
+        pending.done = self._look_up(pending)
+        if not pending.done:
+            self._n_out += submitted
+            if (asked := self._waiting.setdefault(pending.key, pending)) is pending:
+                pending.most_tokens = most_tokens(pending.prompt, pending.identity[2], pending.calls)
+                self._dispatcher_of_loop().put(pending)
+            else:
+                pending.wait_for(asked)
+        return pending
+
+    def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
+        """Return whether the outcome of a question is known, which then has it."""
+        pending.is_replay = self.store.mode == "replay"
+        if pending.is_replay:
+            place = pending.place
+            past = pending.past = self.store.past(place.round, place.tick, place.agent)
+            fell_short = past is not None and past.source in SHORTFALLS
+            if past and fell_short and (past.key == pending.key or not self.store.knows(*pending.identity)):
+                pending.reason, pending.attempts, pending.is_first = past.reason, past.attempts, True
+                return True
+        pending.raw = self.store.find_raw(pending.key)
+        if pending.raw is None and pending.is_replay:
+            where = "" if self.store.shared is None else f" {self.store.shared.path}"
+            other = "; another question is recorded there: has the configuration or a file changed?"
+            fault = f"the ledger{where} holds no answer for {self.questions.describe(pending)}"
+            raise OracleError("not-recorded", fault + ("" if pending.past is None else other))
+        if pending.raw is None and pending.once_a_round:
+            pending.reason = self._failed.get(pending.key, "")
+        return pending.raw is not None or bool(pending.reason)
+
+    async def _ask_or_repeat(self, pending: PendingQuestion[Q, A]) -> Completion:
+        """Return the LLM's answer from before the run was stopped, or else ask it."""
+        before = self.store.answer_before_stop(pending.key)
+        if before is None:
+            assert pending.ask is not None  # noqa: S101 - `prepare` sets it, or the question is done
+            return await pending.ask(pending.attempts)
+        stored, attempts = before
+        self._spend(pending, {"calls": (attempts - 1) * pending.calls})
+        pending.attempts = attempts - 1
+        counts = stored.prompt_tokens, stored.completion_tokens
+        return Completion(stored.raw, *counts, stored.latency_ms, calls=pending.calls)
+
+    def _answer_is_useless(self, pending: PendingQuestion[Q, A]) -> None:
+        """Count a useless answer; give up if none of the first `MOST_USELESS` of that LLM could be used."""
+        llm = pending.place.llm
+        if any(each.gives_up for each in (pending, *pending.others)):
+            self._useless[llm] += 1
+            if llm not in self._ok and self._useless[llm] >= MOST_USELESS:
+                raise self.questions.hopeless(pending)
+
+    def _question_is_done(self, asked: PendingQuestion[Q, A]) -> None:
+        """Store the answer, share it among equal questions, and give it to those that nobody waits for."""
+        del self._waiting[asked.key]
+        if asked.completion is None:
+            self._failed[asked.key] = asked.reason
+        else:
+            self._ok.add(asked.place.llm)
+            asked.raw = self.store.keep(self._stored(asked, asked.completion))
+        done = [pending for pending in asked.share() if pending.is_submitted or pending.is_left]
+        self._give(done)
+        self._n_out -= sum(pending.is_submitted for pending in done)
+
+    def _stored(self, asked: PendingQuestion[Q, A], completion: Completion) -> StoredAnswer:
+        llm, digest, decoding = asked.identity
+        choice, probabilities = self.questions.summarise(asked, asked.read(completion.text))
+        return StoredAnswer(
+            key=asked.key,
+            prompt=asked.prompt,
+            options=json.dumps(list(asked.options)),
+            llm=llm,
+            digest=digest,
+            decoding=decoding_text(decoding),
+            raw=completion.text,
+            choice=choice,
+            probabilities=probabilities,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            latency_ms=completion.latency_ms,
+        )
+
+    def _give(self, batch: Sequence[PendingQuestion[Q, A]]) -> list[A]:
+        """Return the answers to questions that are done, count them, and record who asked."""
+        rows: list[AskedRow] = []
+        try:
+            for pending in batch:
+                if pending.key:
+                    rows.append(self._settle(pending))
+                if pending.is_submitted:
+                    self._ready.append((pending.question, cast("A", pending.answer)))
+        finally:
+            self.store.note(rows)
+        return [cast("A", pending.answer) for pending in batch]
+
+    def _settle(self, pending: PendingQuestion[Q, A]) -> AskedRow:
+        """Give a question its answer, count it, and return its row for the ledger."""
+        if pending.raw is not None:
+            try:
+                pending.value = pending.read(pending.raw)
+            except UselessAnswerError as error:
+                pending.reason, pending.error = error.reason, error
+        pending.answer, source = self.questions.conclude(pending, "llm" if pending.is_first else "cache")
+        if pending.reason and source != "budget":
+            self.reasons[pending.reason] += 1
+        self.counts[source] += 1
+        self.by_llm.setdefault(pending.place.llm, Counter())[source] += 1
+        if self.on_answer is not None:
+            self.on_answer(pending.question, pending.answer)
+        place, tokens = pending.place, pending.tokens if pending.is_first else (0, 0)
+        fields = (pending.key, source, pending.reason, pending.counted_attempts, self.store.run, *tokens)
+        return AskedRow(place.round, place.tick, place.agent, *fields)
+
+    def _spend(self, pending: PendingQuestion[Q, A], spent: Mapping[str, int]) -> None:
+        """Add calls and tokens to the totals, and to those of the LLM that was asked."""
+        self.usage.update(spent)
+        self.by_llm.setdefault(pending.place.llm, Counter()).update(spent)
+
+    def record(self, ledger: Ledger | None, run: str) -> None:
+        """Write to `ledger` from now on, if there is one, as the run of this name (see `AnswerStore.run`)."""
+        self.store.begin(ledger, run)
+
+    def _loop(self) -> LoopThread:
+        with self._making:
+            if self._background is None or not self._background.is_here:
+                self._forget()
+                self._background = LoopThread()
+                finalize(self, self._background.stop)
+            return self._background
+
+    def _dispatcher_of_loop(self) -> Dispatcher[Q, A]:
+        if self._dispatcher is None:
+            self._dispatcher = Dispatcher(
+                self._ask_or_repeat,
+                self._question_is_done,
+                self._answer_is_useless,
+                slots=self.slots,
+                attempts=self.attempts,
+                backoff_s=self.params.backoff_s,
+                patience_s=self.params.timeout_s,
+                budget=self.budget,
+                spend=self._spend,
+            )
+        return self._dispatcher
+
+    def _forget(self) -> None:
+        """Drop the questions that are still out."""
+        self._dispatcher = None
+        self._waiting.clear()
+        self._ready.clear()
+        self._n_out = 0
+
+    def _stop(self) -> None:
+        if self._background is not None:
+            self._background.stop()
+        self._background = None
+        self._forget()
+
+    def begin(self) -> None:
+        """Reset for another model: questions that are out are dropped, limits are full; known answers stay known."""
+        if self._waiting:
+            self._stop()
+        self._forget()
+        self._useless.clear()
+        self._ok.clear()
+        self._failed, self._failed_in = {}, -1
+        self.budget.refill()
+
+    def close(self) -> None:
+        """End the background thread and its connections, and close the shared ledger; questions that are out are lost.
+
+        A second call does no harm.
+        """
+        self._stop()
+        self.store.close()

@@ -1,1 +1,0 @@
-"""What a language model was asked and what it answered, in SQLite."""

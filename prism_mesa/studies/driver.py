@@ -14,13 +14,13 @@ from prism_mesa.errors import ConfigError, DataError, printable
 from prism_mesa.llm import Ledger
 from prism_mesa.runs import run_files
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.design.identity import measure_version
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, run_text
 from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
 from prism_mesa.studies.journal import Entry, Journal
+from prism_mesa.studies.measures.catalogue import measure_version
 
 _WAITING: Final = 4
 """Jobs that wait, so that no worker is idle; or a quarter of the workers, if that is more. Not all of them, so that

@@ -1,5 +1,6 @@
 """What a study file holds, and its check as a whole."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -211,6 +212,15 @@ def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
             yield from flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
+
+
+def shortest(values: Mapping[str, Any]) -> str:
+    """Return values by key in one line, as a user would write them: ``feed.mode=x_algo, agents.n=500``.
+
+    >>> shortest({"feed.mode": "x_algo", "agents.n": 500})
+    'feed.mode=x_algo, agents.n=500'
+    """
+    return ", ".join(f"{key}={json.dumps(v) if not isinstance(v, str) else v}" for key, v in values.items())
 
 
 def value_of(text: str) -> Any:

@@ -8,7 +8,7 @@ from read_reports import WHEN
 from study_results import HOSTILE, factorial, sobol, two_arms
 
 from prism_mesa.studies.statistics.cells import cells_of
-from prism_mesa.studies.statistics.variance_shares import variance_shares
+from prism_mesa.studies.statistics.sensitivity import variance_shares
 from prism_mesa.view.plots.files import png_of, svg_of
 from prism_mesa.view.plots.style import PALETTE, labels_of
 from prism_mesa.view.study.blocks import all_pictures

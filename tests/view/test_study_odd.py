@@ -9,7 +9,7 @@ from worlds import plain
 from prism_mesa.params import leaves, nested
 from prism_mesa.runs.config import Config
 from prism_mesa.social.behavior import social_chart, viral_chart
-from prism_mesa.studies.design.worlds import worlds_of
+from prism_mesa.studies.design.study_design import worlds_of
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.markdown import markdown_of

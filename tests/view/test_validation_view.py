@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.validation.matching import Match
 from prism_mesa.studies.validation.real import carried
 from prism_mesa.studies.validation.rows import rows_of
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import cascades_figure, figures_of, rhythms_figure, shapes_figure
 from prism_mesa.view.validation.matrix import matrix_figure
 from prism_mesa.view.validation.report import markdown

@@ -15,12 +15,11 @@ import numpy as np
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.streams import Floats, digest64
 from prism_mesa.studies.calibration.folder import CalibrationFolder, How, Trial
-from prism_mesa.studies.calibration.objective import TrialResult, judged
 from prism_mesa.studies.calibration.params import RUNS
 from prism_mesa.studies.calibration.plan import CalibrationPlan
 from prism_mesa.studies.calibration.profiles import probe
 from prism_mesa.studies.calibration.proposals import best_guess, likely, load_optuna, spread
-from prism_mesa.studies.calibration.result import CalibrationResult, result_of
+from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, result_of
 from prism_mesa.studies.calibration.surrogate import Surrogate
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE, make_study_folder

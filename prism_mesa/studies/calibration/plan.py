@@ -1,20 +1,78 @@
-"""A calibration as it is to be run, checked: its space, its targets, and the studies that its trials are."""
+"""A calibration that is ready to run: its space, its targets, and the studies that its trials are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import exp, log
 from typing import Any, Final
+
+import numpy as np
 
 from prism_mesa.errors import ConfigError, PrismError, counted
 from prism_mesa.params import merged, nested, shown, validated
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import Identity, identity_of
+from prism_mesa.streams import Floats
 from prism_mesa.studies.calibration.params import CalibrationParams, Span
-from prism_mesa.studies.calibration.space import Axis, Space
 from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.points import check_keys, is_whole
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.params import study_params
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter and its range.
+
+    Attributes:
+        key: Dotted key of the configuration.
+        log: Whether places go by the logarithm.
+        whole: Whether only whole numbers are values.
+    """
+
+    key: str
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def value(self, place: float) -> float | int:
+        """Return the value at a place, with six digits, so that a file says what was run.
+
+        >>> Axis("agents.activity", 0.01, 1, log=True).value(0.5)
+        0.1
+        """
+        inside = min(max(place, 0.0), 1.0)
+        if self.log:
+            found = exp(log(self.low) + inside * (log(self.high) - log(self.low)))
+        else:
+            found = self.low + inside * (self.high - self.low)
+        rounded = min(max(float(f"{found:.6g}"), self.low), self.high)
+        return round(found) if self.whole else rounded
+
+    def place(self, value: float) -> float:
+        """Return the place of a value, 0 to 1."""
+        if self.log:
+            found = (log(max(value, self.low)) - log(self.low)) / (log(self.high) - log(self.low))
+        else:
+            found = (value - self.low) / (self.high - self.low)
+        return min(max(found, 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Space:
+    """All parameters of a calibration."""
+
+    axes: tuple[Axis, ...]
+
+    def values(self, place: Floats) -> dict[str, float | int]:
+        """Return the values at a place, by key."""
+        return {axis.key: axis.value(float(at)) for axis, at in zip(self.axes, place, strict=True)}
+
+    def place(self, values: dict[str, float | int]) -> Floats:
+        """Return the place of values."""
+        return np.array([axis.place(values[axis.key]) for axis in self.axes])
+
 
 _QUESTION: Final = "Which values of some parameters meet some targets?"
 _PER_PARAMETER: Final = 6

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats, generator
-from prism_mesa.studies.calibration.space import Axis, Space
+from prism_mesa.studies.calibration.plan import Axis, Space
 from prism_mesa.studies.calibration.surrogate import Surrogate
 
 GRID: Final = 25

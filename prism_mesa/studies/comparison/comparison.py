@@ -21,9 +21,15 @@ from prism_mesa.analysis.compare.settings import (
 )
 from prism_mesa.errors import DataError, counted
 from prism_mesa.streams import Floats
-from prism_mesa.studies.comparison.differences import measure_differences, round_differences
 from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pairs_of
-from prism_mesa.studies.comparison.values import Measured, Series, measures_of, per_round
+from prism_mesa.studies.comparison.values import (
+    Measured,
+    Series,
+    measure_differences,
+    measures_of,
+    per_round,
+    round_differences,
+)
 
 _MOST_NAMED: Final = 6
 

@@ -1,9 +1,10 @@
 """A study as it is to be run: every condition with its configuration, every run with its name."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, PrismError
@@ -13,10 +14,10 @@ from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identity_of
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
-from prism_mesa.studies.design.identity import shortest
 from prism_mesa.studies.design.points import Points, check_keys, looked_for, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import StudyParams, flat, settings
+from prism_mesa.studies.params import StudyParams, flat, settings, shortest
+from prism_mesa.studies.statistics.cells import level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ONE_ARM: Final = "all"
@@ -293,3 +294,39 @@ def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
     config = design.config_of(planned) if files else None
     own |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in files}
     return " ".join(shlex.quote(shortest({key: value})) for key, value in own.items())
+
+
+MOST_WORLDS: Final = 24
+
+type Worlds = Mapping[tuple[str, ...], Config]
+"""Configurations by what leads to them: an arm's name, then ``key=level`` for each factor."""
+
+
+def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequence[Any]] | None = None) -> Worlds:
+    """Return the configuration of each condition of a study.
+
+    If there were more than `MOST_WORLDS`, factors keep the value of `base`, those with numbers first.
+
+    Args:
+        base: What all conditions start from.
+        values: The values of the study file.
+        levels: The levels of each factor; by default those in `values`, none for a sampled design.
+
+    Raises:
+        ConfigError: If a key or value is not allowed.
+    """
+    if levels is None:
+        levels = {} if values.get("design") else values.get("vary") or {}
+    terms = [{arm: settings(own) for arm, own in (values.get("arms") or {}).items()} or {"": {}}]
+    n = len(terms[0])
+    for key, several in sorted(levels.items(), key=lambda item: all(isinstance(v, int | float) for v in item[1])):
+        if n * len(several) <= MOST_WORLDS:
+            terms.append({f"{key}={level_text(value)}": {key: value} for value in several})
+            n *= len(several)
+    start = base.model_dump(mode="json", exclude_unset=True)
+    worlds = {}
+    for path in product(*(term.items() for term in terms)):
+        changes = {key: value for _, settings in path for key, value in flat(settings)}
+        name = tuple(step for step, _ in path if step)
+        worlds[name] = validated(Config, merged(start, nested(changes)), ", ".join(name) or "study")
+    return worlds

@@ -10,8 +10,7 @@ from contextlib import suppress
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 
-from prism_mesa.studies.engines.job import Job
-from prism_mesa.studies.engines.one_thread import ONE_THREAD
+from prism_mesa.studies.engines.job import ONE_THREAD, Job
 
 
 def begin(job: Job, sender: "Connection[object, object]", said: str, environment: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
-"""What is handed to whoever runs a run of a study, and what comes back: plain data, which any process can be sent."""
+"""What is sent to the process that runs a run, and what comes back: plain data."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,14 @@ class Outcome:
     measures: dict[str, float] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, bytes] = field(default_factory=dict)
+
+
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+"""Variables of the environment that say how many threads libraries start; they read them when they are imported."""

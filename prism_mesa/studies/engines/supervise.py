@@ -1,5 +1,7 @@
 """A run in a process of its own: watched until it has ended, or has taken more than it may."""
 
+import os
+import re
 import signal
 import threading
 import time
@@ -8,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import PrismWarning, printable, shortened
-from prism_mesa.studies.engines import proc
 from prism_mesa.studies.engines.job import Ending, Job, Outcome
 from prism_mesa.studies.engines.processes import RunProcess, start
 
@@ -72,14 +74,14 @@ class _Watch:
         limits = self.job.limits
         ends: list[Any] = [self.running.outcome, self.running.process.sentinel]
         memory = None if limits.memory_gb is None else limits.memory_gb * 1e9
-        if memory is not None and not proc.IS_TOLD:
+        if memory is not None and not IS_TOLD:
             _warn_of_memory()
         self._look()
         while not wait(ends, self._pause(watches_memory=memory is not None)):
             self._look()
             if limits.seconds is not None and time.monotonic() - self.began > limits.seconds:
                 return self._ended("timeout", f"took more than limits.seconds = {limits.seconds:g}")
-            if memory is not None and (taken := proc.memory_bytes(self.running.pid)) > memory:
+            if memory is not None and (taken := memory_bytes(self.running.pid)) > memory:
                 told = f"took {taken / 1e9:.2f} GB, more than limits.memory_gb = {limits.memory_gb:g}"
                 return self._ended("memory", told)
         with suppress(EOFError, OSError):
@@ -95,7 +97,7 @@ class _Watch:
         return min(pause, max(0.0, self.began + self.job.limits.seconds - time.monotonic()))
 
     def _look(self) -> None:
-        found = {"peak_memory_mb": proc.peak_mb(self.running.pid), "cpu_s": proc.cpu_s(self.running.pid)}
+        found = {"peak_memory_mb": peak_mb(self.running.pid), "cpu_s": cpu_s(self.running.pid)}
         self.seen |= {name: value for name, value in found.items() if value}
 
     def _ended(self, ending: Ending, reason: str) -> Outcome:
@@ -116,3 +118,49 @@ class _Watch:
 @cache
 def _warn_of_memory() -> None:
     warnings.warn("limits.memory_gb: has no effect here: memory is watched on Linux only", PrismWarning, stacklevel=2)
+
+
+_PROC: Final = Path("/proc")
+IS_TOLD: Final = (_PROC / "self" / "statm").is_file()
+"""Whether the system tells."""
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE") if IS_TOLD else 0
+_TICKS: Final = os.sysconf("SC_CLK_TCK") if IS_TOLD else 1
+_PEAK: Final = re.compile(r"VmHWM:\s+(\d+) kB")
+_USER, _SYSTEM = 11, 12  # of the fields after the process's name
+
+
+def memory_bytes(pid: int) -> int:
+    """Return the RAM of a process and its descendants, in bytes; what they share counts once for each."""
+    return sum(_own_bytes(one) for one in (pid, *descendants(pid)))
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process has started, and those that they have."""
+    found: list[int] = []
+    with suppress(OSError, ValueError):  # it may end while it is looked at
+        for file in (_PROC / str(pid) / "task").glob("*/children"):
+            for child in map(int, file.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def _own_bytes(pid: int) -> int:
+    with suppress(OSError, ValueError, IndexError):
+        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE
+    return 0
+
+
+def peak_mb(pid: int) -> float | None:
+    """Return the most RAM that a process has held, in MB of 2**20 bytes; None if it is gone, or nothing is told."""
+    with suppress(OSError):
+        found = _PEAK.search((_PROC / str(pid) / "status").read_text())
+        return int(found[1]) / 2**10 if found else None
+    return None
+
+
+def cpu_s(pid: int) -> float | None:
+    """Return the CPU seconds of a process so far, without its children's; None as for `peak_mb`."""
+    with suppress(OSError, ValueError, IndexError):
+        told = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return (int(told[_USER]) + int(told[_SYSTEM])) / _TICKS
+    return None

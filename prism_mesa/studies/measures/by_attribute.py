@@ -12,10 +12,8 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, did_you_mean, printable
 from prism_mesa.social.state.opinions import bimodality
 from prism_mesa.studies.estimators.trees import matched_difference
-from prism_mesa.studies.measures.columns import Ints, have_joined, writers
-from prism_mesa.studies.measures.homophily import KRACKHARDT, NEWMAN, assortativity, external_internal
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
-from prism_mesa.studies.measures.window import measured_posts
+from prism_mesa.studies.measures.exposure import KRACKHARDT, NEWMAN, assortativity, external_internal
+from prism_mesa.studies.measures.measure import FinishedRun, Ints, Measure, have_joined, measured_posts, ratio, writers
 
 _COMPARED: Final = 10
 """Posts of the smallest cascades that are compared at equal sizes: smaller ones differ little in shape."""

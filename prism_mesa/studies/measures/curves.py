@@ -8,13 +8,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.runs.measures import ccdf
-from prism_mesa.studies.estimators.stays import survival
+from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.estimators.trees import reproduction, shapes_by_size
-from prism_mesa.studies.measures.churn import stays
-from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.studies.measures.engagement import stays
+from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
 from prism_mesa.studies.measures.observed import hop_of_measured, sizes_of
 from prism_mesa.studies.measures.rhythms import activities, delays, hours_of
-from prism_mesa.studies.measures.window import measured_posts
 
 CURVES: Final = "curves"
 """What the table is called where a study collects it (`collect: [curves]`)."""

@@ -1,11 +1,17 @@
-"""Measures of what agents do: posts, impressions, engagements, states, and who decides."""
+"""Measures of what agents do: posts, engagements, states, decisions; inequality between agents; joining and leaving."""
 
 from collections.abc import Callable
-from typing import Final
+from math import nan
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
+from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.statechart import STATES, AgentState
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
+from prism_mesa.studies.estimators.timing import survival
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, codes_of, have_joined, ratio, said
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
 _MOVES: Final = ("transitions",)
@@ -89,5 +95,145 @@ DECISIONS: Final = (
         "share",
         0,
         1,
+    ),
+)
+
+
+_GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
+
+
+def _followers(run: FinishedRun) -> npt.NDArray[Any]:
+    return np.asarray(run.table("agents")["followers"])[have_joined(run)]
+
+
+def _reshared(run: FinishedRun) -> npt.NDArray[np.float64]:
+    """Return how often posts and replies of each agent were reshared."""
+    posts = run.table("posts")
+    joined = have_joined(run)
+    return np.bincount(posts["author"], posts["reshares"], minlength=len(joined))[joined]
+
+
+def _pair(
+    what: str,
+    meaning: str,
+    unequal: Callable[[FinishedRun], float],
+    top: Callable[[FinishedRun], float],
+    *,
+    of: str = "agents",
+    tables: tuple[str, ...] = (),
+) -> tuple[Measure, Measure]:
+    """Return the two measures of how unequally something is shared."""
+    return (
+        Measure(f"gini_{what}", unequal, f"Gini coefficient of {meaning}", "", 0, 1, _GINI, tables),
+        Measure(
+            f"top_10_{what}", top, f"what the tenth of {of} with most of it has of {meaning}", "share", 0, 1, "", tables
+        ),
+    )
+
+
+_ATTENTION: Final = "attention, impressions of what each wrote,"
+_ACTIVITY: Final = "activity, posts, likes, replies and reshares of each,"
+
+INEQUALITY: Final = (
+    *_pair(
+        "impressions",
+        f"{_ATTENTION} between all agents",
+        said("attention", "gini"),
+        said("attention", "top_10_share"),
+    ),
+    *_pair(
+        "impressions_seen",
+        f"{_ATTENTION} between agents of whom anything was seen",
+        said("attention", "gini_seen"),
+        said("attention", "top_10_share_seen"),
+        of="such",
+    ),
+    *_pair(
+        "activity",
+        f"{_ACTIVITY} between all agents",
+        said("activity", "gini"),
+        said("activity", "top_10_share"),
+    ),
+    *_pair(
+        "activity_active",
+        f"{_ACTIVITY} between agents that did anything",
+        said("activity", "gini_active"),
+        said("activity", "top_10_share_active"),
+        of="such",
+    ),
+    Measure("share_active", said("activity", "share_active"), "agents that did anything", "share", 0, 1),
+    *_pair(
+        "followers",
+        "followers between all agents",
+        lambda run: gini(_followers(run)),
+        lambda run: top_share(_followers(run), 0.1),
+        tables=("churn",),
+    ),
+    *_pair(
+        "reshares",
+        "reshares of what each wrote between all agents",
+        lambda run: gini(_reshared(run)),
+        lambda run: top_share(_reshared(run), 0.1),
+        tables=("churn",),
+    ),
+)
+
+
+_NONE: Final = "NaN without `agents.churn`"
+
+
+def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return how many rounds each stay on the platform has lasted, and whether it has ended.
+
+    A stay begins with the run, or as an agent joins or comes back; it ends as the agent leaves, or is removed.
+    """
+    rounds, table = run.config.rounds, run.table("churn")
+    table = table.sort_values(["agent", "round"], kind="stable")
+    agent, at = table["agent"].to_numpy(np.int64), table["round"].to_numpy(np.int64)
+    codes, names = codes_of(table["event"])
+    comes = np.isin(codes, [names.index(name) for name in ("join", "back") if name in names])
+    is_first, is_last = np.diff(agent, prepend=-1) != 0, np.diff(agent, append=-1) != 0
+    began, still = np.where(is_first, 0, np.roll(at, 1)), rounds - at[comes & is_last]
+    there = run.table("agents")["present"].to_numpy(np.bool_).copy()
+    there[agent] = False
+    lengths = np.concatenate([(at - began)[~comes], still, np.full(int(there.sum()), rounds)])
+    return lengths, np.arange(len(lengths)) < np.count_nonzero(~comes)
+
+
+def _median_stay(run: FinishedRun) -> float:
+    if not run.config.has_churn:
+        return nan
+    at, lasts = survival(*run.once(stays))
+    return float(at[np.argmax(lasts <= 0.5)]) if len(at) and lasts[-1] <= 0.5 else nan
+
+
+def _share_there(run: FinishedRun) -> float:
+    churn: dict[str, Any] = run.summary.get("churn", {})
+    return ratio(churn["there_mean"], churn["rows"]) if churn else nan
+
+
+def _per_round(event: str) -> Callable[[FinishedRun], float]:
+    count = said("churn", "events", event)
+    return lambda run: ratio(count(run), run.summary["rounds"])
+
+
+CHURN: Final = (
+    Measure("share_there", _share_there, f"agents who are there, as a mean of rounds; {_NONE}", "share", 0, 1),
+    *(
+        Measure(f"{name}_per_round", _per_round(event), f"agents who {told} in a round; {_NONE}", "agents per round")
+        for name, event, told in (
+            ("joined", "join", "join"),
+            ("left", "leave", "leave"),
+            ("came_back", "back", "come back"),
+        )
+    ),
+    Measure(
+        "median_stay",
+        _median_stay,
+        "how long half of all stays last at most, counted from the beginning of the run at the earliest; NaN if fewer "
+        "have ended",
+        "rounds",
+        source="Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452",
+        tables=("churn",),
     ),
 )

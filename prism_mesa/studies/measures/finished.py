@@ -17,8 +17,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.world.build import make_network
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.columns import joined_in
-from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.studies.measures.measure import FinishedRun, joined_in
 
 
 def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False) -> FinishedRun:

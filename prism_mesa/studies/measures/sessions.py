@@ -12,9 +12,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.social.behavior import FEED_READY
 from prism_mesa.social.state.posts import POST
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.columns import codes_of
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
-from prism_mesa.studies.measures.window import measured_rounds, of_kind
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, codes_of, measured_rounds, of_kind, ratio
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Mask = npt.NDArray[np.bool_]

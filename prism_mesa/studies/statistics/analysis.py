@@ -8,10 +8,8 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.streams import Ints
-from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of
-from prism_mesa.studies.statistics.expectation import parse_expectation
-from prism_mesa.studies.statistics.runs_table import RunTable
-from prism_mesa.studies.statistics.verdict import Verdict
+from prism_mesa.studies.statistics.cells import ARM, Cells, RunTable, cells_of
+from prism_mesa.studies.statistics.expectation import Verdict, parse_expectation
 
 __all__ = ["Analysis", "RunTable", "Verdict", "analyse"]
 
@@ -66,10 +64,9 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
         ConfigError: If an expectation cannot be understood, or is about what the study has not.
     """
     # scipy.stats, statsmodels and SALib take seconds to load, and whoever only looks at a result needs none of them
-    from prism_mesa.studies.statistics.answers import answers
     from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms
     from prism_mesa.studies.statistics.effects import effects
-    from prism_mesa.studies.statistics.groups import groups
+    from prism_mesa.studies.statistics.groups import answers, groups
     from prism_mesa.studies.statistics.precision import precision
     from prism_mesa.studies.statistics.sensitivity import sensitivity
     from prism_mesa.studies.statistics.verdicts import verdicts

@@ -1,17 +1,100 @@
-"""The runs of a study by condition and seed: what all statistics start from."""
+"""The runs of a study by condition and seed, from which all statistics start; levels of factors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.levels import level_text, places_of
-from prism_mesa.studies.statistics.runs_table import RunTable
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """The runs of a study, and how they were designed.
+
+    Attributes:
+        runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`,
+            `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN if missing).
+        arms: In the order of the study; ("all",) if it has none.
+        factors: Dotted keys that vary.
+        measures: Names.
+        design: How conditions were chosen.
+        paired: Whether all conditions have the same seeds.
+        sampling: What a sampled design was made from, for the indices: SALib's problem, its seed and size (see
+            `design.sampling.sample_points`); None otherwise.
+    """
+
+    runs: pd.DataFrame
+    arms: tuple[str, ...]
+    factors: tuple[str, ...]
+    measures: tuple[str, ...]
+    design: Literal["factorial", "sobol", "lhs", "morris", "csv"] = "factorial"
+    paired: bool = True
+    sampling: dict[str, object] | None = None
+
+
+type LevelKey = tuple[str, Any]
+
+
+def level_key(value: Any) -> LevelKey:
+    """Return what two levels have in common if they are the same, as YAML reads them.
+
+    >>> level_key(1) == level_key(1.0), level_key(True) == level_key(1), level_key("1") == level_key(1)
+    (True, False, False)
+    """
+    if isinstance(value, bool | np.bool_):
+        return ("truth", bool(value))
+    if value is None or (isinstance(value, float) and value != value):
+        return ("nothing", None)
+    if isinstance(value, int | float | np.integer | np.floating):
+        return ("number", float(value))
+    return ("text", level_text(value))
+
+
+def level_text(value: Any) -> str:
+    """Return a level as one would write it in YAML.
+
+    >>> level_text(True), level_text(0.5), level_text(20.0), level_text("x_algo"), level_text(None)
+    ('true', '0.5', '20', 'x_algo', 'null')
+    """
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if value is None or (isinstance(value, float) and value != value):
+        return "null"
+    if isinstance(value, float | np.floating):
+        return repr(float(value)).removesuffix(".0")
+    if isinstance(value, list | tuple | np.ndarray):
+        return f"[{', '.join(level_text(one) for one in value)}]"
+    return str(value)
+
+
+def places_of(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
+    """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
+
+    Args:
+        values: One for each run.
+        first: Levels that come before all others, whether or not a value is one of them.
+    """
+    levels = list(first)
+    places = {level_key(level): place for place, level in enumerate(levels)}
+    found = []
+    for value in values:
+        key = level_key(value)
+        if key not in places:
+            places[key] = len(levels)
+            levels.append(value)
+        found.append(places[key])
+    codes = np.array(found, np.int64)
+    kinds = {level_key(level)[0] for level in levels}
+    if kinds <= {"number"} or kinds <= {"truth"}:
+        order = sorted(range(len(levels)), key=lambda place: float(levels[place]))
+        return np.argsort(order)[codes], tuple(levels[place] for place in order)
+    return codes, tuple(levels)
+
 
 type Bools = npt.NDArray[np.bool_]
 

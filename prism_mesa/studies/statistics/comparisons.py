@@ -8,13 +8,10 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ARM, ROUNDING, Bools, Cells, alike, variance
-from prism_mesa.studies.statistics.expectation import Expectation
-from prism_mesa.studies.statistics.intervals import interval
-from prism_mesa.studies.statistics.levels import level_text
-from prism_mesa.studies.statistics.significance import holm, mann_whitney, p_of_mean, p_of_two
+from prism_mesa.studies.statistics.cells import ARM, ROUNDING, Bools, Cells, alike, level_text, variance
+from prism_mesa.studies.statistics.expectation import Expectation, Verdict
+from prism_mesa.studies.statistics.significance import holm, interval, mann_whitney, p_of_mean, p_of_two
 from prism_mesa.studies.statistics.tables import DIFFERENCES, EXPECTED, MARGINS, OTHERS, table_of
-from prism_mesa.studies.statistics.verdict import Verdict
 
 MOST_LEVELS: Final = 6
 """Levels of a factor of which all pairs are compared."""

@@ -8,10 +8,8 @@ import pandas as pd
 from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of, variance
+from prism_mesa.studies.statistics.cells import ARM, Cells, RunTable, cells_of, level_text, variance
 from prism_mesa.studies.statistics.comparisons import compare, pairs_of_terms
-from prism_mesa.studies.statistics.levels import level_text
-from prism_mesa.studies.statistics.runs_table import RunTable
 from prism_mesa.studies.statistics.tables import EXPECTED_WIDTH, PRECISION, table_of
 
 MOST_ROWS: Final = 50_000

@@ -8,14 +8,11 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats
-from prism_mesa.studies.statistics.cells import ARM, Bools, Cells
+from prism_mesa.studies.statistics.cells import ARM, Bools, Cells, level_key
 from prism_mesa.studies.statistics.comparisons import Comparison, compare
-from prism_mesa.studies.statistics.equivalence import Equivalence, tost
-from prism_mesa.studies.statistics.expectation import Expectation, Side
-from prism_mesa.studies.statistics.levels import level_key
-from prism_mesa.studies.statistics.significance import ALPHA, holm
+from prism_mesa.studies.statistics.expectation import Expectation, Finding, Side, Verdict, decided, sentence
+from prism_mesa.studies.statistics.significance import ALPHA, Equivalence, holm, tost
 from prism_mesa.studies.statistics.tables import EQUIVALENCE, table_of
-from prism_mesa.studies.statistics.verdict import Finding, Verdict, decided, sentence
 
 
 def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdict, ...], pd.DataFrame]:

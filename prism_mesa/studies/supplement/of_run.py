@@ -33,8 +33,7 @@ from prism_mesa.runs.trust import is_inside
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.social.tables import ALWAYS as SOCIAL_ALWAYS
 from prism_mesa.studies.params import flat
-from prism_mesa.studies.supplement.cleaning import Cleaner
-from prism_mesa.studies.supplement.packing import Action, Contents
+from prism_mesa.studies.supplement.packing import Action, Cleaner, Contents
 from prism_mesa.studies.supplement.zip_files import Content
 
 ENDED: Final = ("done", "failed", "interrupted")

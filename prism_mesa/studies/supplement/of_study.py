@@ -19,7 +19,7 @@ from prism_mesa.runs.run_files import check_within, naming_file
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
 from prism_mesa.studies.design.points import looked_for
-from prism_mesa.studies.design.worlds import Worlds, worlds_of
+from prism_mesa.studies.design.study_design import Worlds, worlds_of
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import flat, settings
 from prism_mesa.studies.supplement.of_run import (

@@ -19,9 +19,8 @@ from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import read_manifest, run_around
-from prism_mesa.studies.design.worlds import Worlds
+from prism_mesa.studies.design.study_design import Worlds
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
-from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.crate import crate_of
 from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, LACKS, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
@@ -34,6 +33,7 @@ from prism_mesa.studies.supplement.packing import (
     README,
     VERSIONS,
     Action,
+    Cleaner,
     Contents,
     checksums,
 )

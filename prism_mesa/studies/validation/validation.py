@@ -19,12 +19,19 @@ from prism_mesa.studies.folder import StudyFolder, make_study_folder, open_folde
 from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.study import run_study
-from prism_mesa.studies.validation.matching import KEY, STEPS, Match, matched_threshold, reshare_rate, worlds
 from prism_mesa.studies.validation.real import Real
-from prism_mesa.studies.validation.rows import Row, as_json, rows_of
+from prism_mesa.studies.validation.rows import Row, as_json, rows_of, why_not
 from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
-from prism_mesa.studies.validation.variants import FULL, VARIANTS
-from prism_mesa.studies.validation.worlds import why_not
+from prism_mesa.studies.validation.variants import (
+    FULL,
+    KEY,
+    STEPS,
+    VARIANTS,
+    Match,
+    matched_threshold,
+    reshare_rate,
+    worlds,
+)
 
 VALIDATION: Final = "validation.json"
 _MATCHED: Final = "matched.json"

@@ -17,10 +17,9 @@ from prism_mesa.runs.run_files import folder_of, has_table
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
 from prism_mesa.studies.measures.by_attribute import sides
-from prism_mesa.studies.measures.columns import communities, main_interests
+from prism_mesa.studies.measures.exposure import external_internal
 from prism_mesa.studies.measures.finished import finished_run, networks_of
-from prism_mesa.studies.measures.homophily import external_internal
-from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.studies.measures.measure import FinishedRun, communities, main_interests
 from prism_mesa.view.plots.sources import OneRun
 from prism_mesa.view.plots.style import (
     CM,

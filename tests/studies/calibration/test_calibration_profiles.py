@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from prism_mesa.studies.calibration.plan import Axis, Space
 from prism_mesa.studies.calibration.profiles import IDENTIFIED, ONLY_BELOW, OPEN, probe, profiles_of
 from prism_mesa.studies.calibration.proposals import spread
-from prism_mesa.studies.calibration.space import Axis, Space
 from prism_mesa.studies.calibration.surrogate import Surrogate
 
 SPACE = Space((Axis("a", 0, 10), Axis("b", 1, 100, log=True)))

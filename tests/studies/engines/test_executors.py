@@ -11,7 +11,7 @@ import pytest
 from engine_jobs import are_gone, good_job, job_that, pids_in
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.engines import dask as dask_engine
+from prism_mesa.studies.engines import executors as dask_engine
 from prism_mesa.studies.engines.executors import open_engine, outcome_of, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised

@@ -11,9 +11,9 @@ from prism_mesa.runs.config import Config
 from prism_mesa.studies.estimators.timing import correlation
 from prism_mesa.studies.measures.catalogue import FinishedRun, measured
 from prism_mesa.studies.measures.curves import curves_of, lorenz, up_to
+from prism_mesa.studies.measures.measure import measured_rounds
 from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS, real_hours
 from prism_mesa.studies.measures.sessions import USED_WINDOWS, shares_of_persons
-from prism_mesa.studies.measures.window import measured_rounds
 
 TICKS = 28  # so that a tick is a minute of a round of half an hour
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError
+from prism_mesa.studies.statistics.cells import level_key, level_text, places_of
 from prism_mesa.studies.statistics.expectation import parse_expectation
-from prism_mesa.studies.statistics.levels import level_key, level_text, places_of
 
 FACTORS = {"agents.band": [0.02, 0.1], "feed.mode": ["x_algo", "chronological"], "oracle": [True, False], "k": [5, 10]}
 

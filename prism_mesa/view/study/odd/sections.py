@@ -17,7 +17,7 @@ from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.round import run_round
 from prism_mesa.social.state.population import Population
 from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
-from prism_mesa.studies.design.worlds import Worlds, worlds_of
+from prism_mesa.studies.design.study_design import Worlds, worlds_of
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import (
     Block,

@@ -20,7 +20,7 @@ from prism_mesa.studies.calibration.plan import CalibrationPlan
 from prism_mesa.studies.calibration.profiles import probe
 from prism_mesa.studies.calibration.proposals import best_guess, likely, load_optuna, spread
 from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, result_of
-from prism_mesa.studies.calibration.surrogate import Surrogate
+from prism_mesa.studies.calibration.surrogate import Surrogate, load_sklearn
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE, make_study_folder
 
@@ -79,12 +79,13 @@ def calibrate(
         on_run: Called with the progress at first and after each run.
 
     Raises:
-        ConfigError: If Optuna is not installed.
+        ConfigError: If Optuna or scikit-learn is not installed.
         DataError: If the folder cannot be used, or another process uses it.
         RunError: If no trial came to a good end.
         KeyboardInterrupt: When the user ends it; what was done is kept, and the same call continues.
     """
     load_optuna()
+    load_sklearn()
     make_study_folder(folder)
     with folder.locked(WHOLE, "another process runs this calibration now; wait for it"):
         folder.describe_plan(plan, text)

@@ -114,33 +114,28 @@ def _curve(space: Space, place: int, surrogate: Surrogate, points: Floats, objec
 
 
 def _least(surrogate: Surrogate, points: Floats, place: int, grid: Floats, leeway: float) -> Floats:
-    """Return where the surrogate is least at each of some places of one axis, over all of the other axes.
+    """Return where the surrogate is lowest at each value of one axis, over all other axes; shape (grid, axes).
 
-    Looked for from the trials, draws in the whole space, and the best at the neighbouring place, ever nearer.
+    The search starts from the trials and random places, and then narrows around the best place of each value and of
+    its neighbours.
     """
     n_axes = points.shape[1]
     if n_axes == 1:
         return grid[:, None]
-    draws = generator("calibration/profile", str(place))
-    starts = np.vstack([points, draws.random((_TRIES, n_axes))])
-    best = np.array([_lowest(surrogate, _at(starts, place, at), leeway) for at in grid])
+    draws, each = generator("calibration/profile", str(place)), np.arange(len(grid))
+
+    def lowest(tried: Floats) -> Floats:
+        tried = np.array(np.broadcast_to(tried, (len(grid), *tried.shape[-2:])))
+        tried[:, :, place] = grid[:, None]
+        values = surrogate.objective(tried.reshape(-1, n_axes), leeway=leeway).reshape(len(grid), -1)
+        return np.asarray(tried[each, values.argmin(axis=1)])
+
+    best = lowest(np.vstack([points, draws.random((_TRIES, n_axes))]))
     for narrower in range(_ROUNDS):
         steps = draws.normal(0.0, 0.15 * 0.5**narrower, (_TRIES, n_axes))
-        for index in range(len(grid)):
-            neighbours = best[max(0, index - 1) : index + 2]
-            tried = np.clip(np.vstack([neighbours, best[index] + steps]), 0.0, 1.0)
-            best[index] = _lowest(surrogate, _at(tried, place, grid[index]), leeway)
+        neighbours = best[np.clip(each[:, None] + (-1, 0, 1), 0, len(grid) - 1)]
+        best = lowest(np.clip(np.concatenate([neighbours, best[:, None] + steps], axis=1), 0.0, 1.0))
     return best
-
-
-def _at(places: Floats, axis: int, value: float) -> Floats:
-    moved = places.copy()
-    moved[:, axis] = value
-    return moved
-
-
-def _lowest(surrogate: Surrogate, places: Floats, leeway: float) -> Floats:
-    return np.asarray(places[np.argmin(surrogate.objective(places, leeway=leeway))])
 
 
 def _interval(axis: Axis, curve: pd.DataFrame, best: float, most: float) -> dict[str, object]:

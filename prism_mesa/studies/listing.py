@@ -4,7 +4,9 @@ Of each folder little is read, and little is loaded for it: there may be many.
 """
 
 import os
+import sqlite3
 from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +19,6 @@ from prism_mesa.errors import DataError, printable, shortened
 from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile
 from prism_mesa.runs.process.lock import LOCK, held, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
-from prism_mesa.studies.journal_rows import require_tables
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
 _KINDS: Final[dict[object, Kind]] = {
@@ -206,6 +207,19 @@ def _rows(journal: Path) -> list[tuple[str, str]]:
             return [(str(run), str(ending)) for run, ending in db.fetch("select run, ending from runs")]
     except FAULTS as error:
         raise ValueError(f"{journal.name}: cannot be read: {error}") from None
+
+
+def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
+    """Check that `runs` and `rows` are tables: a view of that name may be a query that never ends.
+
+    `fetch` returns the rows of a query.
+
+    Raises:
+        sqlite3.DatabaseError: If not.
+    """
+    fetch("pragma trusted_schema = off")
+    for (name,) in fetch("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
+        raise sqlite3.DatabaseError(f"{name} is no table")
 
 
 def _listed(path: str, now: float, values: _Told, kind: Kind, told: _Told, size: int) -> Listed:

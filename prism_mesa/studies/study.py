@@ -14,7 +14,7 @@ from prism_mesa.errors import counted
 from prism_mesa.studies.collect import FACTS, collect, run_table
 from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, run_text
 from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, run_missing, versions_of
-from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder, replacing
+from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, describe_study, replacing
 from prism_mesa.studies.journal import Entry
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import analyse
@@ -174,9 +174,8 @@ def run_study(
         DataError: If the folder cannot be used, or another process runs the study.
         KeyboardInterrupt: When the user ends it; what was done is kept, and the same call continues.
     """
-    make_study_folder(folder)
     with folder.locked(shard):
-        folder.describe(design, text)
+        describe_study(design, folder, text)
         progress = run_missing(design, folder, engine, shard=shard, retry=retry, on_run=on_run)
         notes = []
         if progress.held_back:
@@ -225,10 +224,9 @@ def plan_study(
     Raises:
         DataError: As for `run_study`.
     """
-    make_study_folder(folder)
     pilot = list(_pilot(design))
     with folder.locked(WHOLE):
-        folder.describe(design, text)
+        describe_study(design, folder, text)
         skipped = [planned for planned in design.runs() if planned.condition.number in design.skipped]
         run_missing(design, folder, engine, runs=[*pilot, *skipped], on_run=on_run)
         aside = collect(design, folder)

@@ -14,7 +14,7 @@ from prism_mesa.studies.collect import collect, run_table
 from prism_mesa.studies.driver import Engine, run_missing
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.engines.worker import carry_out
-from prism_mesa.studies.folder import WHOLE, Shard, make_study_folder, open_folder
+from prism_mesa.studies.folder import WHOLE, Shard, describe_study, open_folder
 from prism_mesa.studies.study import result_of, status_of
 
 TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}}
@@ -23,8 +23,8 @@ ONE = Engine(workers=1)
 
 def run_all(design, out, **how):
     folder = open_folder(design, out)
-    make_study_folder(folder)
-    folder.describe(design, "")
+    folder.path.mkdir(parents=True)
+    describe_study(design, folder, "")
     progress = run_missing(design, folder, how.pop("engine", ONE), **how)
     collect(design, folder)
     return folder, progress

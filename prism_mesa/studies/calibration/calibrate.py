@@ -22,7 +22,7 @@ from prism_mesa.studies.calibration.proposals import best_guess, likely, load_op
 from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, result_of
 from prism_mesa.studies.calibration.surrogate import Surrogate, load_sklearn
 from prism_mesa.studies.driver import Engine, Progress, run_missing
-from prism_mesa.studies.folder import WHOLE, make_study_folder
+from prism_mesa.studies.folder import WHOLE
 
 _ENOUGH: Final = 4
 """Trials of which a surrogate is made."""
@@ -86,7 +86,6 @@ def calibrate(
     """
     load_optuna()
     load_sklearn()
-    make_study_folder(folder)
     with folder.locked(WHOLE, "another process runs this calibration now; wait for it"):
         folder.describe_plan(plan, text)
         results = _trials(plan, folder, engine, budget, on_run)

@@ -12,10 +12,11 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, RunError, one_line
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import code_version, digest, identity_of
+from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.collect import run_table
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
-from prism_mesa.studies.folder import StudyFolder, make_study_folder, open_folder, write_text
+from prism_mesa.studies.folder import StudyFolder, describe_study, open_folder, write_text
 from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.study import run_study
@@ -151,8 +152,8 @@ def validate(
     numbers = range(config.seed, config.seed + seeds)
     alone = _design(config, validation_folder(config, name, out).name, numbers, (), {})
     kept = open_folder(alone, out)
-    make_study_folder(kept)
-    kept.describe(alone, "")
+    make_folder(kept.path)
+    describe_study(alone, kept, "")
     matches = _matches(config, variants, kept.path, on_match)
     design = _design(config, alone.name, numbers, variants, matches)
     result = run_study(design, kept, engine, on_run=on_run)

@@ -1,9 +1,10 @@
 """Measures by an attribute of agents, or of posts, that the configuration declares, named ``measure@attribute``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import inf, nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,21 @@ from prism_mesa.errors import ConfigError, did_you_mean, printable
 from prism_mesa.social.state.opinions import bimodality
 from prism_mesa.studies.estimators.trees import matched_difference
 from prism_mesa.studies.measures.exposure import KRACKHARDT, NEWMAN, assortativity, external_internal
-from prism_mesa.studies.measures.measure import FinishedRun, Ints, Measure, have_joined, measured_posts, ratio, writers
+from prism_mesa.studies.measures.measure import (
+    FinishedRun,
+    Ints,
+    Measure,
+    have_joined,
+    index_measure,
+    measured_posts,
+    ratio,
+    share_measure,
+    writers,
+)
 
 _COMPARED: Final = 10
 """Posts of the smallest cascades that are compared at equal sizes: smaller ones differ little in shape."""
 
-_JUUL: Final = "Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _SIDES: Final = "of a number the sides are below and above the middle of its range"
 
 
@@ -29,10 +39,11 @@ def measure_by_attribute(name: str) -> Measure:
         ConfigError: If there is none.
     """
     base, _, attribute = name.partition("@")
-    if base not in BY_ATTRIBUTE:
-        near = did_you_mean(base, BY_ATTRIBUTE) or f" By an attribute there are {', '.join(BY_ATTRIBUTE)}."
+    measures = measures_by_attribute(attribute)
+    if base not in measures:
+        near = did_you_mean(base, measures) or f" By an attribute there are {', '.join(measures)}."
         raise ConfigError(f"measures: {printable(name)}: no such measure.{near}")
-    return BY_ATTRIBUTE[base](attribute)
+    return measures[base]
 
 
 def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[float]":
@@ -155,109 +166,105 @@ def _correlation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def _measure(
-    base: str,
-    compute: Callable[[str, FinishedRun], float],
-    meaning: str,
-    attribute: str,
-    *,
-    low: float = -1,
-    high: float = 1,
-    unit: str = "",
-    source: str = "",
-    tables: tuple[str, ...] = (),
-) -> Measure:
-    own = meaning.format(f"`{attribute}`")
-    return Measure(f"{base}@{attribute}", partial(compute, attribute), own, unit, low, high, source, tables)
-
-
-def _named(base: str, compute: Callable[[str, FinishedRun], float], meaning: str, **more: Any) -> tuple[str, "_Make"]:
-    return base, partial(_measure, base, compute, meaning, **more)
-
-
-type _Make = Callable[[str], Measure]
-
-BY_ATTRIBUTE: Final[Mapping[str, _Make]] = dict(
-    (
-        _named(
+def _measures_of_sides(attribute: str, by: str) -> tuple[Measure, ...]:
+    return (
+        index_measure(
             "follow_ei",
-            partial(_of_follows, external_internal),
-            f"E-I index of follows by {{}}: 1 all between sides, -1 all within; {_SIDES}",
+            partial(_of_follows, external_internal, attribute),
+            f"E-I index of follows by {by}: 1 all between sides, -1 all within; {_SIDES}",
             source=KRACKHARDT,
         ),
-        _named(
+        index_measure(
             "follow_assortativity",
-            _assortativity,
-            "assortativity of follows by {}: 1 all within, 0 as by chance; of a number the correlation at both ends",
+            partial(_assortativity, attribute),
+            f"assortativity of follows by {by}: 1 all within, 0 as by chance; of a number the correlation at both ends",
             source=NEWMAN,
         ),
-        _named(
+        index_measure(
             "follow_modularity",
-            partial(_of_follows, modularity),
-            f"modularity of the follow network by {{}}; {_SIDES}",
+            partial(_of_follows, modularity, attribute),
+            f"modularity of the follow network by {by}; {_SIDES}",
             source="Leicht and Newman 2008, doi:10.1103/PhysRevLett.100.118703",
         ),
-        _named(
+        index_measure(
             "impression_ei",
-            partial(_of_rows, "impressions", external_internal),
-            f"E-I index of impressions by {{}} of reader and writer; {_SIDES}",
+            partial(_of_rows, "impressions", external_internal, attribute),
+            f"E-I index of impressions by {by} of reader and writer; {_SIDES}",
             source=KRACKHARDT,
             tables=("impressions",),
         ),
-        _named(
+        index_measure(
             "engagement_ei",
-            partial(_of_rows, "engagements", external_internal),
-            f"the same of likes, replies and reshares by {{}}; {_SIDES}",
+            partial(_of_rows, "engagements", external_internal, attribute),
+            f"the same of likes, replies and reshares by {by}; {_SIDES}",
             source=KRACKHARDT,
             tables=("engagements",),
         ),
-        _named(
+        share_measure(
             "cross_cutting",
-            partial(_of_rows, "impressions", _share_across),
-            f"impressions of what somebody of another side wrote, by {{}}; {_SIDES}",
-            low=0,
-            unit="share",
+            partial(_of_rows, "impressions", _share_across, attribute),
+            f"impressions of what somebody of another side wrote, by {by}; {_SIDES}",
             tables=("impressions",),
         ),
-        _named(
+        index_measure(
             "followers_correlation",
-            _with_followers,
-            "rank correlation (Spearman) of {} and followers; of numbers",
+            partial(_with_followers, attribute),
+            f"rank correlation (Spearman) of {by} and followers; of numbers",
             tables=("churn",),
         ),
-        *(
-            _named(
-                f"matched_{name}",
-                partial(_matched, column),
-                f"{told} of cascades of at least {_COMPARED}, by the attribute {{}} of posts: second value minus first "
-                "(of a number above minus below the middle of its range), at equal sizes",
-                low=-inf,
-                high=inf,
-                unit=unit,
-                source=_JUUL,
-            )
-            for name, column, told, unit in (
-                ("depth", "depth", "mean depth", "reshares"),
-                ("breadth", "breadth", "mean breadth", "posts"),
-                ("virality", "structural_virality", "mean structural virality", "steps"),
-            )
+    )
+
+
+def _measures_of_shapes(attribute: str, by: str) -> tuple[Measure, ...]:
+    return tuple(
+        Measure(
+            f"matched_{name}",
+            partial(_matched, column, attribute),
+            f"{statistic} of cascades of at least {_COMPARED}, by the attribute {by} of posts: second value minus "
+            "first (of a number above minus below the middle of its range), at equal sizes",
+            unit,
+            -inf,
+            source="Juul and Ugander 2021, doi:10.1073/pnas.2100786118",
+        )
+        for name, column, statistic, unit in (
+            ("depth", "depth", "mean depth", "reshares"),
+            ("breadth", "breadth", "mean breadth", "posts"),
+            ("virality", "structural_virality", "mean structural virality", "steps"),
+        )
+    )
+
+
+def _measures_of_opinions(attribute: str, by: str) -> tuple[Measure, ...]:
+    return (
+        Measure(
+            "opinion_mean",
+            partial(_mean, attribute),
+            f"mean of {by} at the end, of the agents that are there",
+            "",
+            -inf,
         ),
-        _named("opinion_mean", _mean, "mean of {} at the end, of the agents that are there", low=-inf, high=inf),
-        _named(
+        Measure(
             "opinion_variance",
-            _variance,
-            "variance of {} at the end: the larger, the farther apart agents are",
-            low=0,
-            high=inf,
+            partial(_variance, attribute),
+            f"variance of {by} at the end: the larger, the farther apart agents are",
+            "",
             source="DiMaggio, Evans and Bryson 1996, doi:10.1086/230995",
         ),
-        _named(
+        index_measure(
             "opinion_bimodality",
-            _bimodality,
-            "bimodality of {} at the end, (skewness² + 1) / kurtosis: 5/9 if all are as frequent, 1 of two camps",
+            partial(_bimodality, attribute),
+            f"bimodality of {by} at the end, (skewness² + 1) / kurtosis: 5/9 if all are as frequent, 1 of two camps",
             low=0,
             source="Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700",
         ),
     )
-)
-"""What makes each of these measures, by the part of the name before the ``@``."""
+
+
+def measures_by_attribute(attribute: str) -> dict[str, Measure]:
+    """Return all measures by an attribute, by the part of the name before the ``@``."""
+    parts = (_measures_of_sides, _measures_of_shapes, _measures_of_opinions)
+    return {
+        measure.name: replace(measure, name=f"{measure.name}@{attribute}")
+        for part in parts
+        for measure in part(attribute, f"`{attribute}`")
+    }

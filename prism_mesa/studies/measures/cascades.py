@@ -11,7 +11,7 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.runs.measures import ENOUGH, TAILS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.studies.measures.exposure import communities_reached
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, said
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, said, share_measure
 
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
@@ -31,14 +31,7 @@ CASCADES: Final = (
     Measure("cascades", said("cascades", "n"), "posts, each with its tree of reshares", "cascades"),
     Measure("cascade_mean", said("cascades", "mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
     Measure("cascade_max", said("cascades", "max_size"), "size of the largest cascade", "posts", 1),
-    Measure(
-        "cascade_never_reshared",
-        said("cascades", "share_never_reshared"),
-        "posts that nobody reshared",
-        "share",
-        0,
-        1,
-    ),
+    share_measure("cascade_never_reshared", said("cascades", "share_never_reshared"), "posts that nobody reshared"),
     Measure(
         "cascade_depth_mean",
         _mean_of("depth"),
@@ -122,14 +115,11 @@ SEEDED: Final = (
         1,
     ),
     Measure("seeded_impressions", _impressions, "mean impressions of a seeded post and its copies", "impressions"),
-    Measure(
+    share_measure(
         "seeded_communities",
         _communities,
         "communities in which anybody read a seeded post or a reshare of it, as a mean over them; NaN where not all "
         "impressions are recorded",
-        "share",
-        0,
-        1,
         tables=("impressions",),
     ),
     Measure(
@@ -138,13 +128,10 @@ SEEDED: Final = (
         "mean followers of the authors of seeded posts, at the beginning",
         "agents",
     ),
-    Measure(
+    share_measure(
         "seeded_bridging",
         lambda run: _mean(_placed(run, "share_across")),
         "share of the followers of the authors of seeded posts who are of other communities, at the beginning, as a "
         "mean over posts",
-        "share",
-        0,
-        1,
     ),
 )

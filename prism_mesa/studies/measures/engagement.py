@@ -11,7 +11,16 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.estimators.timing import survival
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, codes_of, have_joined, ratio, said
+from prism_mesa.studies.measures.measure import (
+    FinishedRun,
+    Measure,
+    codes_of,
+    have_joined,
+    index_measure,
+    ratio,
+    said,
+    share_measure,
+)
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
 _MOVES: Final = ("transitions",)
@@ -58,14 +67,7 @@ ENGAGEMENT: Final = (
 )
 
 STATE_SHARES: Final = tuple(
-    Measure(
-        f"share_{state.value}",
-        said("state_shares", state.value),
-        f"agent-ticks in state `{state.value}`",
-        "share",
-        0,
-        1,
-    )
+    share_measure(f"share_{state.value}", said("state_shares", state.value), f"agent-ticks in state `{state.value}`")
     for state in STATES
 )
 
@@ -79,22 +81,16 @@ DECISIONS: Final = (
         "choices that the guards left open, per agent and round",
         "choices per agent-round",
     ),
-    Measure("open_engagement_share", _open_share, "decisions to engage left open", "share", 0, 1, "", _MOVES),
-    Measure(
+    share_measure("open_engagement_share", _open_share, "decisions to engage left open", tables=_MOVES),
+    share_measure(
         "fallback_rate",
         said("decisions", "rates", "fallback"),
         "open choices that were answered by a fallback, as the LLM gave no usable answer; 0 where none was open",
-        "share",
-        0,
-        1,
     ),
-    Measure(
+    share_measure(
         "budget_rate",
         said("decisions", "rates", "budget"),
         "open choices that a limit of calls, tokens or seconds left to the fallback; 0 where none was open",
-        "share",
-        0,
-        1,
     ),
 )
 
@@ -124,10 +120,8 @@ def _pair(
 ) -> tuple[Measure, Measure]:
     """Return the two measures of how unequally something is shared."""
     return (
-        Measure(f"gini_{what}", unequal, f"Gini coefficient of {meaning}", "", 0, 1, _GINI, tables),
-        Measure(
-            f"top_10_{what}", top, f"what the tenth of {of} with most of it has of {meaning}", "share", 0, 1, "", tables
-        ),
+        index_measure(f"gini_{what}", unequal, f"Gini coefficient of {meaning}", source=_GINI, tables=tables, low=0),
+        share_measure(f"top_10_{what}", top, f"what the tenth of {of} with most of it has of {meaning}", tables=tables),
     )
 
 
@@ -161,7 +155,7 @@ INEQUALITY: Final = (
         said("activity", "top_10_share_active"),
         of="such",
     ),
-    Measure("share_active", said("activity", "share_active"), "agents that did anything", "share", 0, 1),
+    share_measure("share_active", said("activity", "share_active"), "agents that did anything"),
     *_pair(
         "followers",
         "followers between all agents",
@@ -218,7 +212,7 @@ def _per_round(event: str) -> Callable[[FinishedRun], float]:
 
 
 CHURN: Final = (
-    Measure("share_there", _share_there, f"agents who are there, as a mean of rounds; {_NONE}", "share", 0, 1),
+    share_measure("share_there", _share_there, f"agents who are there, as a mean of rounds; {_NONE}"),
     *(
         Measure(f"{name}_per_round", _per_round(event), f"agents who {told} in a round; {_NONE}", "agents per round")
         for name, event, told in (

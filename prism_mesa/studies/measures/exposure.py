@@ -16,9 +16,11 @@ from prism_mesa.studies.measures.measure import (
     communities,
     count_pairs,
     have_joined,
+    index_measure,
     is_sampled,
     main_interests,
     ratio,
+    share_measure,
     topics_of,
     writers,
 )
@@ -101,13 +103,10 @@ EXPOSURE: Final = (
         source=_JOST,
         tables=("impressions",),
     ),
-    Measure(
+    share_measure(
         "topic_reach",
         _reach,
         f"{_OF_RECORDED} that read anything of a topic, as a mean over topics of which there are posts",
-        "share",
-        0,
-        1,
         tables=("impressions", "churn"),
     ),
     Measure(
@@ -209,61 +208,43 @@ def _spread(run: FinishedRun) -> float:
 
 
 HOMOPHILY: Final = (
-    Measure(
+    index_measure(
         "follow_assortativity",
         _follows(assortativity, _by_community),
         f"assortativity of follows by {_COMMUNITIES}: 1 all within, 0 as by chance; NaN if there is one community",
-        "",
-        -1,
-        1,
-        NEWMAN,
+        source=NEWMAN,
     ),
-    Measure(
+    index_measure(
         "follow_interest_assortativity",
         _follows(assortativity, _by_interest),
         "the same by main interest in every network",
-        "",
-        -1,
-        1,
-        NEWMAN,
+        source=NEWMAN,
     ),
-    Measure(
+    index_measure(
         "follow_ei",
         _follows(external_internal, _by_community),
         f"E-I index of follows: 1 all between {_COMMUNITIES}, -1 all within",
-        "",
-        -1,
-        1,
-        KRACKHARDT,
+        source=KRACKHARDT,
     ),
-    Measure(
+    index_measure(
         "impression_ei",
         _ei_of("impressions"),
         f"E-I index of impressions by {_COMMUNITIES} of reader and writer; of agents whose impressions are recorded",
-        "",
-        -1,
-        1,
-        KRACKHARDT,
-        ("impressions",),
+        source=KRACKHARDT,
+        tables=("impressions",),
     ),
-    Measure(
+    index_measure(
         "engagement_ei",
         _ei_of("engagements"),
         "the same of likes, replies and reshares; of agents whose engagements are recorded",
-        "",
-        -1,
-        1,
-        KRACKHARDT,
-        ("engagements",),
+        source=KRACKHARDT,
+        tables=("engagements",),
     ),
-    Measure(
+    share_measure(
         "cascade_communities",
         _spread,
         f"{_COMMUNITIES} in which anybody read a post or a reshare of it, as a mean over posts that were read; NaN "
         "where not all impressions are recorded",
-        "share",
-        0,
-        1,
         tables=("impressions",),
     ),
 )

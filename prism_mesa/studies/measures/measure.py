@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil, inf, nan
 from typing import Any, Final
 
@@ -64,6 +65,12 @@ class Measure:
     high: float = inf
     source: str = ""
     tables: tuple[str, ...] | None = ()
+
+
+share_measure: Final = partial(Measure, unit="share", low=0, high=1)
+"""Makes a measure that is a share."""
+index_measure: Final = partial(Measure, unit="", low=-1, high=1)
+"""Makes a measure without a unit, such as a correlation."""
 
 
 def first_sentence(thing: object) -> str:

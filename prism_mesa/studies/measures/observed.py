@@ -16,7 +16,17 @@ from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.estimators import follows
 from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
 from prism_mesa.studies.estimators.trees import hops, reproduction
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, have_joined, measured_posts, of_kind, ratio, said
+from prism_mesa.studies.measures.measure import (
+    FinishedRun,
+    Measure,
+    have_joined,
+    index_measure,
+    measured_posts,
+    of_kind,
+    ratio,
+    said,
+    share_measure,
+)
 
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
@@ -143,10 +153,10 @@ def _of_follows(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
 
 
 _SIZES: Final = (
-    Measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared", "share", 0, 1),
-    Measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once", "share", 0, 1),
+    share_measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared"),
+    share_measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once"),
     Measure("post_size_mean", _mean_size, "mean size of their cascades, 1 + reshares", "posts", 1),
-    Measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100", "share", 0, 1),
+    share_measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100"),
     *(
         Measure(
             f"post_tail_{above}",
@@ -159,24 +169,19 @@ _SIZES: Final = (
         )
         for above, enough in ((10, ENOUGH), (100, ENOUGH_OF_100))
     ),
-    Measure(
+    index_measure(
         "post_tail_ks",
         lambda run: run.once(_tail).ks,
         "largest distance of their cumulative sizes from 10 on from that power law",
-        "",
-        0,
-        1,
-        _CLAUSET,
+        source=_CLAUSET,
+        low=0,
     ),
-    Measure(
+    share_measure(
         "post_tail_p",
         _plausibility,
         f"share of {_SAMPLES} samples of that power law that lie as far from it: below .1 the sizes are no power law; "
         f"NaN with fewer than {ENOUGH} such",
-        "share",
-        0,
-        1,
-        _CLAUSET,
+        source=_CLAUSET,
     ),
     Measure(
         "post_reshares",
@@ -236,51 +241,36 @@ def _followees(run: FinishedRun) -> float:
 _FOLLOWS: Final = (
     Measure("agents", said("agents"), "agents that are there at the end", "agents"),
     Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents", tables=("churn",)),
-    Measure(
+    index_measure(
         "degree_assortativity",
         _of_follows(follows.degree_assortativity),
         "correlation over follows of the followers of who is followed with the followees of who follows",
-        "",
-        -1,
-        1,
-        "Foster et al. 2010, doi:10.1073/pnas.0912671107",
+        source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
-    Measure(
+    share_measure(
         "friendship_paradox",
         _of_follows(follows.friendship_paradox),
         "agents, of those who follow anybody, whose followees have on average more followers than they have",
-        "share",
-        0,
-        1,
-        "Feld 1991, doi:10.1086/229693",
+        source="Feld 1991, doi:10.1086/229693",
     ),
 )
 
 _MUTUAL: Final = (
-    Measure("reciprocity", lambda run: run.once(_mutual)[0], "follows that are returned", "share", 0, 1),
-    Measure(
+    share_measure("reciprocity", lambda run: run.once(_mutual)[0], "follows that are returned"),
+    share_measure(
         "mutual_of_possible",
         lambda run: run.once(_mutual)[1],
         "the same as a share of what numbers of followers and followees allow: the sum of the smaller of both",
-        "share",
-        0,
-        1,
     ),
-    Measure(
+    index_measure(
         "followers_followees",
         lambda run: follows.degree_correlation(run.once(follow_rows)),
         "correlation of the logarithms of followers and followees, of agents who have both",
-        "",
-        -1,
-        1,
     ),
-    Measure(
+    share_measure(
         "clustering",
         lambda run: follows.clustering(run.once(follow_rows)),
         "pairs of an agent's followees of whom one follows the other, as a mean over agents; of a sample of pairs",
-        "share",
-        0,
-        1,
     ),
 )
 
@@ -324,22 +314,16 @@ LARGE_TREES: Final = (
         "steps",
         source=_GOEL,
     ),
-    Measure(
+    index_measure(
         "large_size_virality",
         _large(lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
         "rank correlation (Spearman) of size and structural virality of such cascades",
-        "",
-        -1,
-        1,
     ),
     *(
-        Measure(
+        share_measure(
             f"large_hop_{hop}",
             _large(lambda _, at_hop, hop=hop: at_hop[hop] / at_hop[1:].sum()),  # type: ignore[misc]
             f"reshares of such cascades at hop {hop}, pooled" + (": of the post itself" if hop == 1 else ""),
-            "share",
-            0,
-            1,
         )
         for hop in (1, 2, 3)
     ),
@@ -352,12 +336,9 @@ LARGE_TREES: Final = (
         )
         for hop in (2, 3)
     ),
-    Measure(
+    share_measure(
         "large_breadth",
         _large(lambda trees, _: (trees["breadth"] / trees["size"]).median()),
         "median of breadth over size of such cascades",
-        "share",
-        0,
-        1,
     ),
 )

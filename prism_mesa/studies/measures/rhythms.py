@@ -13,7 +13,16 @@ from prism_mesa.runs.config import Config
 from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_profile, shift_between
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, codes_of, measured_posts, of_kind, ratio
+from prism_mesa.studies.measures.measure import (
+    FinishedRun,
+    Measure,
+    codes_of,
+    index_measure,
+    measured_posts,
+    of_kind,
+    ratio,
+    share_measure,
+)
 from prism_mesa.studies.measures.observed import ENOUGH_LARGE, SEEN_ENOUGH, WHICH, large_trees, sizes_of
 
 type Floats = npt.NDArray[np.float64]
@@ -117,42 +126,31 @@ def delays(run: FinishedRun) -> Floats:
 
 
 RHYTHMS: Final = (
-    Measure(
+    index_measure(
         "written_gini",
         lambda run: gini(run.once(activities)),
         "Gini coefficient of posts and reshares of each agent that has any",
-        "",
-        0,
-        1,
-        "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845",
+        source="Gini 1912; as in Dorfman 1979, doi:10.2307/1924845",
+        low=0,
     ),
-    Measure(
+    share_measure(
         "written_top_10",
         lambda run: top_share(run.once(activities), 0.1),
         "what the tenth of such agents with most of them has of posts and reshares",
-        "share",
-        0,
-        1,
     ),
-    Measure(
+    index_measure(
         "burstiness",
         _burstiness,
         "mean burstiness of what an agent writes (posts, replies, reshares), of agents with at least 10 such: -1 a "
         "clock, 0 a Poisson process",
-        "",
-        -1,
-        1,
-        _GOH,
-        _TABLES,
+        source=_GOH,
+        tables=_TABLES,
     ),
-    Measure(
+    index_measure(
         "hours_r",
         _hours,
         "correlation of the hours in which agents write with those of tweets of the US Congress; NaN of runs of less "
         "than a day, or with rounds of more than an hour",
-        "",
-        -1,
-        1,
         tables=_TABLES,
     ),
 )
@@ -231,16 +229,13 @@ CLOCKS: Final = (
         source=_PFEFFER,
         tables=("views",),
     ),
-    Measure(
+    share_measure(
         "silent_after_day",
         _silent,
         f"measured posts with {SEEN} impressions in their first 24 hours that get at most a hundredth as many in the "
         f"next 12, of posts that appeared 36 hours before the end; {_NEEDS}",
-        "share",
-        0,
-        1,
-        _PFEFFER,
-        ("views",),
+        source=_PFEFFER,
+        tables=("views",),
     ),
     *(
         Measure(
@@ -304,13 +299,10 @@ def _delay_at(quantile: float) -> Callable[[FinishedRun], float]:
 
 SPREADS: Final = (
     *(
-        Measure(
+        share_measure(
             f"post_{action}_rate_median",
             _median_rate(counter),
             f"median over measured posts that were seen at least {SEEN_ENOUGH} times of {counter} per impression",
-            "share",
-            0,
-            1,
         )
         for action, counter in (("like", "likes"), ("reshare", "reshares"))
     ),
@@ -320,19 +312,14 @@ SPREADS: Final = (
         f"median impressions per follower of measured posts whose authors have at least {FOLLOWED_ENOUGH} followers",
         "impressions",
     ),
-    Measure("post_top_1", _top_posts, "what the hundredth of measured posts with most has of reshares", "share", 0, 1),
-    Measure(
+    share_measure("post_top_1", _top_posts, "what the hundredth of measured posts with most has of reshares"),
+    share_measure(
         "written_top_1",
         lambda run: top_share(run.once(activities), 0.01),
         "what the hundredth of agents with most has of posts and reshares",
-        "share",
-        0,
-        1,
     ),
-    Measure(
-        "written_only_reshares", _only(RESHARE), "agents, of those who post or reshare, who only reshare", "share", 0, 1
-    ),
-    Measure("written_only_posts", _only(POST), "such agents who only post", "share", 0, 1),
+    share_measure("written_only_reshares", _only(RESHARE), "agents, of those who post or reshare, who only reshare"),
+    share_measure("written_only_posts", _only(POST), "such agents who only post"),
     *(
         Measure(
             f"delay_{name}",

@@ -31,10 +31,6 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
 
     Returns:
         What a reader should know: that a table of before, which held more, was put aside.
-
-    Raises:
-        DataError: If what was kept is damaged, or links stand where files are to be written.
-        RunError: If a file cannot be written.
     """
     versions, notes = versions_of(design), list[str]()
     with folder.collecting(), folder.journals() as known:
@@ -213,10 +209,6 @@ def _write(file: Path, parts: Iterator[pa.Table], written: Callable[[Path], None
     """Write a table in parts, in one piece for whoever reads it; without any part there is none.
 
     `written` is called with the new file before it takes the place of the one that is there.
-
-    Raises:
-        DataError: If the parts are not of one table.
-        RunError: If the file cannot be written.
     """
     first = next(parts, None)
     if first is None:

@@ -137,11 +137,7 @@ class StudyFolder:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Wait until nobody else puts the runs together, and hold that: else the last to write may know least.
-
-        Raises:
-            DataError: If it cannot be held, or what is to be written is a link.
-        """
+        """Wait until nobody else puts the runs together, and hold that: else the last to write may know least."""
         self.check()
         with _held(self.path / ".lock-collect", shared=False, waits=True):
             yield
@@ -217,11 +213,7 @@ def replacing(file: Path) -> Iterator[Path]:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a file in one piece.
-
-    Raises:
-        RunError: If it cannot be written.
-    """
+    """Write a file in one piece."""
     with replacing(file) as part:
         part.write_text(text, encoding="utf-8")
 

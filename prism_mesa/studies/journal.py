@@ -286,11 +286,7 @@ def _opened(file: Path) -> ReadOnlyFile:
 
 
 def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = None) -> Iterator[Row]:
-    """Yield the rows of a run, or all rows of a journal.
-
-    Raises:
-        DataError: If a value is not what a driver writes; the line names the run and the column.
-    """
+    """Yield the rows of a run, or all rows of a journal."""
     where, arguments = ("", ()) if run is None else ("where run = ?", (run,))
     with _naming_file(file):
         for values in fetch(f"select {', '.join(COLUMNS)} from runs {where}", arguments):  # noqa: S608 - names of ours
@@ -309,12 +305,7 @@ def _damaged(file: Path, why: object) -> DataError:
 
 @contextmanager
 def _naming_file(file: Path) -> Iterator[None]:
-    """Turn errors of SQLite into errors that name the file and the remedy.
-
-    Raises:
-        DataError: If the file is damaged, or no journal.
-        RunError: If it is a whole one that cannot be read or written.
-    """
+    """Turn errors of SQLite into errors that name the file and the remedy."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:

@@ -178,11 +178,7 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
 
 
 def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
-    """Count the runs that are done, skipped and failed, over all journals of a study's folder.
-
-    Raises:
-        ValueError: If a journal cannot be read.
-    """
+    """Count the runs that are done, skipped and failed, over all journals of a study's folder."""
     endings: dict[str, str] = {}
     for name in names:
         if name.startswith("journal") and name.endswith(".sqlite"):
@@ -194,11 +190,7 @@ def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
 
 
 def _rows(journal: Path) -> list[tuple[str, str]]:
-    """Return the runs of a journal with their endings; nothing is written, and no link followed: it may be anybody's.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """Return the runs of a journal with their endings; nothing is written, and no link is followed."""
     if any(journal.with_name(f"{journal.name}{log}").is_symlink() for log in ("", "-wal", "-shm", "-journal")):
         return []
     try:
@@ -239,11 +231,7 @@ def _damaged(why: str) -> _Told:
 
 
 def _read(file: str) -> _Told:
-    """Return the values of a JSON file.
-
-    Raises:
-        ValueError: If it holds none, or cannot be read.
-    """
+    """Return the values of a JSON file."""
     try:
         with open(file, "rb") as opened:
             raw = opened.read(_MOST_BYTES + 1)

@@ -232,11 +232,7 @@ def value_of(text: str) -> Any:
 
 
 def read_study(file: str | Path) -> StudyParams:
-    """Return what a study file holds.
-
-    Raises:
-        ConfigError: If it is missing, no YAML, or a key or value is not allowed.
-    """
+    """Return what a study file holds."""
     values = read_yaml(Path(file), what="study file", hint="")
     return study_params(values, str(file))
 

@@ -136,11 +136,7 @@ def _plain(name: str) -> str:
 
 
 def read_calibration(file: str | Path) -> CalibrationParams:
-    """Return what a calibration file holds.
-
-    Raises:
-        ConfigError: If it is missing, no YAML, or a key or value is not allowed.
-    """
+    """Return what a calibration file holds."""
     return calibration_params(read_yaml(Path(file), what="calibration file", hint=""), str(file))
 
 

@@ -122,11 +122,7 @@ class CalibrationPlan:
     def study(
         self, arms: Mapping[str, Values], seeds: Sequence[int], measures: Sequence[str], where: str = ""
     ) -> StudyDesign:
-        """Return the runs of some values of the parameters as a study: an arm for each.
-
-        Raises:
-            ConfigError: If a value is not allowed, or there is no such measure.
-        """
+        """Return the runs of some values of the parameters as a study: an arm for each."""
         values = {
             "question": _QUESTION,
             "base": self._values,

@@ -193,11 +193,7 @@ def _values(found: Sequence[Measured], names: Sequence[str]) -> Floats:
 
 
 def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
-    """Return the differences of rounds, for the columns that all runs have.
-
-    Raises:
-        DataError: If runs of nations have none in common.
-    """
+    """Return the differences of rounds, for the columns that all runs have."""
     found = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
     common: list[Series] = [one for one in found[0][0] if all(one in columns for columns, _ in found)]
     if pairs.of_nations:

@@ -123,9 +123,6 @@ def per_round(run: OneRun, rounds: int) -> tuple[list[Series], Floats]:
     """Return the columns of a run that are compared round by round, and their values, shape (rounds, columns).
 
     A round that is missing, as in a damaged table, is not a number.
-
-    Raises:
-        DataError: If its table cannot be read.
     """
     table, wanted = ("indicators", PER_QUARTER) if run.manifest.of_nations else ("rounds", PER_ROUND)
     have = set(columns_of(run.folder, table))

@@ -42,9 +42,6 @@ def sample_points(
 
     Returns:
         The points, a column for each key; and plain data from which `points_again` makes the same ones.
-
-    Raises:
-        ConfigError: If a range is empty, or `n` is not as above.
     """
     _check(kind, n, ranges)
     bounds = [

@@ -130,11 +130,7 @@ class ConfigMaker:
         )
 
     def config_of(self, arm: str, point: Mapping[str, Any]) -> Config:
-        """Return the configuration of a condition.
-
-        Raises:
-            ConfigError: If a key or value is not allowed; the line names the arm or the point.
-        """
+        """Return the configuration of a condition."""
         own = settings(self._params.arms.get(arm))
         values = merged(self._values, nested(own))
         if own:
@@ -311,9 +307,6 @@ def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequ
         base: What all conditions start from.
         values: The values of the study file.
         levels: The levels of each factor; by default those in `values`, none for a sampled design.
-
-    Raises:
-        ConfigError: If a key or value is not allowed.
     """
     if levels is None:
         levels = {} if values.get("design") else values.get("vary") or {}

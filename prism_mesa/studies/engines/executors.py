@@ -29,11 +29,7 @@ _SETTINGS: Final = {
 
 @contextmanager
 def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
-    """Open an executor on the workers of a scheduler; without an address on so many processes of this machine.
-
-    Raises:
-        ConfigError: If distributed is not installed, or nobody is at the address.
-    """
+    """Open an executor on the workers of a scheduler; without an address on so many processes of this machine."""
     distributed = _imported("distributed")
     with _imported("dask", "distributed").config.set(_SETTINGS):
         if scheduler is not None:
@@ -83,11 +79,7 @@ def open_slurm(workers: int) -> Iterator[Executor]:
 
 
 def _imported(module: str, package: str = "") -> Any:
-    """Return a module of the extra.
-
-    Raises:
-        ConfigError: If it is not installed.
-    """
+    """Return a module of the extra."""
     package = package or module
     if find_spec(module) is None:
         raise ConfigError(f"--engine: {package} is not installed: {how_to_install('dask', package)}")

@@ -59,11 +59,7 @@ def carry_out(job: Job) -> Outcome:
 
 
 def _done(job: Job, facts: dict[str, Any]) -> Outcome:
-    """Run and measure. `facts` gets what is known of the run, also if it ends in an error.
-
-    Raises:
-        PrismError: If the run cannot go on, or a measure cannot be taken.
-    """
+    """Run and measure. `facts` gets what is known of the run, also if it ends in an error."""
     config, made = make_config(job.config, job.run), _Made()
     try:
         summary, table = _kept(job, config, made) if job.keep == "tables" else _left_nothing(job, made(config))

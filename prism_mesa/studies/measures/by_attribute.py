@@ -47,11 +47,7 @@ def measure_by_attribute(name: str) -> Measure:
 
 
 def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[float]":
-    """Return an attribute of all agents, or of all posts, as the table has it.
-
-    Raises:
-        ConfigError: If the run has no such attribute.
-    """
+    """Return an attribute of all agents, or of all posts, as the table has it."""
     declared = [name for name, own in run.config.attributes.items() if own.of == of]
     if attribute not in declared:
         have = ", ".join(declared) or "none"
@@ -60,11 +56,7 @@ def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[f
 
 
 def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
-    """Return on which side each agent is, as whole numbers from 0: its value, or of a number below or above the middle.
-
-    Raises:
-        ConfigError: If the run has no such attribute.
-    """
+    """Return the side of each agent, from 0: its value, or whether a number is below or above the middle of its range."""
     values, ends = _values(run, attribute), run.config.attributes[attribute].range
     if ends is not None:
         return np.asarray(values.to_numpy(np.float64) > sum(ends) / 2, np.int64)
@@ -114,11 +106,7 @@ def _with_followers(attribute: str, run: FinishedRun) -> float:
 
 
 def _stances(attribute: str, run: FinishedRun) -> npt.NDArray[np.float64]:
-    """Return a number of the agents that are there at the end.
-
-    Raises:
-        ConfigError: If the run has no such attribute, or it is no number of a range.
-    """
+    """Return a number of the agents that are there at the end."""
     values = _values(run, attribute)
     if run.config.attributes[attribute].range is None:
         raise ConfigError(f"{printable(attribute)}: opinions are numbers of a range, and it has values")
@@ -144,11 +132,7 @@ def _bimodality(attribute: str, run: FinishedRun) -> float:
 
 
 def _matched(column: str, attribute: str, run: FinishedRun) -> float:
-    """Return how much larger a column of `cascades` is for posts of the second value than of the first, at equal sizes.
-
-    Raises:
-        ConfigError: If posts have no such attribute, or it does not divide them in two.
-    """
+    """Return by how much a column of `cascades` is larger for posts of the second value, at equal sizes."""
     values, declared = _values(run, attribute, "post"), run.config.attributes[attribute]
     if declared.range is None and len(declared.values or ()) != 2:
         raise ConfigError(f"{printable(attribute)}: two groups of posts are compared; give it two values, or a range")

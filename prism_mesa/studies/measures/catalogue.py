@@ -71,11 +71,7 @@ def find_measure(name: str) -> Measure:
 
 
 def _own(name: str, key: str) -> Any:
-    """Return what ``module:function`` names.
-
-    Raises:
-        ConfigError: If there is no such module, or nothing of that name in it.
-    """
+    """Return what ``module:function`` names."""
     module_name, _, own = name.partition(":")
     if not (module_name and own):
         raise ConfigError(f"{key}: write your own as module:function, for example my_measures:toxicity")
@@ -92,12 +88,7 @@ def _own(name: str, key: str) -> Any:
 
 
 def measured(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
-    """Return measures of a run, by name; each table is read once for all of them.
-
-    Raises:
-        ConfigError: If there is no such measure.
-        RunError: If one raises, or returns no finite number and not NaN; the message names it.
-    """
+    """Return measures of a run, by name; each table is read once for all of them."""
     once = replace(run, table=cache(run.table), follows=cache(run.follows))
     return {name: _value(find_measure(name), once) for name in names}
 

@@ -242,24 +242,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the runs say of an expectation, before it is put into words.
+    """The results for an expectation, from which its verdict and sentence are made.
 
-    Attributes:
-        expected: What was expected.
-        difference: Left minus right.
-        interval: Of 95 %.
-        p: As in `Verdict`.
-        p_holm: As in `Verdict`.
-        n: As in `Verdict`.
-        missing: As in `Verdict`.
-        seeds: Numbers that were tested: seeds, or runs of the smaller side.
-        equal: Whether all pairs are the same.
-        margin: Of an equality, in the measure's unit.
-        beyond: Of an equality, whether the difference lies beyond the margin.
-        test: In words.
-        paired: Whether seeds are paired.
-        right_mean: The mean of the right side.
-        family: How many expectations Holm's correction covers.
+    Fields are those of `Verdict`, and: `seeds`, the numbers that were tested (seeds, or runs of the smaller side);
+    `equal`, whether all pairs are the same; `margin` and `beyond` of an equality; `family`, the expectations that
+    Holm's correction covers.
     """
 
     expected: Expectation

@@ -14,75 +14,29 @@ MARGINS: Final = "expectations, of a margin"
 OTHERS: Final = "other differences"
 """Families of Holm's correction, as column `family` names them."""
 
-_PAIR: Final = {"measure": "str", "term": "str", "left": "str", "right": "str"}
-_COUNTS: Final = {"n": "int64", "missing": "int64"}
-_INTERVAL: Final = {"low": "float64", "high": "float64"}
+_TEXTS: Final = ("text", "measure", "term", "left", "right", "family", "effect", "factor", "index")
+_COUNTS: Final = ("n", "missing", "df", "seeds")
 
-ANSWERS: Final[Columns] = {
-    "measure": "str",
-    **_COUNTS,
-    "mean": "float64",
-    "median": "float64",
-    "sd": "float64",
-    **_INTERVAL,
-}
+
+def _columns(names: str) -> Columns:
+    """Return columns with their types: texts, counts, the flag `equivalent`, else numbers."""
+    kinds = {**dict.fromkeys(_TEXTS, "str"), **dict.fromkeys(_COUNTS, "int64"), "equivalent": "bool"}
+    return {name: kinds.get(name, "float64") for name in names.split()}
+
+
+ANSWERS: Final = _columns("measure n missing mean median sd low high")
 """Those after `arm` and the factors, which have the types that the runs give them."""
-DIFFERENCES: Final[Columns] = {
-    **_PAIR,
-    **_COUNTS,
-    "difference": "float64",
-    **_INTERVAL,
-    "d_z": "float64",
-    "p": "float64",
-    "p_holm": "float64",
-    "family": "str",
-    "u": "float64",
-    "p_mann_whitney": "float64",
-    "rank_biserial": "float64",
-}
-GROUPS: Final[Columns] = {
-    "measure": "str",
-    "term": "str",
-    **_COUNTS,
-    "h": "float64",
-    "df": "int64",
-    "p": "float64",
-    "p_holm": "float64",
-}
-EQUIVALENCE: Final[Columns] = {
-    "text": "str",
-    "measure": "str",
-    "left": "str",
-    "right": "str",
-    **_COUNTS,
-    "margin": "float64",
-    **_INTERVAL,
-    "p_low": "float64",
-    "p_high": "float64",
-    "p": "float64",
-    "p_apart": "float64",
-    "p_holm": "float64",
-    "equivalent": "bool",
-}
-EFFECTS: Final[Columns] = {
-    "measure": "str",
-    "effect": "str",
-    **_COUNTS,
-    "df": "int64",
-    "f": "float64",
-    "p": "float64",
-    "p_holm": "float64",
-    "partial_eta_squared": "float64",
-}
-SENSITIVITY: Final[Columns] = {
-    "measure": "str",
-    "factor": "str",
-    "index": "str",
-    "value": "float64",
-    **_INTERVAL,
-}
-PRECISION: Final[Columns] = {**_PAIR, "seeds": "int64", "half_width": "float64"}
-EXPECTED_WIDTH: Final[Columns] = {**_PAIR, "half_width": "float64"}
+DIFFERENCES: Final = _columns(
+    "measure term left right n missing difference low high d_z p p_holm family u p_mann_whitney rank_biserial"
+)
+GROUPS: Final = _columns("measure term n missing h df p p_holm")
+EQUIVALENCE: Final = _columns(
+    "text measure left right n missing margin low high p_low p_high p p_apart p_holm equivalent"
+)
+EFFECTS: Final = _columns("measure effect n missing df f p p_holm partial_eta_squared")
+SENSITIVITY: Final = _columns("measure factor index value low high")
+PRECISION: Final = _columns("measure term left right seeds half_width")
+EXPECTED_WIDTH: Final = _columns("measure term left right half_width")
 
 
 def table_of(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -95,13 +49,8 @@ def table_of(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFra
     gathered: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
     first = next(iter(columns))
     for part in parts:
-        rows = len(part[first])
         for name, kind in columns.items():
             values = np.asarray(part[name], object if kind == "str" else kind)
-            gathered[name].append(np.broadcast_to(values, rows))
-    return pd.DataFrame(
-        {
-            name: pd.Series(np.concatenate(found) if found else [], dtype=columns[name])
-            for name, found in gathered.items()
-        }
-    )
+            gathered[name].append(np.broadcast_to(values, len(part[first])))
+    joined = {name: np.concatenate(arrays) if arrays else [] for name, arrays in gathered.items()}
+    return pd.DataFrame({name: pd.Series(joined[name], dtype=kind) for name, kind in columns.items()})

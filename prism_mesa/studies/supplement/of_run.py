@@ -137,11 +137,7 @@ def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> 
 def _put_input(
     run: RecordedRun, config: Config, contents: Contents, key: tuple[str, str], beside: str, *, data: bool
 ) -> str:
-    """Put a file that a run read, if it may be packed; return where it is, or would be; empty if it read none.
-
-    Raises:
-        DataError: If the file is not what the run read.
-    """
+    """Put a file that a run read, if it may be packed; return where it is, or would be; empty if it read none."""
     given = getattr(getattr(config, key[0]), key[1])
     if given is None:
         return ""
@@ -244,11 +240,7 @@ def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, 
 
 
 def check_table(file: Path, cleaner: Cleaner) -> None:
-    """Make sure that no text of a table holds a secret, or a path of this machine.
-
-    Raises:
-        DataError: If one does, or the file cannot be read.
-    """
+    """Make sure that no text of a table holds a secret, or a path of this machine."""
     with naming_file(file), pq.ParquetFile(file) as opened:
         texts = [one.name for one in opened.schema_arrow if _is_text(one.type)]
         for batch in opened.iter_batches(columns=texts) if texts else ():

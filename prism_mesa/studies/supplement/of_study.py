@@ -137,11 +137,7 @@ def _read(file: Path) -> str:
 
 
 def _values(file: Path) -> Any:
-    """Return what a JSON or YAML file holds.
-
-    Raises:
-        DataError: If it cannot be read.
-    """
+    """Return what a JSON or YAML file holds."""
     try:
         return json.loads(_read(file)) if file.suffix == ".json" else yaml.safe_load(_read(file))
     except (ValueError, RecursionError, yaml.YAMLError) as error:

@@ -106,11 +106,7 @@ def pack(
 
 
 def _check_out(file: Path) -> None:
-    """Check that nothing is lost where the archive is written: only an archive is replaced.
-
-    Raises:
-        DataError: If something else is there, or the file would lie in a run's folder.
-    """
+    """Check that nothing is lost where the archive is written: only an archive is replaced."""
     if (run := run_around(file.parent)) is not None:
         raise DataError(f"--out: {file}: lies in the folder of a run, {run}, which is only read: name another")
     if not os.path.lexists(file):

@@ -8,13 +8,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import file_digest
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
 import yaml
 
 from prism_mesa.errors import DataError, said_openly
-from prism_mesa.studies.supplement.zip_files import Content, sha256_of
+from prism_mesa.studies.supplement.zip_files import Content, opened_content
 
 REMOVED: Final = "[removed]"
 """What stands where a secret, or the folders of a path, stood."""
@@ -255,4 +256,8 @@ class Action:
 
 def checksums(files: Mapping[str, Content]) -> bytes:
     """Return the SHA-256 of each file, a line each, as ``sha256sum`` writes them."""
-    return "".join(f"{sha256_of(files[name])}  {name}\n" for name in sorted(files)).encode()
+    lines = []
+    for name in sorted(files):
+        with opened_content(files[name]) as stream:
+            lines.append(f"{file_digest(stream, 'sha256').hexdigest()}  {name}\n")
+    return "".join(lines).encode()

@@ -102,7 +102,7 @@ def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, vers
         "run": pa.array([planned.run for planned in part], pa.string()),
         "arm": pa.array([planned.condition.arm for planned in part], pa.string()),
         "seed": pa.array([planned.seed for planned in part], pa.int64()),
-        "status": pa.array([_status(entry) for entry in entries], pa.string()),
+        "status": pa.array([entry.status if entry else "missing" for entry in entries], pa.string()),
         "reason": pa.array([entry.reason if entry else "" for entry in entries], pa.string()),
     }
     for place, factor in enumerate(design.points.factors):
@@ -110,10 +110,6 @@ def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, vers
     for name, version in versions.items():
         columns[name] = pa.array([_value(entry, name, version) for entry in entries], pa.float64())
     return pa.table(columns)
-
-
-def _status(entry: Entry | None) -> str:
-    return "missing" if entry is None else entry.status
 
 
 def _value(entry: Entry | None, name: str, version: str) -> float:

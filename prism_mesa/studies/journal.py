@@ -78,8 +78,7 @@ create table if not exists runs (
 create table if not exists rows (run text not null, name text not null, arrow blob not null, primary key (run, name));
 """
 _WAIT_S: Final = 60
-_SPENT: Final = ("calls", "tokens")
-"""Facts that are sums over all attempts at a run."""
+_SPENT: Final = ("calls", "tokens")  # facts that are sums over all attempts at a run
 
 
 @dataclass(frozen=True)

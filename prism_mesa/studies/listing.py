@@ -143,7 +143,7 @@ def _run(path: str, now: float, size: int) -> Listed:
         values = _read(os.path.join(path, _RUN))
     except ValueError as error:
         return _listed(path, now, {}, "unknown", _damaged(f"{_RUN}: {error}"), size)
-    config, kind = values.get("config"), _KINDS.get(_plain(values.get("system", "social")), "unknown")
+    config, kind = values.get("config"), _KINDS.get(str(values.get("system", "social")), "unknown")
     config = config if isinstance(config, dict) else {}
     status, rounds = values.get("status"), _whole(config.get("rounds"))
     if status not in STATUSES:
@@ -257,12 +257,7 @@ def _time(given: object) -> float | None:
     return seconds if seconds is not None and 0 <= seconds < _LATEST else None
 
 
-_LATEST: Final = 2.0**35
-"""Seconds of the epoch, a thousand years from now."""
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, str) else None
+_LATEST: Final = 2.0**35  # seconds of the epoch, a thousand years from now
 
 
 def _text(value: object) -> str:

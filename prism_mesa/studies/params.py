@@ -18,8 +18,7 @@ from prism_mesa.studies.measures.curves import CURVES
 MEASURES: Final = ("gini_impressions", "cascade_mean", "cascade_max", "engagement_per_impression", "likes", "reshares")
 """The measures of a study that names none."""
 
-NAME: Final = r"^\w[\w.-]{0,59}$"
-"""What a study can be called."""
+NAME: Final = r"^\w[\w.-]{0,59}$"  # what a study can be called
 
 type SampledDesign = Literal["sobol", "lhs", "morris"]
 SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")

@@ -258,7 +258,7 @@ def _pilot(design: StudyDesign) -> list[PlannedRun]:
     If there are none, as among drawn points, take conditions spread over the design.
     """
     first, *others = [each for each in design.conditions if each.number not in design.skipped] or design.conditions
-    apart = [one for one in others if _differences(first, one) == 1]
+    apart = [other for other in others if sum(a != b for a, b in zip(_terms(first), _terms(other), strict=True)) == 1]
     if not apart and others:
         places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
         apart = [others[place] for place in np.unique(places)]
@@ -268,10 +268,6 @@ def _pilot(design: StudyDesign) -> list[PlannedRun]:
 
 def _terms(condition: Condition) -> tuple[str, ...]:
     return (repr(condition.arm), *map(repr, condition.point))
-
-
-def _differences(one: Condition, other: Condition) -> int:
-    return sum(a != b for a, b in zip(_terms(one), _terms(other), strict=True))
 
 
 def _one_of_each(first: Condition, others: list[Condition]) -> list[Condition]:

@@ -24,10 +24,8 @@ from prism_mesa.studies.calibration.surrogate import Surrogate, load_sklearn
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE
 
-_ENOUGH: Final = 4
-"""Trials of which a surrogate is made."""
-FITTED: Final = "fitted"
-"""The arm of the fitted world."""
+_ENOUGH: Final = 4  # trials of which a surrogate is made
+FITTED: Final = "fitted"  # the arm of the fitted world
 
 
 @dataclass(frozen=True)
@@ -89,20 +87,15 @@ def calibrate(
     with folder.locked(WHOLE, "another process runs this calibration now; wait for it"):
         folder.describe_plan(plan, text)
         results = _trials(plan, folder, engine, budget, on_run)
-        done = [one for one in results if one.objective is not None]
+        done = [result for result in results if result.objective is not None]
         if not done:
-            raise RunError(
-                f"{folder.path}: none of {len(results)} trials came to a good end; the first: {_why(results)}"
-            )
-        best = min(done, key=lambda one: (one.objective or 0.0, one.trial.number))
+            reason = results[0].reason if results else "none was run"
+            raise RunError(f"{folder.path}: none of {len(results)} trials came to a good end; the first: {reason}")
+        best = min(done, key=lambda result: (result.objective or 0.0, result.trial.number))
         measures = [*plan.params.fit, *plan.params.holdout]
         report = plan.study({FITTED: best.trial.values}, plan.report_seeds, measures)
         run_missing(report, folder, engine)
         return result_of(plan, folder, results, best, report)
-
-
-def _why(results: Sequence[TrialResult]) -> str:
-    return results[0].reason if results else "none was run"
 
 
 def _trials(
@@ -127,11 +120,12 @@ def _trials(
         planned = most * len(plan.seeds) if most < inf else so_far.planned + design.n_runs
         before = so_far
 
-        def told(now: Progress, planned: float = planned, before: Progress = before) -> None:
-            on_run(Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls))
+        def total(now: Progress, planned: float = planned, before: Progress = before) -> Progress:
+            return Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls)
 
-        ended = run_missing(design, folder, engine, retry=False, on_run=told)
-        so_far = Progress(int(planned), before.done + ended.done, before.failed + ended.failed, ended.calls)
+        so_far = total(
+            run_missing(design, folder, engine, retry=False, on_run=lambda now, total=total: on_run(total(now)))
+        )
         with folder.journals() as known:
             results += judged(batch, design, known, plan.params.fit)
     return results

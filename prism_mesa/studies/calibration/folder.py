@@ -14,8 +14,7 @@ from prism_mesa.studies.folder import StudyFolder, read_json, write_text
 
 MANIFEST: Final = "calibration.json"
 TRIALS: Final = "trials.json"
-COPY: Final = "calibration.yaml"
-"""The calibration file, as it was read."""
+COPY: Final = "calibration.yaml"  # the calibration file, as it was read
 
 type How = Literal["spread", "likely", "probe", "guess"]
 

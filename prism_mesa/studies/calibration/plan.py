@@ -1,7 +1,7 @@
 """A calibration that is ready to run: its space, its targets, and the studies that its trials are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, log
 from typing import Any, Final
 
@@ -172,13 +172,8 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
     for values in (lows, highs):  # as arms of the study below their faults would be those of arms
         validated(Config, merged(own, nested(values)), f"{where}: parameters")
     ends = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
-    return _noted(plan, check_models(ends))
-
-
-def _noted(plan: CalibrationPlan, notes: Sequence[str]) -> CalibrationPlan:
-    """Return a plan that also says which of its parameters have no effect."""
-    fitted = [note for note in notes if any(axis.key in note for axis in plan.space.axes)]
-    return CalibrationPlan(**vars(plan) | {"notes": (*plan.notes, *fitted)})
+    without_effect = [note for note in check_models(ends) if any(axis.key in note for axis in space.axes)]
+    return replace(plan, notes=(*plan.notes, *without_effect))
 
 
 def _axis(key: str, span: Span, own: Mapping[str, Any], where: str) -> Axis:

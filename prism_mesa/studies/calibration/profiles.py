@@ -16,11 +16,8 @@ from prism_mesa.streams import Floats, generator
 from prism_mesa.studies.calibration.plan import Axis, Space
 from prism_mesa.studies.calibration.surrogate import Surrogate
 
-GRID: Final = 25
-"""Values of a parameter at which its profile is told."""
-LEEWAY: Final = 1.0
-"""Standard deviations of the surrogate by which a value is given the benefit of the doubt."""
-
+GRID: Final = 25  # values of a parameter at which its profile is told
+LEEWAY: Final = 1.0  # standard deviations of the surrogate by which a value is given the benefit of the doubt
 _PROBED: Final = 9
 _TRIES: Final = 128
 _ROUNDS: Final = 5

@@ -95,11 +95,8 @@ def judged(
     return found
 
 
-CONFIG: Final = "fitted.yaml"
-"""The configuration of the fitted world, in the calibration's folder."""
-
-_EXPLORED: Final = 4
-"""Trials without which nothing is said of profiles."""
+CONFIG: Final = "fitted.yaml"  # the configuration of the fitted world, in the calibration's folder
+_EXPLORED: Final = 4  # trials without which nothing is said of profiles
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,21 +157,25 @@ def result_of(
     """
     with folder.journals() as known:
         values, reason, _ = values_of(report, known, report.arms[0])
-    trials, measures = _trial_table(plan, results), _measure_table(plan, values)
+    trials = _trial_table(plan, results)
+    measures = pd.DataFrame(
+        {"set": name, "measure": measure, **_row(measure, target, values)}
+        for name, targets in (("fit", plan.params.fit), ("holdout", plan.params.holdout))
+        for measure, target in targets.items()
+    )
     profiles = _profiles(plan, results, best)
     values_of_base = plan.base.model_dump(mode="json")
     config = make_config(merged(values_of_base, nested(best.trial.values)), str(folder.path / CONFIG))
     notes = (*plan.notes, *_notes(results, reason, best, plan))
     write_text(folder.path / CONFIG, said_openly(_config_text(plan, config, best)))
-    for name, frame in (("trials", trials), ("fitted", measures), *_tables(profiles)):
+    tables = {"trials": trials, "fitted": measures}
+    if profiles is not None:
+        tables |= {"profiles": profiles.curves, "parameters": profiles.intervals}
+    for name, frame in tables.items():
         with replacing(folder.table(name)) as new:
             frame.to_parquet(new, index=False)
     runs = sum(one.runs for one in results)
     return CalibrationResult(plan, folder.path, best.trial.values, config, trials, measures, profiles, runs, notes)
-
-
-def _tables(profiles: Profiles | None) -> list[tuple[str, pd.DataFrame]]:
-    return [] if profiles is None else [("profiles", profiles.curves), ("parameters", profiles.intervals)]
 
 
 def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.DataFrame:
@@ -190,14 +191,6 @@ def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.Da
         }
         for one in results
     ]
-    return pd.DataFrame(rows)
-
-
-def _measure_table(plan: CalibrationPlan, values: Sequence[dict[str, float]]) -> pd.DataFrame:
-    rows = []
-    for name, targets in (("fit", plan.params.fit), ("holdout", plan.params.holdout)):
-        for measure, target in targets.items():
-            rows.append({"set": name, "measure": measure, **_row(measure, target, values)})
     return pd.DataFrame(rows)
 
 
@@ -244,14 +237,11 @@ def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan:
         said.append(f"{', '.join(undefined)}: not defined in some trials, which count as ten tolerances off")
     if reason:
         said.append(f"a run of the fitted world failed, and is left out of its measures: {reason}")
-    ends = [axis.key for axis in plan.space.axes if _at_end(axis.place(best.trial.values[axis.key]))]
+    places = plan.space.place(best.trial.values)
+    ends = [axis.key for axis, place in zip(plan.space.axes, places, strict=True) if not 0.01 <= place <= 0.99]
     if ends:
         said.append(f"{', '.join(ends)}: fitted at the end of its range: the best may lie beyond")
     return said
-
-
-def _at_end(place: float) -> bool:
-    return min(place, 1.0 - place) < 0.01
 
 
 def _config_text(plan: CalibrationPlan, config: Config, best: TrialResult) -> str:

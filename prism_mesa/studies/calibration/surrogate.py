@@ -12,8 +12,7 @@ from prism_mesa.streams import Floats
 
 _LENGTHS: Final = (0.1, 10.0)
 _NOISE: Final = (1e-6, 1.0)
-_STARTS: Final = 1
-"""Random starts besides the first one in the search for lengths and noise."""
+_STARTS: Final = 1  # random starts besides the first one in the search for lengths and noise
 _MOST: Final = 300
 """Trials that a process is fitted on: of more, the best half of so many, and others evenly from best to worst."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -103,7 +102,7 @@ def compare_runs(
     settings = _settings(pairs, notes)
     rounds = _rounds(pairs, notes)
     found = tuple(
-        divergences(one.folder, two.folder, pairs.rounds, whole=all(_is_whole(run, pairs.rounds) for run in (one, two)))
+        divergences(one.folder, two.folder, pairs.rounds, whole=pairs.is_whole(one) and pairs.is_whole(two))
         for one, two in zip(pairs.base, pairs.other, strict=True)
     )
     diverged, first = _earliest(found)
@@ -127,10 +126,6 @@ def compare_runs(
         free_from=free_from,
         notes=tuple(notes),
     )
-
-
-def _is_whole(run: OneRun, rounds: int) -> bool:
-    return run.rounds == rounds and not run.broken
 
 
 def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
@@ -282,8 +277,5 @@ def _plain(value: Any) -> Any:
 def folder_name(found: RunComparison) -> str:
     """Return what the folder of a comparison is called: ``compare-<base>-<other>``, and how many pairs, if several."""
     n, sides = len(found.pairs.base), (found.pairs.base, found.pairs.other)
-    return "-".join(["compare", *(_short(side[0].folder) for side in sides), *([f"{n}-pairs"] if n > 1 else [])])
-
-
-def _short(folder: Path) -> str:
-    return folder.resolve().name[:60]
+    names = [side[0].name[:60] for side in sides]
+    return "-".join(["compare", *names, *([f"{n}-pairs"] if n > 1 else [])])

@@ -17,8 +17,7 @@ type Given = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.
 
 MOST_PAIRS: Final = 10_000
 _MOST_NAMED: Final = 4
-_APART: Final = ("seed", "name", "threads", "checkpoint_every")
-"""Keys in which runs of one side may differ."""
+_APART: Final = ("seed", "name", "threads", "checkpoint_every")  # keys in which runs of one side may differ
 _BEFORE_ROUNDS: Final = {"posts": "written", "decisions": "round"}
 """Of a platform and of nations: the table that gets rows before a round is done, and the column of that round."""
 
@@ -71,7 +70,11 @@ class Pairs:
     @property
     def whole(self) -> bool:
         """Whether all runs have exactly the rounds that are compared."""
-        return all(run.rounds == self.rounds and not run.broken for run in (*self.base, *self.other))
+        return all(map(self.is_whole, (*self.base, *self.other)))
+
+    def is_whole(self, run: OneRun) -> bool:
+        """Return whether a run has exactly the rounds that are compared."""
+        return run.rounds == self.rounds and not run.broken
 
     @property
     def seeds(self) -> tuple[int | None, ...]:

@@ -12,10 +12,8 @@ from prism_mesa.params import shown
 from prism_mesa.streams import digest64
 from prism_mesa.studies.params import SAMPLED, SampledDesign
 
-LEVELS: Final = 4
-"""Levels of a factor in Morris' trajectories (Morris 1991, doi:10.1080/00401706.1991.10484804)."""
-MOST: Final = 100_000
-"""Points of a design."""
+LEVELS: Final = 4  # levels of a factor in Morris' trajectories (Morris 1991, doi:10.1080/00401706.1991.10484804)
+MOST: Final = 100_000  # points of a design
 
 
 def sample_points(

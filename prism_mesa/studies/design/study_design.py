@@ -20,8 +20,7 @@ from prism_mesa.studies.params import StudyParams, flat, settings, shortest
 from prism_mesa.studies.statistics.cells import level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
-ONE_ARM: Final = "all"
-"""What the arm of a study is called that names none."""
+ONE_ARM: Final = "all"  # what the arm of a study is called that names none
 _FILES: Final = (*INPUT_FILES, ("reasoner", "distilled"), ("reasoner", "ledger_path"))
 
 

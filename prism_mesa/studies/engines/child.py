@@ -22,7 +22,8 @@ def begin(job: Job, sender: "Connection[object, object]", said: str, environment
         said: The file that gets what the run prints.
         environment: Variables, as whoever waits for the run has them now.
     """
-    _lead_group()
+    if hasattr(os, "setsid"):
+        os.setsid()  # lead a group: all processes that this one starts are in it, and Ctrl-C does not reach it
     _listen_to(said)
     os.environ.clear()
     os.environ.update({**environment, **ONE_THREAD})
@@ -35,12 +36,6 @@ def begin(job: Job, sender: "Connection[object, object]", said: str, environment
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # threads and connections that a run has left open keep nobody waiting
-
-
-def _lead_group() -> None:
-    """Lead a group of processes, in which all will be that this one starts, and which Ctrl-C does not reach."""
-    if hasattr(os, "setsid"):
-        os.setsid()
 
 
 def _listen_to(said: str) -> None:

@@ -121,8 +121,7 @@ def _warn_of_memory() -> None:
 
 
 _PROC: Final = Path("/proc")
-IS_TOLD: Final = (_PROC / "self" / "statm").is_file()
-"""Whether the system tells."""
+IS_TOLD: Final = (_PROC / "self" / "statm").is_file()  # whether the system tells
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if IS_TOLD else 0
 _TICKS: Final = os.sysconf("SC_CLK_TCK") if IS_TOLD else 1
 _PEAK: Final = re.compile(r"VmHWM:\s+(\d+) kB")

@@ -69,7 +69,12 @@ def _done(job: Job, facts: dict[str, Any]) -> Outcome:
     facts |= _facts(summary)
     if summary["status"] != "done":
         return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
-    run = FinishedRun(work.config, summary, cache(table), lambda: _follows(work))
+    run = FinishedRun(
+        work.config,
+        summary,
+        cache(table),
+        lambda: pd.DataFrame(dict(zip(("src", "dst"), work.model.network.edges(), strict=True))),
+    )
     measures = measured(run, job.measures)
     return Outcome(job.run, "done", "", measures, facts, _collected(job, run, facts["notes"]))
 
@@ -156,11 +161,6 @@ def _wanted(job: Job) -> Collection[str] | None:
         return None
     of_curves = READ if CURVES in job.collect else ()
     return {*job.collect, *of_curves, *(table for tables in read for table in tables or ())}
-
-
-def _follows(work: PlatformRun) -> pd.DataFrame:
-    """Return who follows whom, as `FinishedRun` has it."""
-    return pd.DataFrame(dict(zip(("src", "dst"), work.model.network.edges(), strict=True)))
 
 
 def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from prism_mesa.kernels.ties import mutual_pairs
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import generator
 
-_PAIRS: Final = 100_000
-"""Pairs of followees that clustering is estimated from: to a standard error of .0016 at most."""
+_PAIRS: Final = 100_000  # pairs of followees that clustering is estimated from: to a standard error of .0016 at most
 
 type Ints = npt.NDArray[np.integer[Any]]
 

@@ -14,11 +14,8 @@ from prism_mesa.streams import generator
 
 type Sizes = npt.NDArray[np.integer[Any]]
 
-_TABLE: Final = 100_000
-"""Whole numbers above the least one whose probabilities are tabulated to draw from."""
-
-_FEWEST: Final = 50
-"""So many values must be in a tail that is looked for."""
+_TABLE: Final = 100_000  # whole numbers above the least one whose probabilities are tabulated to draw from
+_FEWEST: Final = 50  # so many values must be in a tail that is looked for
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[f
 
 
 def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
-    """Return the side of each agent, from 0: its value, or whether a number is below or above the middle of its range."""
+    """Return the side of each agent, from 0: its value; of a number 1 above the middle of its range."""
     values, ends = _values(run, attribute), run.config.attributes[attribute].range
     if ends is not None:
         return np.asarray(values.to_numpy(np.float64) > sum(ends) / 2, np.int64)

@@ -15,20 +15,11 @@ from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
 from prism_mesa.studies.measures.observed import hop_of_measured, sizes_of
 from prism_mesa.studies.measures.rhythms import activities, delays, hours_of
 
-CURVES: Final = "curves"
-"""What the table is called where a study collects it (`collect: [curves]`)."""
-
-READ: Final = ("engagements", "churn")
-"""Tables that it is made from while rounds are run."""
-
-SHARES: Final = np.linspace(0, 1, 101)
-"""Of agents, at which the Lorenz curve of activity is told."""
-
-DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)
-"""Minutes up to which shares of reactions are told."""
-
-FEWEST: Final = 30
-"""Nodes of a hop by which its reproduction number is told."""
+CURVES: Final = "curves"  # what the table is called where a study collects it (`collect: [curves]`)
+READ: Final = ("engagements", "churn")  # tables that it is made from while rounds are run
+SHARES: Final = np.linspace(0, 1, 101)  # of agents, at which the Lorenz curve of activity is told
+DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)  # minutes up to which shares of reactions are told
+FEWEST: Final = 30  # nodes of a hop by which its reproduction number is told
 
 type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -54,10 +45,6 @@ def up_to(minutes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.searchsorted(ascending, DELAYS_MIN, side="right") / len(ascending)
 
 
-def _sizes(run: FinishedRun) -> Curve:
-    return ccdf(run.once(sizes_of))
-
-
 def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
     def means(run: FinishedRun) -> Curve:
         shapes = shapes_by_size(run.once(measured_posts).cascades)
@@ -72,12 +59,8 @@ def _hops(run: FinishedRun) -> Curve:
     return np.arange(len(found)), found
 
 
-def _stays(run: FinishedRun) -> Curve:
-    return survival(*run.once(stays)) if run.config.has_churn else ((), ())
-
-
 _KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
-    "cascade_sizes": _sizes,  # share of cascades of at least so many
+    "cascade_sizes": lambda run: ccdf(run.once(sizes_of)),  # share of cascades of at least so many
     "hours": lambda run: (np.arange(24), run.once(hours_of)),
     "activity": lambda run: (SHARES, lorenz(run.once(activities))),
     "delays": lambda run: (DELAYS_MIN, up_to(run.once(delays))),
@@ -85,7 +68,8 @@ _KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
     "depth": _by_size("depth"),
     "breadth": _by_size("breadth"),
     "virality": _by_size("structural_virality"),
-    "stays": _stays,  # rounds, share of stays that last longer
+    # rounds, share of stays that last longer
+    "stays": lambda run: survival(*run.once(stays)) if run.config.has_churn else ((), ()),
 }
 
 

@@ -168,10 +168,6 @@ def _by_community(run: FinishedRun) -> Ints:
     return communities(run).of
 
 
-def _by_interest(run: FinishedRun) -> Ints:
-    return main_interests(run)[0]
-
-
 def _ei_of(table: str) -> Callable[[FinishedRun], float]:
     """Return what takes the E-I index of rows of a table: the agent, and who wrote what it read or engaged with."""
 
@@ -216,7 +212,7 @@ HOMOPHILY: Final = (
     ),
     index_measure(
         "follow_interest_assortativity",
-        _follows(assortativity, _by_interest),
+        _follows(assortativity, lambda run: main_interests(run)[0]),
         "the same by main interest in every network",
         source=NEWMAN,
     ),

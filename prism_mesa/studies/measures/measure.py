@@ -104,8 +104,7 @@ def ratio(part: float, whole: float) -> float:
 
 type Ints = npt.NDArray[np.integer[Any]]
 
-_MOST_BINS: Final = 1 << 22
-"""Up to so many possible pairs are counted in an array of all; more are sorted."""
+_MOST_BINS: Final = 1 << 22  # up to so many possible pairs are counted in an array of all; more are sorted
 
 
 def codes_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -198,14 +197,9 @@ def writers(run: FinishedRun, roots: Ints) -> npt.NDArray[np.int64]:
 
 type Mask = npt.NDArray[np.bool_]
 
-FILLING_H: Final = 24
-"""Hours in which a platform that began empty fills; what happens in them is left out."""
-
-SPREADING_H: Final = 18
-"""Hours that a cascade is given; posts of the last so many are left out."""
-
-SHORTEST_H: Final = 60
-"""Of runs of fewer hours nothing is left out."""
+FILLING_H: Final = 24  # hours in which a platform that began empty fills; what happens in them is left out
+SPREADING_H: Final = 18  # hours that a cascade is given; posts of the last so many are left out
+SHORTEST_H: Final = 60  # of runs of fewer hours nothing is left out
 
 
 def measured_rounds(config: Config) -> tuple[int, int]:

@@ -31,17 +31,10 @@ from prism_mesa.studies.measures.measure import (
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _WHICH: Final = "posts (of runs of 60 hours or more without those of the first 24 and the last 18)"
-
-ENOUGH_OF_100: Final = 200
-"""Cascades of at least 100 that the exponent of their sizes needs."""
-
-SEEN_ENOUGH: Final = 600
-"""Impressions that a post needs to count for rates per impression."""
-
+ENOUGH_OF_100: Final = 200  # cascades of at least 100 that the exponent of their sizes needs
+SEEN_ENOUGH: Final = 600  # impressions that a post needs to count for rates per impression
 _SAMPLES: Final = 100
-
-_MIDDLE: Final = (10, 99)
-"""Sizes of the cascades whose shapes are compared."""
+_MIDDLE: Final = (10, 99)  # sizes of the cascades whose shapes are compared
 
 
 def sizes_of(run: FinishedRun) -> npt.NDArray[np.int64]:
@@ -50,16 +43,7 @@ def sizes_of(run: FinishedRun) -> npt.NDArray[np.int64]:
 
 
 def _share(size_is: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]) -> Callable[[FinishedRun], float]:
-    def share(run: FinishedRun) -> float:
-        sizes = sizes_of(run)
-        return ratio(float(size_is(sizes).sum()), len(sizes))
-
-    return share
-
-
-def _mean_size(run: FinishedRun) -> float:
-    sizes = sizes_of(run)
-    return ratio(float(sizes.sum()), len(sizes))
+    return lambda run: _mean(size_is(sizes_of(run)))
 
 
 def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
@@ -80,11 +64,6 @@ def _plausibility(run: FinishedRun) -> float:
     return plausibility(fit, _SAMPLES, str(run.config.seed)) if fit.n >= ENOUGH else nan
 
 
-def _reshares_per_post(run: FinishedRun) -> float:
-    posts = run.once(measured_posts)
-    return ratio(len(posts.reshares), len(posts.table))
-
-
 def _rate(counter: str) -> Callable[[FinishedRun], float]:
     def rate(run: FinishedRun) -> float:
         posts = run.once(measured_posts).table
@@ -94,9 +73,8 @@ def _rate(counter: str) -> Callable[[FinishedRun], float]:
     return rate
 
 
-def _impressions_per_post(run: FinishedRun) -> float:
-    posts = run.once(measured_posts).table
-    return ratio(float(posts["impressions"].sum()), len(posts))
+def _mean(values: npt.ArrayLike) -> float:
+    return ratio(float(np.sum(values)), np.size(values))
 
 
 def hop_of_posts(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
@@ -120,16 +98,10 @@ def _at_hop(place: int) -> Callable[[FinishedRun], float]:
     return number
 
 
-def _later_hops(run: FinishedRun) -> float:
-    hop = run.once(hop_of_measured)
-    return ratio(float((hop >= 2).sum()), float((hop >= 1).sum()))
-
-
 def _shape(column: str) -> Callable[[FinishedRun], float]:
     def mean(run: FinishedRun) -> float:
         trees = run.once(measured_posts).cascades
-        some = trees[trees["size"].between(*_MIDDLE)]
-        return ratio(float(some[column].sum()), len(some))
+        return _mean(trees[column][trees["size"].between(*_MIDDLE)])
 
     return mean
 
@@ -155,7 +127,9 @@ def _of_follows(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
 _SIZES: Final = (
     share_measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared"),
     share_measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once"),
-    Measure("post_size_mean", _mean_size, "mean size of their cascades, 1 + reshares", "posts", 1),
+    Measure(
+        "post_size_mean", lambda run: _mean(sizes_of(run)), "mean size of their cascades, 1 + reshares", "posts", 1
+    ),
     share_measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100"),
     *(
         Measure(
@@ -185,7 +159,7 @@ _SIZES: Final = (
     ),
     Measure(
         "post_reshares",
-        _reshares_per_post,
+        lambda run: ratio(len(run.once(measured_posts).reshares), len(run.once(measured_posts).table)),
         "reshares of posts per post, in the rounds of such posts",
         "reshares per post",
     ),
@@ -201,7 +175,12 @@ _RATES: Final = (
         )
         for action, counter in zip(ACTIONS, COUNTERS, strict=True)
     ),
-    Measure("post_impressions", _impressions_per_post, "impressions per such post", "impressions"),
+    Measure(
+        "post_impressions",
+        lambda run: _mean(run.once(measured_posts).table["impressions"]),
+        "impressions per such post",
+        "impressions",
+    ),
 )
 
 _SHAPES: Final = (
@@ -215,7 +194,12 @@ _SHAPES: Final = (
         )
         for place in range(3)
     ),
-    Measure("reproduction_later", _later_hops, "reshares of reshares per reshare of such posts", "reshares"),
+    Measure(
+        "reproduction_later",
+        lambda run: ratio(*(float((run.once(hop_of_measured) >= n).sum()) for n in (2, 1))),
+        "reshares of reshares per reshare of such posts",
+        "reshares",
+    ),
     *(
         Measure(
             f"shape_{name}",
@@ -233,14 +217,15 @@ _SHAPES: Final = (
 )
 
 
-def _followees(run: FinishedRun) -> float:
-    followees = run.table("agents")["followees"].to_numpy()[have_joined(run)]
-    return ratio(float(followees.sum()), len(followees))
-
-
 _FOLLOWS: Final = (
     Measure("agents", said("agents"), "agents that are there at the end", "agents"),
-    Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents", tables=("churn",)),
+    Measure(
+        "followees_mean",
+        lambda run: _mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
+        "agents that an agent follows, as a mean",
+        "agents",
+        tables=("churn",),
+    ),
     index_measure(
         "degree_assortativity",
         _of_follows(follows.degree_assortativity),
@@ -280,9 +265,7 @@ OBSERVED: Final = (*_SIZES, *_RATES, *_SHAPES, *_FOLLOWS, *_MUTUAL)
 LARGE: Final = 56
 """Posts of the smallest cascade that is large: the smallest of the trees that are compared with (Twitter15/16)."""
 
-ENOUGH_LARGE: Final = 20
-"""Large cascades that their shapes need."""
-
+ENOUGH_LARGE: Final = 20  # large cascades that their shapes need
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH_LARGE} such"
 

@@ -30,9 +30,7 @@ type Floats = npt.NDArray[np.float64]
 _TABLES: Final = ("engagements",)
 DAY_MIN: Final = 24 * 60
 _GOH: Final = "Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002"
-
-EASTERN: Final = 5
-"""Hours that UTC is ahead of US Eastern time in winter."""
+EASTERN: Final = 5  # hours that UTC is ahead of US Eastern time in winter
 
 CONGRESS_HOURS: Final = (
     *(0.0063, 0.0019, 0.0008, 0.0004, 0.0004, 0.0006, 0.0024, 0.0056, 0.0178, 0.0519, 0.0764, 0.0872),
@@ -156,9 +154,7 @@ RHYTHMS: Final = (
 )
 
 
-SEEN: Final = 20
-"""Impressions in its first 24 hours that a post needs to count."""
-
+SEEN: Final = 20  # impressions in its first 24 hours that a post needs to count
 _LATER_MIN: Final = DAY_MIN + 12 * 60
 _SILENT: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
@@ -250,8 +246,7 @@ CLOCKS: Final = (
 )
 
 
-FOLLOWED_ENOUGH: Final = 100
-"""Followers that an author needs for impressions per follower."""
+FOLLOWED_ENOUGH: Final = 100  # followers that an author needs for impressions per follower
 
 
 def _median_rate(counter: str) -> Callable[[FinishedRun], float]:
@@ -268,10 +263,6 @@ def _reach(run: FinishedRun) -> float:
     followers = run.table("agents")["followers"].to_numpy()[posts["author"].to_numpy()]
     enough = followers >= FOLLOWED_ENOUGH
     return float(np.median(posts["impressions"].to_numpy()[enough] / followers[enough])) if enough.any() else nan
-
-
-def _top_posts(run: FinishedRun) -> float:
-    return top_share(sizes_of(run) - 1, 0.01)
 
 
 def _only(kind: int) -> Callable[[FinishedRun], float]:
@@ -312,7 +303,11 @@ SPREADS: Final = (
         f"median impressions per follower of measured posts whose authors have at least {FOLLOWED_ENOUGH} followers",
         "impressions",
     ),
-    share_measure("post_top_1", _top_posts, "what the hundredth of measured posts with most has of reshares"),
+    share_measure(
+        "post_top_1",
+        lambda run: top_share(sizes_of(run) - 1, 0.01),
+        "what the hundredth of measured posts with most has of reshares",
+    ),
     share_measure(
         "written_top_1",
         lambda run: top_share(run.once(activities), 0.01),

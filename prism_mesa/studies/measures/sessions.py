@@ -77,11 +77,6 @@ def windows_of(run: FinishedRun) -> Windows:
     return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
 
 
-def _used(run: FinishedRun) -> float:
-    windows = run.once(windows_of)
-    return ratio(float(len(windows.agent)), windows.possible)
-
-
 def _share(action: str) -> Callable[[FinishedRun], float]:
     def share(run: FinishedRun) -> float:
         did = run.once(windows_of).did[action]
@@ -149,7 +144,12 @@ SESSIONS: Final = (
         for action, done in _DONE.items()
     ),
     Measure("window_none", _none, "windows of use in which it did none of the four", *_SHARE),
-    Measure("window_used", _used, "rounds that are windows of use, of all rounds of the same agents", *_SHARE),
+    Measure(
+        "window_used",
+        lambda run: ratio(len(run.once(windows_of).agent), run.once(windows_of).possible),
+        "rounds that are windows of use, of all rounds of the same agents",
+        *_SHARE,
+    ),
     Measure(
         "persons_reshared_sd",
         _spread,

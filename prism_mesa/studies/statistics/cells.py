@@ -98,10 +98,8 @@ def places_of(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, t
 
 type Bools = npt.NDArray[np.bool_]
 
-ARM: Final = "arm"
-"""The term that arms are the levels of."""
-ROUNDING: Final = 1e-12
-"""What part of a number the rounding of its last digits may come to."""
+ARM: Final = "arm"  # the term that arms are the levels of
+ROUNDING: Final = 1e-12  # what part of a number the rounding of its last digits may come to
 
 
 @dataclass(frozen=True)

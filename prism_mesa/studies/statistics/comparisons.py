@@ -13,8 +13,7 @@ from prism_mesa.studies.statistics.expectation import Expectation, Verdict
 from prism_mesa.studies.statistics.significance import holm, interval, mann_whitney, p_of_mean, p_of_two
 from prism_mesa.studies.statistics.tables import DIFFERENCES, EXPECTED, MARGINS, OTHERS, table_of
 
-MOST_LEVELS: Final = 6
-"""Levels of a factor of which all pairs are compared."""
+MOST_LEVELS: Final = 6  # levels of a factor of which all pairs are compared
 MOST_ARMS: Final = 20
 
 PAIRED: Final = "paired t-test of the seeds' mean differences"

@@ -12,9 +12,7 @@ from prism_mesa.studies.statistics.cells import Bools, Cells, alike
 from prism_mesa.studies.statistics.significance import holm
 from prism_mesa.studies.statistics.tables import EFFECTS, table_of
 
-MOST_COLUMNS: Final = 400
-"""Columns of a design's matrix; with more of them interactions are left out."""
-
+MOST_COLUMNS: Final = 400  # columns of a design's matrix; with more of them interactions are left out
 _NO_ERROR: Final = "which do not vary between seeds of a condition, or have too few runs"
 _NOT_APART: Final = "so that their effects are not independent of each other (sums of squares of type II)"
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-import yaml
 
 from prism_mesa.errors import ConfigError, counted, did_you_mean
 from prism_mesa.params import shown
-from prism_mesa.runs.yaml_text import parsed
+from prism_mesa.studies.params import value_of
 from prism_mesa.studies.statistics.cells import level_key, level_text
 
-ALL: Final = "all"
-"""The only arm of a study without arms; no side can name it."""
+ALL: Final = "all"  # the only arm of a study without arms; no side can name it
 
 _FORM: Final = (
     "write MEASURE: LEFT > RIGHT, MEASURE: LEFT < RIGHT or MEASURE: LEFT = RIGHT within 25 %; "
@@ -108,7 +106,7 @@ def parse_expectation(
     left, relation, right, margin, percent = _split(rest.strip(), where)
     named = [arm for arm in arms if tuple(arms) != (ALL,)]
     sides = [_side(side, named, factors, where) for side in (left, right)]
-    if _same(*sides):
+    if sides[0].arm == sides[1].arm and dict(sides[0].levels) == dict(sides[1].levels):
         raise ConfigError(f"{where}: both sides are the same")
     return Expectation(text, measure, sides[0], relation, sides[1], margin, percent)
 
@@ -174,11 +172,11 @@ def _unknown_arm(part: str, arms: Sequence[str], factors: Mapping[str, Sequence[
 
 def _level(factor: str, text: str, levels: Sequence[Any], where: str) -> Any:
     """Return the level of a factor that a text means: what YAML reads from it, or what is written like it."""
-    meant = level_key(_read(text))
+    meant = level_key(value_of(text))
     ways: tuple[Callable[[Any], bool], ...] = (
         lambda level: level_key(level) == meant,
         lambda level: level_text(level) == text,
-        lambda level: isinstance(level, str) and level_key(_read(level)) == meant,  # in a table of several types
+        lambda level: isinstance(level, str) and level_key(value_of(level)) == meant,  # in a table of several types
     )
     for same in ways:
         found = [level for level in levels if same(level)]
@@ -186,18 +184,6 @@ def _level(factor: str, text: str, levels: Sequence[Any], where: str) -> Any:
             return found[0]
     known = [level_text(level) for level in levels]
     raise ConfigError(f"{where}: {factor} has no level {text!r} ({_listed(known)}).{did_you_mean(text, known)}")
-
-
-def _read(text: str) -> Any:
-    """Return what YAML reads from a text; the text itself, if it is none."""
-    try:
-        return parsed(text)
-    except yaml.YAMLError:
-        return text
-
-
-def _same(left: Side, right: Side) -> bool:
-    return left.arm == right.arm and dict(left.levels) == dict(right.levels)
 
 
 def _listed(names: Iterable[str], most: int = 8) -> str:

@@ -41,8 +41,7 @@ def _described(columns: Floats, n: np.ndarray) -> dict[str, Floats]:
     return described
 
 
-CONDITION: Final = "condition"
-"""The term of which each condition is a level."""
+CONDITION: Final = "condition"  # the term of which each condition is a level
 
 
 def groups(cells: Cells, design: str) -> pd.DataFrame:

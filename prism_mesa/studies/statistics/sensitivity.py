@@ -81,8 +81,7 @@ def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
 
 
 RESAMPLES: Final = 200
-_RESAMPLING_SEED: Final = 1
-"""Of the resamples; SALib takes 0 for none."""
+_RESAMPLING_SEED: Final = 1  # of the resamples; SALib takes 0 for none
 
 type Row = dict[str, Any]
 

@@ -11,9 +11,7 @@ type Columns = Mapping[str, str]
 
 EXPECTED: Final = "expectations"
 MARGINS: Final = "expectations, of a margin"
-OTHERS: Final = "other differences"
-"""Families of Holm's correction, as column `family` names them."""
-
+OTHERS: Final = "other differences"  # families of Holm's correction, as column `family` names them
 _TEXTS: Final = ("text", "measure", "term", "left", "right", "family", "effect", "factor", "index")
 _COUNTS: Final = ("n", "missing", "df", "seeds")
 

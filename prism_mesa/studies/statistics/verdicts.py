@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prism_mesa.streams import Floats
 from prism_mesa.studies.statistics.cells import ARM, Bools, Cells, level_key
 from prism_mesa.studies.statistics.comparisons import Comparison, compare
 from prism_mesa.studies.statistics.expectation import Expectation, Finding, Side, Verdict, decided, sentence
@@ -74,7 +73,7 @@ def _finding(
         p_holm=np.nan,
         n=int(compared.n[column]),
         missing=int(compared.missing[column]),
-        seeds=min(_number(sample[:, column]) for sample in compared.samples),
+        seeds=min(int(np.isfinite(sample[:, column]).sum()) for sample in compared.samples),
         equal=bool(compared.equal[column]),
         margin=test.margin if test else np.nan,
         beyond=test.beyond if test else False,
@@ -88,10 +87,6 @@ def _named(test: Equivalence | None, kind: str) -> str:
     if not test:
         return kind
     return f"{kind}, against the margin" if test.beyond else f"two one-sided tests (TOST), each a {kind}"
-
-
-def _number(sample: Floats) -> int:
-    return int(np.isfinite(sample).sum())
 
 
 def _verdict(found: Finding) -> Verdict:

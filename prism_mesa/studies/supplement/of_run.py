@@ -36,13 +36,11 @@ from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.packing import Action, Cleaner, Contents
 from prism_mesa.studies.supplement.zip_files import Content
 
-ENDED: Final = ("done", "failed", "interrupted")
-"""How runs stand that can be packed."""
+ENDED: Final = ("done", "failed", "interrupted")  # how runs stand that can be packed
 CONFIG: Final = "config.yaml"
 INPUTS: Final = "inputs"
 GIVEN: Final = "a chart, agents or a reasoner that were given in Python"
-LACKS: Final = "needs it"
-"""What is said of all that is left out without which something cannot be done."""
+LACKS: Final = "needs it"  # what is said of all that is left out without which something cannot be done
 _STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
 _NOT_NEEDED: Final = {
     *(f"{group}.{key}" for group, key in INPUT_FILES),
@@ -208,7 +206,14 @@ def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bo
     """
     files = (source_files(where.partition(":")[0]) if own else None) or {}
     files = {name: file for name, file in files.items() if not is_inside(Path(sys.prefix), file)}
-    held = next((found for file in files.values() if (found := contents.cleaner.found_in(_text(file)))), "")
+    held = next(
+        (
+            found
+            for file in files.values()
+            if (found := contents.cleaner.found_in(file.read_text("utf-8", errors="replace")))
+        ),
+        "",
+    )
     if not files or held:
         why = "its source is not here, or in an installed package" if own else "no run in here is known to be your own"
         why = f"its source holds {held}" if held else why
@@ -216,10 +221,6 @@ def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bo
         return []
     contents.files |= {f"{beside}{MODULES}/{name}": file for name, file in files.items()}
     return [f"{beside}{MODULES}/{name}" for name in files]
-
-
-def _text(file: Path) -> str:
-    return file.read_text("utf-8", errors="replace")
 
 
 def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, ...], made: tuple[str, ...]) -> Action:

@@ -38,8 +38,7 @@ _VALUES: Final = ("calibration.json", "trials.json", "validation.json")
 _TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")
 _REPORTS: Final = ("report.html", "report.md")
 _LARGEST: Final = 50 * 2**20
-UP: Final = "../.."
-"""The way from a run's folder in an archive to its top."""
+UP: Final = "../.."  # the way from a run's folder in an archive to its top
 
 
 def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict[str, Any], Worlds, list[str]]:

@@ -266,10 +266,8 @@ def _replay(where: str, run: Action, *, trust: bool = False) -> str:
     return f"{_BESIDE if own else ''}prism replay{how} {where}"
 
 
-_BESIDE: Final = f"PYTHONPATH={MODULES} "
-"""What a command begins with that needs code of the user's own."""
-_FITTED: Final = {"calibration.json", "validation.json"}
-"""What studies hold that `prism study run` does not make."""
+_BESIDE: Final = f"PYTHONPATH={MODULES} "  # what a command begins with that needs code of the user's own
+_FITTED: Final = {"calibration.json", "validation.json"}  # what studies hold that `prism study run` does not make
 _HOLDS: Final = {
     "study.yaml": "question, arms, factors, seeds, measures, expectations",
     "base.yaml": "the configuration that all runs start from, with every key",

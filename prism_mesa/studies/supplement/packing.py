@@ -17,12 +17,9 @@ import yaml
 from prism_mesa.errors import DataError, said_openly
 from prism_mesa.studies.supplement.zip_files import Content, opened_content
 
-REMOVED: Final = "[removed]"
-"""What stands where a secret, or the folders of a path, stood."""
-
+REMOVED: Final = "[removed]"  # what stands where a secret, or the folders of a path, stood
 _NAMED_SECRET: Final = re.compile(r"key|token|secret|passw(?:or)?d|pwd|credential", re.IGNORECASE)
-_SHORTEST: Final = 8
-"""Characters of a secret; what is shorter, as ``KEYBOARD=us``, would be found anywhere."""
+_SHORTEST: Final = 8  # characters of a secret; what is shorter, as ``KEYBOARD=us``, would be found anywhere
 _KEYS: Final = re.compile(
     r"\b(?:sk-[\w-]{16,}|hf_\w{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}"
     r"|AIza[\w-]{30,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"
@@ -33,8 +30,7 @@ _PATH: Final = re.compile(
     r"(?<![\w/.~+\]-])(?:file://)?(?:[A-Za-z]:[\\/]|~?/)(?:[^\s/\\'\",;:()\[\]{}<>|]+[\\/])+[^\s/\\'\",;:()\[\]{}<>|]*"
 )
 """A path from the root on, of two names or more."""
-_QUOTED: Final = re.compile(r"""(['"])((?:[A-Za-z]:[\\/]|/)[^'"\n]+)\1""")
-"""What may be a path with blanks in it."""
+_QUOTED: Final = re.compile(r"""(['"])((?:[A-Za-z]:[\\/]|/)[^'"\n]+)\1""")  # what may be a path with blanks in it
 _HOME: Final = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[\\/][^\s/\\'\"<>:;,)]+")
 
 
@@ -161,15 +157,13 @@ def _is_deep(path: str) -> bool:
 
 
 FACTS: Final = "archive.json"
-CHECKSUMS: Final = "manifest-sha256.txt"
-"""As BagIt names it (RFC 8493): ``sha256sum -c`` reads it."""
+CHECKSUMS: Final = "manifest-sha256.txt"  # as BagIt names it (RFC 8493): ``sha256sum -c`` reads it
 CRATE: Final = "ro-crate-metadata.json"
 VERSIONS: Final = "versions.json"
 README: Final = "README.md"
 ODD: Final = "odd.md"
 TEXTS: Final = (".json", ".yaml", ".yml", ".md", ".html", ".txt", ".py", ".csv")
-FORMAT: Final = 1
-"""Of archives; one that says another is another version's."""
+FORMAT: Final = 1  # of archives; one that says another is another version's
 
 
 @dataclass

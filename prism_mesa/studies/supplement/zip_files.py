@@ -18,15 +18,11 @@ from prism_mesa.errors import DataError, RunError, printable, shortened
 type Content = bytes | Path
 
 MOST_FILES: Final = 200_000
-MOST_BYTES: Final = 64 * 10**9
-"""Of all files of an archive, unpacked."""
-MOST_TIMES: Final = 100
-"""How many times its own size an archive may unpack to, beside `_FREE` bytes."""
+MOST_BYTES: Final = 64 * 10**9  # of all files of an archive, unpacked
+MOST_TIMES: Final = 100  # how many times its own size an archive may unpack to, beside `_FREE` bytes
 _FREE: Final = 50 * 10**6
-_DATE: Final = (1980, 1, 1, 0, 0, 0)
-"""The first that a zip can say."""
-_PACKED: Final = (".parquet", ".png")
-"""Files that are compressed already."""
+_DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first that a zip can say
+_PACKED: Final = (".parquet", ".png")  # files that are compressed already
 _BLOCK: Final = 1 << 20
 _LONGEST_NAME: Final = 300
 _RESERVED: Final = re.compile(r"[\x00-\x1f\x7f<>:\"|?*\\]")

@@ -56,13 +56,12 @@ def carried() -> Real:
         "cascade_sizes": _curve(list(SIZES), list(SIZES.values())),
         "delays": _curve(DELAYS, QUANTILES),
         "hours": _curve(range(24), CONGRESS_HOURS),
-        "activity": _curve([0, *(1 - top for top in reversed(TOP_SHARES)), 1], [0, *_held(), 1]),
+        "activity": _curve(
+            [0, *(1 - top for top in reversed(TOP_SHARES)), 1],
+            [0, *(1 - share for share in reversed(TOP_SHARES.values())), 1],
+        ),
     }
     return Real({target.measure: target.real for target in TARGETS}, curves, frozenset())
-
-
-def _held() -> list[float]:
-    return [1 - share for share in reversed(TOP_SHARES.values())]
 
 
 def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:

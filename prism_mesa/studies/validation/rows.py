@@ -16,20 +16,11 @@ from prism_mesa.studies.validation.real import Real
 from prism_mesa.studies.validation.targets import TARGETS, Target
 
 LEAST_AGENTS: Final = 10_000
-LEAST_FOLLOWEES: Final = 150
-"""Below it real rates and real sizes exclude each other: a post gets too few impressions."""
-
-WINDOW_MIN: Final = (20, 60)
-"""Minutes of a round that stands for a window of 30 in which somebody looked in once."""
-
-LONGEST_ROUND_MIN: Final = 60
-"""Minutes of a round by which delays of an hour can be told."""
-
+LEAST_FOLLOWEES: Final = 150  # below it real rates and real sizes exclude each other: a post gets too few impressions
+WINDOW_MIN: Final = (20, 60)  # minutes of a round that stands for a window of 30 in which somebody looked in once
+LONGEST_ROUND_MIN: Final = 60  # minutes of a round by which delays of an hour can be told
 DAY_H: Final = 24
-
-LEAST_PERSONS: Final = 234
-"""As many as the data of windows of use have: fewer agents tell less than they do."""
-
+LEAST_PERSONS: Final = 234  # as many as the data of windows of use have: fewer agents tell less than they do
 OF_PERSONS: Final = ("window", "rounds", "day", "days")
 """Needs that a world of few agents, or of less than a day, does not meet: shares of a handful are accidents, and what
 is not a day old has had no time to be seen."""

@@ -45,9 +45,7 @@ _SHAPES: Final = (
     *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
     "reshares_per_impression",
 )
-BESIDE: Final = (*_BESIDE, *_SHAPES)
-"""What helps to read the table: predicted shapes, and what they hang on."""
-
+BESIDE: Final = (*_BESIDE, *_SHAPES)  # what helps to read the table: predicted shapes, and what they hang on
 MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *BESIDE]))
 """What is measured of each run."""
 

@@ -34,8 +34,7 @@ class Variant:
     null: bool = False
 
 
-FULL: Final = "full"
-"""What the configuration itself is called beside its variants."""
+FULL: Final = "full"  # what the configuration itself is called beside its variants
 
 VARIANTS: Final[Mapping[str, Variant]] = {
     "one_probability": Variant(
@@ -100,12 +99,8 @@ def chosen_variants(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-AGENTS: Final = 3_000
-"""At most so many agents have the small runs in which a threshold is first looked for."""
-
-SEEDS: Final = 4
-"""Small runs of each threshold; of the world itself it is one."""
-
+AGENTS: Final = 3_000  # at most so many agents have the small runs in which a threshold is first looked for
+SEEDS: Final = 4  # small runs of each threshold; of the world itself it is one
 NEAR: Final = 0.05
 """So far, as a logarithm, may two rates lie apart that count as the same: a standard error of the ratio of two means
 over `SEEDS` small runs (between seeds of 3,000 agents of the calibrated world a rate's logarithm has a deviation of
@@ -114,12 +109,8 @@ over `SEEDS` small runs (between seeds of 3,000 agents of the calibrated world a
 STRAW: Final = 1.25
 """Above so many times the full model's rate, or below its inverse, a variant is no fair comparison in its runs."""
 
-STEPS: Final = 10
-"""Thresholds that are tried for a variant at most."""
-
-_FARTHEST: Final = 3.0
-"""Log-odds by which a threshold is moved at most in one step."""
-
+STEPS: Final = 10  # thresholds that are tried for a variant at most
+_FARTHEST: Final = 3.0  # log-odds by which a threshold is moved at most in one step
 KEY: Final = "agents.threshold_mean"
 
 

@@ -139,11 +139,6 @@ class CalibrationPlan:
 def plan_calibration(params: CalibrationParams, name: str, where: str) -> CalibrationPlan:
     """Return a calibration as it is to be run; small models of its bounds are made, so that what cannot run is said.
 
-    Args:
-        params: What its file says.
-        name: What it is called if its file says nothing.
-        where: What errors begin with.
-
     Raises:
         ConfigError: One line: where, what, what is allowed.
     """

@@ -52,11 +52,8 @@ def profiles_of(
     """Return the profiles that trials allow.
 
     Args:
-        space: Of the parameters.
         points: Places of the trials that did not fail, shape (trials, axes).
         distances: Of them, shape (trials, targets); NaN where a measure is not defined.
-        objectives: Of them.
-        best: Place of the fitted values.
         rise: How far the objective may rise within an interval.
     """
     surrogate = Surrogate.fit(points, distances)
@@ -76,9 +73,7 @@ def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, r
     worst, or none is near; with the other parameters as the surrogate has its least. None if there is no such value.
 
     Args:
-        surrogate: Of the trials.
         points: Places of the trials, shape (trials, axes).
-        objectives: Of them.
         axis: Place of the parameter among the axes.
         rise: How far the objective may rise within an interval.
     """

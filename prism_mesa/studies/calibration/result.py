@@ -146,15 +146,7 @@ def result_of(
     best: TrialResult,
     report: StudyDesign,
 ) -> CalibrationResult:
-    """Return what a calibration came to, once its tables and its configuration are written into its folder.
-
-    Args:
-        plan: The calibration.
-        folder: Its folder.
-        results: What became of its trials.
-        best: The one that counts.
-        report: The runs of the fitted world.
-    """
+    """Return what a calibration came to, once its tables and its configuration are written into its folder."""
     with folder.journals() as known:
         values, reason, _ = values_of(report, known, report.arms[0])
     trials = _trial_table(plan, results)

@@ -39,10 +39,6 @@ class Points:
 def make_points(params: StudyParams, where: str) -> Points:
     """Return the points of a study; one without values if nothing varies.
 
-    Args:
-        params: The study.
-        where: What errors begin with.
-
     Raises:
         ConfigError: If the design is none, or does not fit what varies.
     """

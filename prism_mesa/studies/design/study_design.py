@@ -194,11 +194,6 @@ def _check_base(values: Mapping[str, Any], where: str) -> None:
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
     """Return a study as it is to be run, checked as far as that is possible before anything runs.
 
-    Args:
-        params: What the study file says.
-        name: What the study is called if its file says nothing.
-        where: What errors begin with.
-
     Raises:
         BadInputError: One line: where, what, what is allowed.
     """
@@ -303,8 +298,6 @@ def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequ
     If there were more than `MOST_WORLDS`, factors keep the value of `base`, those with numbers first.
 
     Args:
-        base: What all conditions start from.
-        values: The values of the study file.
         levels: The levels of each factor; by default those in `values`, none for a sampled design.
     """
     if levels is None:

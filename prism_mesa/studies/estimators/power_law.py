@@ -43,7 +43,6 @@ def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
     which is biased below a least size of about 6.
 
     Args:
-        sizes: Whole numbers from 1 on, in any order.
         least: Where the tail begins; None: where the distance `ks` is smallest, among sizes with a tail of at least 50.
 
     Returns:
@@ -68,7 +67,6 @@ def distance(tail: npt.ArrayLike, exponent: float, least: int) -> float:
 
     Args:
         tail: Whole numbers of at least `least`.
-        exponent: Above 1.
         least: The smallest size of the law, at least 1.
     """
     distinct, at_least = ccdf(tail)
@@ -110,7 +108,6 @@ def plausibility(fit: PowerLaw, draws: int = 200, key: str = "") -> float:
     the tail is drawn). With 200 draws the share is known to within some .03.
 
     Args:
-        fit: What `fit_power_law` returned.
         draws: Samples, at least 1.
         key: Another text, other draws.
     """

@@ -18,7 +18,6 @@ def burstiness(times: npt.ArrayLike, whose: npt.ArrayLike, fewest: int = 10) -> 
     doi:10.1209/0295-5075/81/48002).
 
     Args:
-        times: Of the events, in any order and unit.
         whose: Who did each, whole numbers from 0.
         fewest: Events that somebody needs to be counted, at least 2.
 
@@ -77,10 +76,6 @@ def survival(
 
     >>> [column.tolist() for column in survival(np.array([1, 2, 2, 5]), np.array([True, True, False, False]))]
     [[1, 2], [0.75, 0.5]]
-
-    Args:
-        lengths: How long each has lasted.
-        ended: Whether it has ended then.
     """
     at, ends = np.unique(lengths[ended], return_counts=True)
     lasted = len(lengths) - np.searchsorted(np.sort(lengths), at)

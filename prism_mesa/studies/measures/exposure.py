@@ -31,13 +31,7 @@ _OF_RECORDED: Final = "agents whose impressions are recorded"
 
 
 def effective_numbers(first: Ints, second: Ints, n_second: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """Return the effective number of the second for each different first: the exponential of Shannon's entropy.
-
-    Args:
-        first: Whose it is, whole numbers from 0.
-        second: What it is, whole numbers from 0.
-        n_second: Above all of them.
-    """
+    """Return the effective number of the second (below `n_second`) for each first: the exponential of the entropy."""
     whose, _, count = count_pairs(first, second, n_second)
     if not len(whose):
         return np.zeros(0)
@@ -129,7 +123,6 @@ def assortativity(one: Ints, other: Ints) -> float:
 
     Args:
         one: The kind at one end of each pair, whole numbers from 0, -1 for none.
-        other: The kind at the other end.
 
     Returns:
         The coefficient, of pairs whose kinds are known; NaN without any, or where all are of one kind.
@@ -148,7 +141,6 @@ def external_internal(one: Ints, other: Ints) -> float:
 
     Args:
         one: The kind at one end of each pair, -1 for none; these are left out.
-        other: The kind at the other end.
     """
     known = (one >= 0) & (other >= 0)
     return ratio(float(np.sign((one != other)[known] - 0.5).sum()), int(known.sum()))

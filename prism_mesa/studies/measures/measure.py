@@ -147,12 +147,7 @@ def communities(run: FinishedRun) -> Communities:
 
 
 def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:
-    """Return the different pairs of whole numbers from 0, ordered, and how often each comes.
-
-    Args:
-        first: One of each pair.
-        second: The other, below `n_second`.
-        n_second: Above all of the second.
+    """Return the different pairs of whole numbers from 0 (the second below `n_second`), ordered, with their counts.
 
     Returns:
         First, second, count.

@@ -95,12 +95,6 @@ def shares_of_persons(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.ND
 
     Each agent with any window is a person. It is asked after so many of its windows as somebody in the data was
     (`USED_WINDOWS`, drawn by agent), or after all if it has fewer; which ones is drawn.
-
-    Args:
-        agent: Whose each window is.
-        round_: When it was.
-        did: Whether the thing was done in it.
-        seed: Of the draws.
     """
     draws = Streams(seed)
     persons, place = np.unique(agent, return_inverse=True)

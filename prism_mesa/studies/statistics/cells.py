@@ -76,7 +76,6 @@ def places_of(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, t
     """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
 
     Args:
-        values: One for each run.
         first: Levels that come before all others, whether or not a value is one of them.
     """
     levels = list(first)

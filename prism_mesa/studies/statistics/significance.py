@@ -63,7 +63,6 @@ def p_of_mean(values: Floats, scale: Floats | float = 0.0) -> Floats:
 
     Args:
         values: Shape (rows, columns); NaN where there is none.
-        scale: As in `cells.constant`.
     """
     scale = np.broadcast_to(scale, values.shape[1])
     p = np.full(values.shape[1], np.nan)
@@ -111,7 +110,6 @@ def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
 
     Args:
         left: Shape (runs, columns), without gaps.
-        right: The same of the other side.
     """
     columns, sizes = left.shape[1], len(left) * len(right)
     u, p = np.full((2, columns), np.nan)
@@ -195,8 +193,6 @@ def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, iden
     Args:
         samples: One, of differences (paired), or two (Welch); NaN where there is none. With fewer than two numbers in
             one all is NaN.
-        margin: 0 or above.
-        scale: As in `cells.constant`.
         identical: Whether all pairs of runs are the same.
     """
     there = [sample[np.isfinite(sample)] for sample in samples]

@@ -41,7 +41,6 @@ def table_of(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFra
     """Return a table with exactly these columns.
 
     Args:
-        columns: Name -> type.
         parts: Rows: for the first column a list, for each other a value, or as many as that list has.
     """
     gathered: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}

@@ -51,7 +51,6 @@ def check(path: Path, *, out: Path | None = None) -> Checked:
     The checksums are in the archive: they show what was damaged or changed, not that somebody made all of them anew.
 
     Args:
-        path: The archive.
         out: A folder, missing or empty, into which it is unpacked if it is whole.
 
     Raises:

@@ -31,7 +31,6 @@ def crate_of(contents: Contents, facts: Mapping[str, Any]) -> bytes:
     """Return the crate's metadata: files, PRISM as the tool, and each run as an action that read and made files.
 
     Args:
-        contents: What is packed, but for the crate and the checksums.
         facts: `title`, `published` (a date), `version` of PRISM; `license` and `author` or None.
     """
     names = sorted({*contents.files, CHECKSUMS})

@@ -67,11 +67,7 @@ WHOLE: Final = Shard()
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A study's folder.
-
-    Attributes:
-        path: The folder.
-    """
+    """A study's folder."""
 
     path: Path
 

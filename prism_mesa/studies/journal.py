@@ -88,9 +88,6 @@ class Entry:
     Attributes:
         measures: Values by name, each with what stands for the code that took it.
         facts: Of the attempt that counts; `calls` and `tokens` are those of all attempts.
-        identity: Of what its condition was made.
-        told: Condition and seed in words.
-        kept: Whether it has a folder.
     """
 
     run: str

@@ -30,8 +30,6 @@ class StudyStatus:
     """How far a study is.
 
     Attributes:
-        planned: Runs of the study.
-        done: Runs that came to a good end.
         failed: Runs that did not.
         missing: Runs that have not started.
         outdated: Runs that are done, but lack a measure, a table or the folder.

@@ -34,10 +34,8 @@ class Trial:
     """Values that are tried.
 
     Attributes:
-        number: From 0.
         how: How they were chosen: `spread` evenly, `likely` by Optuna's TPE, `probe`: where a profile is low and
             no trial says so, `guess`: where the surrogate is least.
-        values: By key.
     """
 
     number: int

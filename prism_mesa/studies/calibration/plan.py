@@ -25,7 +25,6 @@ class Axis:
     """A parameter and its range.
 
     Attributes:
-        key: Dotted key of the configuration.
         log: Whether places go by the logarithm.
         whole: Whether only whole numbers are values.
     """
@@ -86,12 +85,6 @@ class CalibrationPlan:
     """A calibration, checked.
 
     Attributes:
-        params: What its file says.
-        name: Of the calibration, and of its folder.
-        where: What errors begin with: the file.
-        base: The configuration that all runs start from.
-        space: Of the parameters.
-        identity: Of what the base is made.
         notes: What has no effect, or cannot be told.
     """
 

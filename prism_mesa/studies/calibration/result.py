@@ -29,11 +29,9 @@ class TrialResult:
     """What became of a trial.
 
     Attributes:
-        trial: Its values.
         reason: Why it failed; empty if it did not.
         measures: Means over its seeds, of those in which a measure is defined; NaN if there is none.
         distances: Of each target, in tolerances: (mean - target) / tolerance; NaN where the mean is.
-        runs: Of it that were run.
     """
 
     trial: Trial

@@ -27,9 +27,7 @@ class OneRun:
     """A run that is compared.
 
     Attributes:
-        folder: Where it is.
         manifest: What its manifest says, checked.
-        facts: The same as it stands there.
         rounds: Rounds or quarters that its tables hold.
         broken: Whether it was broken off within a round: some tables have rows of that, and whole ones count them.
     """
@@ -52,9 +50,7 @@ class Pairs:
 
     Attributes:
         base: The runs of one side, one for each pair.
-        other: Those of the other side, in the same order.
         rounds: How many rounds or quarters are compared: as many as all of them have.
-        notes: What is to be known of the runs.
     """
 
     base: tuple[OneRun, ...]

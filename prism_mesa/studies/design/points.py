@@ -22,8 +22,6 @@ class Points:
     """The points of a design.
 
     Attributes:
-        kind: How they were chosen.
-        factors: Dotted keys, in order.
         values: For each point its values, in the order of `factors`.
         sampling: What a sampled design was made from (see `sampling.sample_points`); None for the others.
         notes: What was changed on its way in.

@@ -48,13 +48,8 @@ class StudyDesign:
     """A study, checked: arms x points x seeds.
 
     Attributes:
-        params: What the study file says.
-        name: Of the study, and of its folder.
-        where: What errors begin with: the study file.
-        base: The configuration that all runs start from.
         points: Of the design; one without values if nothing varies.
         conditions: Arms x points, in the order of the file.
-        maker: Makes the configurations.
         notes: Changes made when the study was read, and keys without effect.
         skipped: Conditions of optional arms whose LLM is missing: number -> reason.
     """

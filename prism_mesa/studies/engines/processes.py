@@ -31,7 +31,6 @@ class RunProcess:
 
     Attributes:
         process: The process; it leads a group, where there are groups.
-        outcome: Where its outcome comes from.
         printed: The file that gets what it prints.
     """
 

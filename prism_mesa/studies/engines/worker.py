@@ -84,7 +84,6 @@ class _Made:
 
     Attributes:
         runs: What has been made; the last one counts.
-        cpu_s: What that took.
         told: Of what it spent, what attempts before this one have told already.
     """
 

@@ -133,7 +133,6 @@ class Communities:
 
     Attributes:
         of: The one of each agent, -1 for none, shape (agents,).
-        n: How many there are.
     """
 
     of: npt.NDArray[np.int64]

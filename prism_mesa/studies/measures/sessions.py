@@ -34,7 +34,6 @@ class Windows:
 
     Attributes:
         agent: Whose each is, ascending.
-        round: When.
         did: Action, or `post`, -> in which of them it was done.
         possible: How many there would be if these agents came online in every round.
     """

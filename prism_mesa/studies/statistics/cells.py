@@ -21,7 +21,6 @@ class RunTable:
             `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN if missing).
         arms: In the order of the study; ("all",) if it has none.
         factors: Dotted keys that vary.
-        measures: Names.
         design: How conditions were chosen.
         paired: Whether all conditions have the same seeds.
         sampling: What a sampled design was made from, for the indices: SALib's problem, its seed and size (see
@@ -114,7 +113,6 @@ class Cells:
             Replicates are seeds where these are the same in all conditions, else those of each condition.
         planned: Shape (conditions, replicates): whether a run was planned and not skipped.
         done: Shape (conditions, replicates): whether the run is done.
-        measures: Names.
         paired: Whether replicates are seeds.
     """
 

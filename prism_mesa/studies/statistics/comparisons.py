@@ -33,13 +33,11 @@ class Comparison:
         difference: The mean over all pairs of left minus right.
         low: Where its 95 % interval begins: Student's with as many degrees of freedom as seeds minus one, or Welch's
             over the runs of both sides.
-        high: Where it ends.
         p: Two-sided.
         equal: Whether there is a pair, and none differs.
         right_mean: The mean of the right side, of pairs that are there.
         samples: What was tested: a difference for each seed, shape (seeds, measures), or the runs of left and right.
         scale: The size of what differences were taken of: how far they can be rounded.
-        test: In words.
     """
 
     n: Ints

@@ -28,7 +28,6 @@ class Side:
     """Some conditions of a study.
 
     Attributes:
-        arm: Their arm; None: of all arms.
         levels: Factors and their levels there, as the study has them, in the order in which they were named.
     """
 
@@ -52,14 +51,9 @@ class Expectation:
     """What a study expects of a measure.
 
     Attributes:
-        text: Verbatim.
-        measure: Its name.
-        left: One side.
         relation: What the left side is expected to be: larger, smaller, or the same but for `margin`.
-        right: The other side.
         margin: How far apart they may lie, in the measure's unit or, if `percent`, in percent of the right side's
             mean; None with `>` and `<`.
-        percent: See there.
     """
 
     text: str

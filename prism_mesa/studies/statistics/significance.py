@@ -163,7 +163,6 @@ class Equivalence:
     Attributes:
         margin: How far from 0 the difference may lie.
         low: Where the interval of 90 % of the difference begins (t): it lies within the margin where `p` is below .05.
-        high: Where it ends.
         p_low: That the difference lies at or below minus the margin.
         p_high: That it lies at or above the margin.
         p_apart: That it lies within the margin; two-sided, so that below .05 the interval of 95 % (t) lies beyond.

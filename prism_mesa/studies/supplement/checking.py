@@ -27,10 +27,7 @@ class Checked:
     """What is known of an archive.
 
     Attributes:
-        path: Where it is.
         kind: `run`, `study`, or empty if it does not say.
-        name: Of the run or study.
-        files: How many files are in it.
         size_bytes: Of all, unpacked.
         faults: What is missing, changed or wrong, a line each; none if it is whole.
         left_out: What was left out when it was packed, a line each.

@@ -50,9 +50,7 @@ class Packed:
     """An archive that was written.
 
     Attributes:
-        file: Where it is.
         files: How many files are in it.
-        size_bytes: Its size.
         left_out: What is not in it that one might look for, a line each.
     """
 

@@ -172,8 +172,6 @@ class Contents:
 
     Attributes:
         kind: `run` or `study`.
-        name: Of the run or study.
-        cleaner: What takes out what is of this machine.
         files: Content of each file by its name in the archive.
         inputs: Where each file that runs read lies, by its name in the archive, packed or not.
         left_out: What is not in it that a reader might look for, a line each.
@@ -226,11 +224,8 @@ class Action:
     """That files were made by PRISM, for the crate.
 
     Attributes:
-        id: Its name in the crate.
-        name: In words.
         description: The command that makes it again.
         started: When, as ISO 8601; None if not known.
-        ended: Likewise.
         failed: Why it failed; empty if it did not.
         unended: Its status, if it has not come to its end, so that nothing is there to repeat; else empty.
         read: Names of the files that it read.

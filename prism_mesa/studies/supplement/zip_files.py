@@ -66,7 +66,6 @@ class Archive:
     """An archive that may come from anybody: a zip, or the folder that one was unpacked into.
 
     Attributes:
-        path: Where it is.
         sizes: Bytes of each of its files, unpacked, by name.
     """
 

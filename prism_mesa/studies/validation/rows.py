@@ -94,11 +94,8 @@ class Row:
     """A target and what was simulated.
 
     Attributes:
-        target: The target.
-        real: Its real value.
         simulated: Mean over seeds that have a value; NaN without any.
         low: Where the 95 % interval of the mean begins, within what is possible; NaN of fewer than two seeds.
-        high: Where it ends.
         n: Seeds that have a value.
         of: All seeds.
         share_inside: Of all seeds, those whose own value is inside.

@@ -21,7 +21,6 @@ class Variant:
 
     Attributes:
         told: What is so in it.
-        overrides: Values by dotted key.
         matched: Whether `agents.threshold_mean` is moved until an impression is reshared as often as before (see
             `matching`). So it is where what is taken away would otherwise only make engagement rarer or more frequent;
             where the change of rates is itself the pattern, it is not.

@@ -18,7 +18,7 @@ from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, describe_study,
 from prism_mesa.studies.journal import Entry
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.precision import expected_width
+from prism_mesa.studies.statistics.comparisons import expected_width
 
 PILOT_SEEDS: Final = 2
 _PILOT_CONDITIONS: Final = 8

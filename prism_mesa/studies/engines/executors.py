@@ -13,8 +13,7 @@ from typing import Any, Final, Literal, get_args
 from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
 from prism_mesa.extras import how_to_install
 from prism_mesa.studies.engines.job import Job, Outcome
-from prism_mesa.studies.engines.processes import main_left_alone
-from prism_mesa.studies.engines.supervise import kill_runs
+from prism_mesa.studies.engines.supervise import kill_runs, main_left_alone
 
 _TIMEOUT_S: Final = 10
 _SETTINGS: Final = {

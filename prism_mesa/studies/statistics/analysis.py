@@ -63,10 +63,8 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
         ConfigError: If an expectation cannot be understood, or is about what the study has not.
     """
     # scipy.stats, statsmodels and SALib take seconds to load, and whoever only looks at a result needs none of them
-    from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms
-    from prism_mesa.studies.statistics.effects import effects
-    from prism_mesa.studies.statistics.groups import answers, groups
-    from prism_mesa.studies.statistics.precision import precision
+    from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms, precision
+    from prism_mesa.studies.statistics.effects import answers, effects, groups
     from prism_mesa.studies.statistics.sensitivity import sensitivity
     from prism_mesa.studies.statistics.verdicts import verdicts
 

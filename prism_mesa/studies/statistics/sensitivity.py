@@ -10,8 +10,7 @@ from SALib.analyze import morris, sobol
 from prism_mesa.errors import counted
 from prism_mesa.streams import Floats, generator
 from prism_mesa.studies.design.sampling import LEVELS, points_again
-from prism_mesa.studies.statistics.cells import ARM, ROUNDING, Bools, Cells, RunTable, constant
-from prism_mesa.studies.statistics.tables import SENSITIVITY, table_of
+from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Bools, Cells, RunTable, constant, table_of
 
 DRAWS: Final = 4000
 _SEED: Final = "seed"

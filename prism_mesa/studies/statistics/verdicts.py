@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prism_mesa.studies.statistics.cells import ARM, Bools, Cells, level_key
+from prism_mesa.studies.statistics.cells import ARM, EQUIVALENCE, Bools, Cells, level_key, table_of
 from prism_mesa.studies.statistics.comparisons import Comparison, compare
 from prism_mesa.studies.statistics.expectation import Expectation, Finding, Side, Verdict, decided, sentence
 from prism_mesa.studies.statistics.significance import ALPHA, Equivalence, holm, tost
-from prism_mesa.studies.statistics.tables import EQUIVALENCE, table_of
 
 
 def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdict, ...], pd.DataFrame]:

@@ -21,7 +21,7 @@ from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import read_manifest, run_around
 from prism_mesa.studies.design.study_design import Worlds
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
-from prism_mesa.studies.supplement.crate import crate_of
+from prism_mesa.studies.supplement.checking import crate_of
 from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, LACKS, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (

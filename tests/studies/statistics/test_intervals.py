@@ -6,7 +6,7 @@ import pytest
 
 from prism_mesa.studies.statistics.cells import ARM, Cells
 from prism_mesa.studies.statistics.comparisons import compare
-from prism_mesa.studies.statistics.groups import answers
+from prism_mesa.studies.statistics.effects import answers
 
 SETS = 20_000
 """Samples of which each is a measure of one study."""

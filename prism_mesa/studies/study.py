@@ -138,11 +138,12 @@ def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:
     """Return why a run of before is none of the study's."""
-    ours = [condition.identity for condition in design.conditions]
-    if any(entry.identity.config == one.config and entry.identity.data == one.data for one in ours):
-        same_code = any(entry.identity == one for one in ours)
-        return "its seed is none of the study's" if same_code else "the code has changed"
-    if any(entry.identity.config == one.config for one in ours):
+    alike = [c.identity for c in design.conditions if c.identity.config == entry.identity.config]
+    if entry.identity in alike:
+        return "its seed is none of the study's"
+    if any(identity.data == entry.identity.data for identity in alike):
+        return "the code has changed"
+    if alike:
         return "a file that it reads has changed"
     return "its condition is not in the study, or was changed"
 

@@ -174,9 +174,7 @@ def _opened(folder: Path) -> OneRun:
 
 def _goes_beyond(folder: Path, table: str, column: str, rounds: int) -> bool:
     """Return whether a table has rows of a later round than those that are done."""
-    if not has_table(folder, table):
-        return False
-    return bool((read_table(folder, table, [column])[column] >= rounds).any())
+    return has_table(folder, table) and bool((read_table(folder, table, [column])[column] >= rounds).any())
 
 
 def _check_sides(left: Sequence[OneRun], right: Sequence[OneRun]) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -42,9 +43,7 @@ def make_points(params: StudyParams, where: str) -> Points:
     """
     check_keys(params.vary, f"{where}: vary")
     if params.design is None:
-        n = 1
-        for values in params.vary.values():
-            n *= len(values)
+        n = prod(map(len, params.vary.values()))
         if n > _MOST:
             raise ConfigError(f"{where}: vary: these are {n:,} points, more than {_MOST:,}: draw some (design)")
         return Points("factorial", tuple(params.vary), list(product(*params.vary.values())))
@@ -66,14 +65,11 @@ def check_keys(values: Mapping[str, Any], where: str) -> None:
     known = dict(leaves(Config))
     for key in values:
         if key not in known and not key.startswith(_DECLARED):
-            groups = [name for name in known if name.startswith(f"{key}.")]
-            if groups:
-                raise ConfigError(
-                    f"{where}: {key}: is a group of keys ({', '.join(groups[:5])}, ...): name one of them"
-                )
-            raise ConfigError(
-                f"{where}: {key}: no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
-            )
+            members = [name for name in known if name.startswith(f"{key}.")]
+            fault = f"no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
+            if members:
+                fault = f"is a group of keys ({', '.join(members[:5])}, ...): name one of them"
+            raise ConfigError(f"{where}: {key}: {fault}")
 
 
 def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:
@@ -96,8 +92,6 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
         frame, sampling = sample_points(kind, n, ranges, seed, whole=whole)
     except ConfigError as error:
         raise ConfigError(f"{where}: design: {error}") from None
-    for key in whole:
-        frame[key] = frame[key].astype(int)
     notes = (f"{', '.join(whole)}: only whole numbers are drawn",) if whole else ()
     values = list(zip(*(frame[key].tolist() for key in ranges), strict=True))
     return Points(kind, tuple(ranges), values, sampling, notes)
@@ -145,18 +139,13 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
             raise ConfigError(f"{where}: {group}: {min(both)}: stands in {file} too; leave it out of one of them")
     if table.empty:
         raise ConfigError(f"{where}: design: {file}: holds no point: a row for each, below the row of keys")
-    values = []
-    for number, row in enumerate(table.itertuples(index=False), start=2):
-        values.append(
-            tuple(
-                _cell(cell, key, f"{where}: design: {file}: line {number}")
-                for key, cell in zip(table, row, strict=True)
-            )
+    empty = table.apply(lambda column: column.str.strip() == "")
+    if empty.any(axis=None):
+        line = int(empty.any(axis=1).argmax())
+        key = table.columns[int(empty.iloc[line].argmax())]
+        raise ConfigError(
+            f"{where}: design: {file}: line {line + 2}: {key}: is empty: an incomplete design; write null for no value"
         )
-    return Points("csv", tuple(table.columns), values)
-
-
-def _cell(text: str, key: str, where: str) -> Any:
-    if not text.strip():
-        raise ConfigError(f"{where}: {key}: is empty: an incomplete design; write null for no value")
-    return value_of(text)
+    return Points(
+        "csv", tuple(table.columns), [tuple(map(value_of, row)) for row in table.itertuples(index=False, name=None)]
+    )

@@ -167,23 +167,20 @@ def who_decides(config: Config) -> str:
 
 
 def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
+    key = f"{where}: base"
     if isinstance(base, Mapping):
         values = nested(base)
-        _check_base(values, f"{where}: base")
-        return values
-    file = looked_for(base, where)
-    try:
-        values = nested(read_yaml(file, hint=""))
-    except ConfigError as error:
-        raise ConfigError(f"{where}: base: {error}") from None
-    _check_base(values, f"{where}: base: {file}")
-    return values
-
-
-def _check_base(values: Mapping[str, Any], where: str) -> None:
+    else:
+        file = looked_for(base, where)
+        try:
+            values = nested(read_yaml(file, hint=""))
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}") from None
+        key = f"{key}: {file}"
     if "economy" in values:
-        raise ConfigError(f"{where}: is the configuration of nations: a study is of runs of the platform")
-    validated(Config, values, where)
+        raise ConfigError(f"{key}: is the configuration of nations: a study is of runs of the platform")
+    validated(Config, values, key)
+    return values
 
 
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
@@ -209,21 +206,19 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
         _named(
             lambda text=text: parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels), where
         )
-    notes = (*points.notes, *_seed_of_base(base), *_same_runs(design))
-    return replace(design, notes=notes)
+    notes = list(points.notes)
+    if base.seed != Config.model_fields["seed"].default:
+        notes.append(f"base: seed={base.seed}: no effect: the study's own key 'seeds' says which seeds there are")
+    return replace(design, notes=(*notes, *_same_runs(design)))
 
 
 def levels_of(points: Points) -> dict[str, list[Any]]:
     """Return the values that each factor has, in the order in which they come."""
-    found: dict[str, list[Any]] = {factor: [] for factor in points.factors}
-    for place, factor in enumerate(points.factors):
-        seen = set()
-        for point in points.values:
-            told = repr(point[place])
-            if told not in seen:
-                seen.add(told)
-                found[factor].append(point[place])
-    return found
+    levels: dict[str, dict[str, Any]] = {factor: {} for factor in points.factors}
+    for point in points.values:
+        for factor, value in zip(points.factors, point, strict=True):
+            levels[factor].setdefault(repr(value), value)
+    return {factor: list(values.values()) for factor, values in levels.items()}
 
 
 def _named(check: Any, where: str) -> None:
@@ -232,12 +227,6 @@ def _named(check: Any, where: str) -> None:
         check()
     except PrismError as error:
         raise ConfigError(f"{where}: {error}") from None
-
-
-def _seed_of_base(base: Config) -> list[str]:
-    if base.seed == Config.model_fields["seed"].default:
-        return []
-    return [f"base: seed={base.seed}: no effect: the study's own key 'seeds' says which seeds there are"]
 
 
 def _same_runs(design: StudyDesign) -> list[str]:

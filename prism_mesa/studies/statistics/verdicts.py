@@ -15,7 +15,7 @@ from prism_mesa.studies.statistics.significance import ALPHA, Equivalence, holm,
 
 def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdict, ...], pd.DataFrame]:
     """Return a verdict on each expectation, and the table `equivalence` (see `analysis.Analysis`)."""
-    found: list[Finding | None] = [None] * len(expected)
+    findings: dict[int, Finding] = {}
     tests: dict[int, Equivalence] = {}
     for places in _by_sides(expected):
         first = expected[places[0]]
@@ -25,13 +25,13 @@ def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdi
         for column, place in enumerate(places):
             if expected[place].relation == "=":
                 tests[place] = _equivalence(expected[place], compared, column, cells.paired)
-            found[place] = _finding(expected[place], compared, column, tests.get(place), cells.paired)
-    whole = [one for one in found if one is not None]
-    corrected = holm([one.p for one in whole])
+            findings[place] = _finding(expected[place], compared, column, tests.get(place), cells.paired)
+    ordered = [findings[place] for place in range(len(expected))]
+    corrected = holm([finding.p for finding in ordered])
     family = int(np.isfinite(corrected).sum())
-    whole = [replace(one, p_holm=float(p), family=family) for one, p in zip(whole, corrected, strict=True)]
-    rows = [_equivalence_row(whole[place], test) for place, test in sorted(tests.items())]
-    return tuple(map(_verdict, whole)), table_of(EQUIVALENCE, rows)
+    ordered = [replace(f, p_holm=float(p), family=family) for f, p in zip(ordered, corrected, strict=True)]
+    rows = [_equivalence_row(ordered[place], test) for place, test in sorted(tests.items())]
+    return tuple(map(_verdict, ordered)), table_of(EQUIVALENCE, rows)
 
 
 def _by_sides(expected: Sequence[Expectation]) -> list[list[int]]:

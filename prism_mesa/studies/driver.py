@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -25,6 +26,9 @@ from prism_mesa.studies.measures.catalogue import measure_version
 _WAITING: Final = 4
 """Jobs that wait, so that no worker is idle; or a quarter of the workers, if that is more. Not all of them, so that
 memory does not grow with the study."""
+
+
+type _Todo = tuple[PlannedRun, Entry | None]
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ def run_missing(
         KeyboardInterrupt: When the user ends it; what was done is written down.
     """
     versions, progress = versions_of(design), Progress(0)
-    todo, skipped = [], []
+    todo: dict[str, _Todo] = {}
+    skipped: list[PlannedRun] = []
     with folder.journals() as known:
         progress.calls = known.calls()
         for place, planned in enumerate(design.runs_by_seed() if runs is None else runs):
@@ -123,11 +128,12 @@ def run_missing(
             elif entry is not None and entry.status == "failed" and not retry:
                 progress.failed += 1
             else:
-                todo.append((planned, entry))
+                progress.planned -= planned.run in todo  # conditions that are the same share their runs
+                todo.setdefault(planned.run, (planned, entry))
     _skip(skipped, design, folder, shard)
     on_run(progress)
     if todo:
-        _run_all(_distinct(todo, progress), design, folder, engine, shard, progress, on_run)
+        _run_all(list(todo.values()), design, folder, engine, shard, progress, on_run)
     return progress
 
 
@@ -140,18 +146,6 @@ def _skip(runs: list[PlannedRun], design: StudyDesign, folder: StudyFolder, shar
                 journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
 
 
-type _Todo = tuple[PlannedRun, Entry | None]
-
-
-def _distinct(todo: list[_Todo], progress: Progress) -> list[_Todo]:
-    """Return the runs to do, each once: conditions that are the same share their runs."""
-    found: dict[str, _Todo] = {}
-    for planned, entry in todo:
-        found.setdefault(planned.run, (planned, entry))
-    progress.planned -= len(todo) - len(found)
-    return list(found.values())
-
-
 def _run_all(
     todo: list[_Todo],
     design: StudyDesign,
@@ -161,25 +155,17 @@ def _run_all(
     progress: Progress,
     on_run: Callable[[Progress], object],
 ) -> None:
-    versions, journal = versions_of(design), Journal(folder.journal(shard))
-    try:
-        with engine.open(engine.workers or default_workers(design.base)) as pool:
-            for planned, job, outcome, goes_on in _outcomes(todo, design, folder, pool, engine, progress):
-                if outcome.ending == "done":
-                    outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
-                journal.put(
-                    outcome,
-                    versions,
-                    planned.condition.identity,
-                    run_text(planned, design),
-                    kept=job.keep == "tables" and (folder.runs / job.run).is_dir(),
-                )
-                if not goes_on:
-                    progress.done += outcome.ending == "done"
-                    progress.failed += outcome.ending != "done"
-                    on_run(progress)
-    finally:
-        journal.close()
+    versions, workers = versions_of(design), engine.workers or default_workers(design.base)
+    with closing(Journal(folder.journal(shard))) as journal, engine.open(workers) as pool:
+        for planned, job, outcome, goes_on in _outcomes(todo, design, folder, pool, engine, progress):
+            if outcome.ending == "done":
+                outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
+            kept = job.keep == "tables" and (folder.runs / job.run).is_dir()
+            journal.put(outcome, versions, planned.condition.identity, run_text(planned, design), kept=kept)
+            if not goes_on:
+                progress.done += outcome.ending == "done"
+                progress.failed += outcome.ending != "done"
+                on_run(progress)
 
 
 def default_workers(config: Config) -> int:
@@ -203,10 +189,10 @@ def _outcomes(
     """
     waiting: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
     rest = iter(todo)
-    most = design.params.limits.calls
+    most = inf if design.params.limits.calls is None else design.params.limits.calls
     try:
         while True:
-            room = 0 if _is_reached(most, progress) else _at_once(pool, engine, design) - len(waiting)
+            room = 0 if progress.calls >= most else _at_once(pool, engine, design) - len(waiting)
             for planned, entry in islice(rest, max(0, room)):
                 job = _job(planned, entry, design, folder)
                 waiting[pool.submit(run_supervised, job)] = planned, job, 1
@@ -217,7 +203,7 @@ def _outcomes(
                 planned, job, tried = waiting.pop(future)
                 outcome = _with_calls(outcome_of(future, job), job, folder)
                 progress.calls += outcome.facts.get("calls") or 0
-                again = outcome.ending != "done" and tried < engine.attempts and not _is_reached(most, progress)
+                again = outcome.ending != "done" and tried < engine.attempts and progress.calls < most
                 yield planned, job, outcome, again
                 if again:
                     job = replace(job, spent=_spent(job.spent, outcome.facts))
@@ -225,10 +211,6 @@ def _outcomes(
     finally:
         for future in waiting:
             future.cancel()
-
-
-def _is_reached(most: int | None, progress: Progress) -> bool:
-    return most is not None and progress.calls >= most
 
 
 def _at_once(pool: Executor, engine: Engine, design: StudyDesign) -> int:
@@ -251,9 +233,9 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
     return replace(outcome, facts=outcome.facts | {"calls": calls})
 
 
-def _spent(*told: Mapping[str, Any]) -> dict[str, int]:
-    """Return the calls and tokens that attempts have told."""
-    return {name: sum(one.get(name) or 0 for one in told) for name in ("calls", "tokens")}
+def _spent(*attempts: Mapping[str, Any]) -> dict[str, int]:
+    """Return the calls and tokens of attempts, from their facts."""
+    return {name: sum(facts.get(name) or 0 for facts in attempts) for name in ("calls", "tokens")}
 
 
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:

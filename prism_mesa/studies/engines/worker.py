@@ -5,7 +5,7 @@ import sysconfig
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -50,11 +50,11 @@ def carry_out(job: Job) -> Outcome:
             outcome = _done(job, facts)
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise
             outcome = Outcome(job.run, "raised", _reason(error), facts=facts)
-    summed_up = "notes" in outcome.facts
-    told = [str(one.message) for one in warned if not (summed_up and issubclass(one.category, NotedWarning))]
-    took = {"cpu_s": time.process_time() - at, "peak_memory_mb": peak_memory_mb(), "signal": None}
-    notes = [*outcome.facts.get("notes", ()), *told]
-    outcome.facts.update(took | {"notes": list(dict.fromkeys(map(printable, notes)))})
+    has_notes = "notes" in outcome.facts
+    warnings_ = [str(w.message) for w in warned if not (has_notes and issubclass(w.category, NotedWarning))]
+    notes = map(printable, (*outcome.facts.get("notes", ()), *warnings_))
+    outcome.facts.update(cpu_s=time.process_time() - at, peak_memory_mb=peak_memory_mb(), signal=None)
+    outcome.facts["notes"] = list(dict.fromkeys(notes))
     return outcome
 
 
@@ -149,17 +149,10 @@ def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
 
 def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
     """Run, keep nothing, and return the summary and where tables are to be had."""
-    records = RowsInMemory(work.tables, _wanted(job))
-    return work.leave_nothing(records, job.run), records.table
-
-
-def _wanted(job: Job) -> Collection[str] | None:
-    """Return the tables of which rows are needed while rounds are run; None: all."""
     read = [find_measure(name).tables for name in job.measures]
-    if None in read:
-        return None
-    of_curves = READ if CURVES in job.collect else ()
-    return {*job.collect, *of_curves, *(table for tables in read for table in tables or ())}
+    wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for tables in read for t in tables or ())}
+    records = RowsInMemory(work.tables, None if None in read else wanted)
+    return work.leave_nothing(records, job.run), records.table
 
 
 def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:

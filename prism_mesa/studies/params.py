@@ -115,7 +115,7 @@ class StudyParams(Params):
     @classmethod
     def _are_seeds(cls, given: object) -> object:
         many = given if isinstance(given, list) else [given]
-        if not many or any(isinstance(one, bool) or not isinstance(one, int) for one in many):
+        if not many or any(isinstance(item, bool) or not isinstance(item, int) for item in many):
             raise ValueError("give a whole number, or a list of seeds")
         if isinstance(given, list) and (len(set(given)) < len(given) or any(not 0 <= one < 2**63 for one in given)):
             raise ValueError("give different seeds of at least 0")

@@ -164,22 +164,22 @@ def result_of(
     for name, frame in tables.items():
         with replacing(folder.table(name)) as new:
             frame.to_parquet(new, index=False)
-    runs = sum(one.runs for one in results)
+    runs = sum(result.runs for result in results)
     return CalibrationResult(plan, folder.path, best.trial.values, config, trials, measures, profiles, runs, notes)
 
 
 def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
         {
-            "trial": one.trial.number,
-            "how": one.trial.how,
-            "status": "failed" if one.reason else "done",
-            "reason": one.reason,
-            **one.trial.values,
-            **one.measures,
-            "objective": nan if one.objective is None else one.objective,
+            "trial": result.trial.number,
+            "how": result.trial.how,
+            "status": "failed" if result.reason else "done",
+            "reason": result.reason,
+            **result.trial.values,
+            **result.measures,
+            "objective": nan if result.objective is None else result.objective,
         }
-        for one in results
+        for result in results
     ]
     return pd.DataFrame(rows)
 
@@ -203,7 +203,7 @@ def _row(measure: str, target: Target, values: Sequence[dict[str, float]]) -> di
 
 
 def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: TrialResult) -> Profiles | None:
-    done = [one for one in results if not one.reason]
+    done = [result for result in results if not result.reason]
     if len(done) < _EXPLORED:
         return None
     points = np.array([plan.space.place(one.trial.values) for one in done])
@@ -213,7 +213,7 @@ def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: Trial
 
 
 def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan: CalibrationPlan) -> list[str]:
-    failed = [one for one in results if one.reason]
+    failed = [result for result in results if result.reason]
     said = []
     if failed:
         first = f"trial {failed[0].trial.number}: {failed[0].reason}"
@@ -221,7 +221,9 @@ def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan:
             f"{counted(len(failed), 'trial')} of {len(results)} failed, and count for nothing; the first: {first}"
         )
     undefined = [
-        name for name in plan.params.fit if any(np.isnan(one.measures[name]) for one in results if not one.reason)
+        name
+        for name in plan.params.fit
+        if any(np.isnan(result.measures[name]) for result in results if not result.reason)
     ]
     if undefined:
         said.append(f"{', '.join(undefined)}: not defined in some trials, which count as ten tolerances off")

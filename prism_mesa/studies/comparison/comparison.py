@@ -70,7 +70,7 @@ class RunComparison:
     @property
     def equal(self) -> bool:
         """Whether every table that both runs of a pair have is equal, in all pairs."""
-        return all(one.equal for one in self.divergences)
+        return all(divergence.equal for divergence in self.divergences)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -115,7 +115,7 @@ def compare_runs(
     branched = {side: found_ for side, run in (("base", left), ("other", right)) if (found_ := branching_of(run.facts))}
     return RunComparison(
         pairs=pairs,
-        settings=pd.DataFrame([vars(one) for one in settings], columns=["key", "base", "other"], dtype=object),
+        settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),
         measures=_measures(pairs, measures, notes, trust),
         rounds=rounds,
         divergences=found,

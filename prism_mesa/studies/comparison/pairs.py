@@ -131,7 +131,7 @@ def gathered(given: Given) -> list[Path]:
         DataError: If there is no run.
     """
     many = [given] if isinstance(given, RunResult | str | os.PathLike) else list(given)
-    found = [folder for one in many for folder in _runs_in(folder_of(one))]
+    found = [folder for item in many for folder in _runs_in(folder_of(item))]
     if not found:
         raise DataError("no run was given: a comparison needs one for each side")
     return found

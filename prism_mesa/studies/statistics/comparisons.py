@@ -374,7 +374,7 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
 
 def _pooled(cells: Cells, pairs: Sequence[Pair]) -> Floats:
     """Return the variance of a difference within conditions, for each measure: the mean over pairs of a term."""
-    apart = 2 * _mean_there(np.stack([variance(one) for one in cells.values]))
+    apart = 2 * _mean_there(np.stack([variance(value) for value in cells.values]))
     found = []
     for term, left, right in pairs if cells.paired else ():
         over = [other for other in cells.terms if other != term]

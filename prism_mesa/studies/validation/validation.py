@@ -198,7 +198,7 @@ def _design(
 ) -> StudyDesign:
     moved = {one: {KEY: match.threshold} for one, match in matches.items()}
     arms: dict[str, dict[str, Any]] = {FULL: {}}
-    arms |= {one: {**VARIANTS[one].overrides, **moved.get(one, {})} for one in variants}
+    arms |= {variant: {**VARIANTS[variant].overrides, **moved.get(variant, {})} for variant in variants}
     values = {
         "question": f"Is {name} inside what is known of real platforms?",
         "base": config.model_dump(mode="json", exclude={"seed": True}),

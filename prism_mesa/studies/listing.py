@@ -89,10 +89,9 @@ def listed(out: str | os.PathLike[str]) -> list[Listed]:
         if any((folder / name).is_file() for name in _OF_STUDIES):
             folder = folder / "runs"
             found = _inside(folder, now) if folder.is_dir() else []
-        elif (folder / _RUN).is_file():
-            found = [one for one in [_told(os.fspath(folder), now)] if one is not None]
         else:
-            found = _inside(folder, now)
+            run = _read_folder(os.fspath(folder), now) if (folder / _RUN).is_file() else None
+            found = _inside(folder, now) if run is None else [run]
     except OSError as error:
         raise DataError(f"{out}: cannot be listed: {error.strerror or error}") from None
     return sorted(found, key=lambda one: (one.started, one.run_dir), reverse=True)
@@ -100,11 +99,10 @@ def listed(out: str | os.PathLike[str]) -> list[Listed]:
 
 def _inside(folder: Path, now: float) -> list[Listed]:
     with os.scandir(folder) as entries:
-        found = (_told(entry.path, now) for entry in entries if entry.is_dir())
-        return [one for one in found if one is not None]
+        return [found for entry in entries if entry.is_dir() and (found := _read_folder(entry.path, now)) is not None]
 
 
-def _told(path: str, now: float) -> Listed | None:
+def _read_folder(path: str, now: float) -> Listed | None:
     """Return what lies in a folder; None if that is none of these."""
     try:
         with os.scandir(path) as entries:
@@ -135,7 +133,7 @@ def _size(entry: "os.DirEntry[str]") -> int:
         return 0
 
 
-type _Told = dict[str, Any]
+type _Values = dict[str, Any]
 
 
 def _run(path: str, now: float, size: int) -> Listed:
@@ -149,9 +147,9 @@ def _run(path: str, now: float, size: int) -> Listed:
     if status not in STATUSES:
         return _listed(path, now, values, kind, _damaged(f"{_RUN}: holds no status of a run"), size)
     state = state_of(Path(path), status, rounds)
-    told: _Told = {"status": state.status, "state": str(state), "round": state.round, "rounds": rounds}
-    told |= {"config": _text(config.get("name")), "seed": _whole(values.get("seed"))}
-    return _listed(path, now, values, kind, told | {"error": _text(values.get("error"))}, size)
+    state_values: _Values = {"status": state.status, "state": str(state), "round": state.round, "rounds": rounds}
+    state_values |= {"config": _text(config.get("name")), "seed": _whole(values.get("seed"))}
+    return _listed(path, now, values, kind, state_values | {"error": _text(values.get("error"))}, size)
 
 
 def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: set[str]) -> Listed:
@@ -172,9 +170,9 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
     of = "" if planned is None else f" of {planned}"
     others = "".join(f", {n} {status}" for n, status in ((skipped, "skipped"), (failed, "failed")) if n)
     state = status if status == "done" and not skipped else f"{status}, {done}{of} runs done{others}"
-    told = {"status": status, "state": state, "config": _text(values.get("name")) or many.name}
+    state_values = {"status": status, "state": state, "config": _text(values.get("name")) or many.name}
     made = values.get("made")
-    return _listed(path, now, made if isinstance(made, dict) else {}, kind, told, size)
+    return _listed(path, now, made if isinstance(made, dict) else {}, kind, state_values, size)
 
 
 def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
@@ -214,7 +212,7 @@ def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
         raise sqlite3.DatabaseError(f"{name} is no table")
 
 
-def _listed(path: str, now: float, values: _Told, kind: Kind, told: _Told, size: int) -> Listed:
+def _listed(path: str, now: float, values: _Values, kind: Kind, state_values: _Values, size: int) -> Listed:
     at = _time(values.get("started"))
     if at is None:
         try:
@@ -222,15 +220,15 @@ def _listed(path: str, now: float, values: _Told, kind: Kind, told: _Told, size:
         except OSError:
             at = now
     began = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-    own: _Told = {"config": "", "seed": None, "round": None, "rounds": None, "error": ""} | told
+    own: _Values = {"config": "", "seed": None, "round": None, "rounds": None, "error": ""} | state_values
     return Listed(run_dir=path, kind=kind, started=began, age_s=max(0.0, now - at), size_bytes=size, **own)
 
 
-def _damaged(why: str) -> _Told:
+def _damaged(why: str) -> _Values:
     return {"status": "damaged", "state": "damaged", "error": _text(why)}
 
 
-def _read(file: str) -> _Told:
+def _read(file: str) -> _Values:
     """Return the values of a JSON file."""
     try:
         with open(file, "rb") as opened:

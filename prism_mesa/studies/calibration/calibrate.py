@@ -120,9 +120,10 @@ def _trials(
         def total(now: Progress, planned: float = planned, before: Progress = before) -> Progress:
             return Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls)
 
-        so_far = total(
-            run_missing(design, folder, engine, retry=False, on_run=lambda now, total=total: on_run(total(now)))
-        )
+        def report(now: Progress, total: Callable[[Progress], Progress] = total) -> None:
+            on_run(total(now))
+
+        so_far = total(run_missing(design, folder, engine, retry=False, on_run=report))
         with folder.journals() as known:
             results += judged(batch, design, known, plan.params.fit)
     return results

@@ -157,8 +157,8 @@ def run_supervised(job: Job) -> Outcome:
     try:
         running = start(job)
     except (OSError, EOFError) as error:
-        told = f"{type(error).__name__}: {error}"
-        return Outcome(job.run, "killed", printable(f"its process could not be started: {told}"))
+        reason = f"its process could not be started: {type(error).__name__}: {error}"
+        return Outcome(job.run, "killed", printable(reason))
     with _lock:
         _running.add(running)
     at = time.monotonic()
@@ -176,8 +176,8 @@ def kill_runs() -> None:
     """End all runs of this process at once; their outcome is that they were killed."""
     with _lock:
         running = list(_running)
-    for one in running:
-        one.kill()
+    for process in running:
+        process.kill()
 
 
 @dataclass
@@ -207,8 +207,8 @@ class _Watch:
             if limits.seconds is not None and time.monotonic() - self.began > limits.seconds:
                 return self._ended("timeout", f"took more than limits.seconds = {limits.seconds:g}")
             if memory is not None and (taken := memory_bytes(self.running.pid)) > memory:
-                told = f"took {taken / 1e9:.2f} GB, more than limits.memory_gb = {limits.memory_gb:g}"
-                return self._ended("memory", told)
+                reason = f"took {taken / 1e9:.2f} GB, more than limits.memory_gb = {limits.memory_gb:g}"
+                return self._ended("memory", reason)
         with suppress(EOFError, OSError):
             outcome: Outcome = self.running.outcome.recv()
             return outcome
@@ -222,8 +222,8 @@ class _Watch:
         return min(pause, max(0.0, self.began + self.job.limits.seconds - time.monotonic()))
 
     def _look(self) -> None:
-        found = {"peak_memory_mb": peak_mb(self.running.pid), "cpu_s": cpu_s(self.running.pid)}
-        self.seen |= {name: value for name, value in found.items() if value}
+        taken = {"peak_memory_mb": peak_mb(self.running.pid), "cpu_s": cpu_s(self.running.pid)}
+        self.seen |= {name: value for name, value in taken.items() if value}
 
     def _ended(self, ending: Ending, reason: str) -> Outcome:
         """End the run, and return the outcome that says why."""
@@ -234,9 +234,9 @@ class _Watch:
         """Return the outcome of a run whose process is gone without a word."""
         code = self.running.wait_for_exit_code()
         name = signal.Signals(-code).name if code is not None and code < 0 else None
-        told = f"its process was killed by {name}" if name else f"its process ended with exit code {code}"
+        reason = f"its process was killed by {name}" if name else f"its process ended with exit code {code}"
         last = self.running.last_lines()
-        reason = shortened(printable(f"{told}; last it said: {last}" if last else told))
+        reason = shortened(printable(f"{reason}; last it said: {last}" if last else reason))
         return Outcome(self.job.run, "killed", reason, facts={**self.seen, "signal": name})
 
 
@@ -285,6 +285,6 @@ def peak_mb(pid: int) -> float | None:
 def cpu_s(pid: int) -> float | None:
     """Return the CPU seconds of a process so far, without its children's; None as for `peak_mb`."""
     with suppress(OSError, ValueError, IndexError):
-        told = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-        return (int(told[_USER]) + int(told[_SYSTEM])) / _TICKS
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
     return None

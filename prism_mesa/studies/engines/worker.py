@@ -84,13 +84,13 @@ class _Made:
 
     Attributes:
         runs: What has been made; the last one counts.
-        told: Of what it spent, what attempts before this one have told already.
+        reported: Calls and tokens that earlier attempts have reported already.
     """
 
     def __init__(self) -> None:
         self.runs: list[PlatformRun] = []
         self.cpu_s = 0.0
-        self.told: dict[str, int] = {}
+        self.reported: dict[str, int] = {}
 
     def __call__(self, config: Config, world: KeptWorld | None = None) -> PlatformRun:
         """Make the run."""
@@ -107,10 +107,11 @@ class _Made:
 
     def took(self) -> dict[str, float]:
         """Return calls and tokens of the LLMs that decide and write, and CPU seconds, whether the run ended well."""
-        who = [asked for work in self.runs for asked in (work.asked, work.model.writer) if asked is not None]
-        kinds = {"calls": ("calls",), "tokens": ("prompt_tokens", "completion_tokens")}
-        spent = {name: sum(one.usage[kind] for one in who for kind in counts) for name, counts in kinds.items()}
-        spent = {name: max(0, n - self.told.get(name, 0)) for name, n in spent.items()}
+        usages = [llm.usage for work in self.runs for llm in (work.asked, work.model.writer) if llm is not None]
+        calls = sum(usage["calls"] for usage in usages)
+        tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in usages)
+        spent = {"calls": max(0, calls - self.reported.get("calls", 0))}
+        spent["tokens"] = max(0, tokens - self.reported.get("tokens", 0))
         return spent | {"model_cpu_s": self.cpu_s + sum(sum(work.watch.rounds) for work in self.runs)}
 
 
@@ -123,20 +124,20 @@ def _kept(job: Job, config: Config, made: _Made) -> tuple[Mapping[str, Any], _Ta
     A run that was killed after a checkpoint goes on from there.
     """
     folder = Path(job.folder) / job.run
-    made.told = _told_of(folder, job.spent)
+    made.reported = _reported(folder, job.spent)
     result = go_on_in(folder, config, partial(made, config))
     if result is None:
-        made.told = {}
+        made.reported = {}
         result = made(config).keep(job.folder, job.run, dated=False)
     return result.summary, result.table
 
 
-def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
-    """Return what of the calls and tokens that have been told the ledger in a run's folder knows: it counts them too.
+def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
+    """Return the calls and tokens that earlier attempts reported and that the ledger in a run's folder counts too.
 
     Those of attempts in folders that were moved aside are not in it.
     """
-    if not any(told.values()) or not (folder / LEDGER).is_file():
+    if not any(spent.values()) or not (folder / LEDGER).is_file():
         return {}
     try:
         with Ledger(folder / LEDGER, read_only=True) as ledger:
@@ -144,7 +145,7 @@ def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
             calls, tokens = sum(row.attempts for row in asked), tokens_spent(ledger.answers(), asked)
     except DataError:
         return {}
-    return {name: min(told.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
+    return {name: min(spent.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
 
 
 def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
@@ -158,13 +159,8 @@ def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tabl
 def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return who decided, from the summary of a run."""
     decisions = summary["decisions"]
-    return {
-        "decided_by": decisions["decided_by"],
-        "open": decisions["open"],
-        "by_source": decisions["by_source"],
-        "fallback": decisions["by_source"].get("fallback", 0),
-        "notes": list(summary["notes"]),
-    }
+    facts = {name: decisions[name] for name in ("decided_by", "open", "by_source")}
+    return facts | {"fallback": facts["by_source"].get("fallback", 0), "notes": list(summary["notes"])}
 
 
 def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
@@ -189,18 +185,18 @@ _PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 def _reason(error: BaseException) -> str:
     """Return in one line what a run raised, and where in a user's code; of what is no error of PRISM's where in any."""
-    told, fault = str(error), error
+    message, fault = str(error), error
     if isinstance(error, RunBrokenError):
-        told, fault = error.reason, error.__cause__ or error
+        message, fault = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
-        told = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
     if getattr(fault, "__notes__", ()):
         place = ""  # they say where
     elif isinstance(fault, PrismError):
         place = "" if fault.__cause__ is None else _place(fault.__cause__, of_users=True)
     else:
         place = _place(fault)
-    return shortened(printable(f"{told}{place}"))
+    return shortened(printable(f"{message}{place}"))
 
 
 def _place(error: BaseException, *, of_users: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import nan
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ def _rate(counter: str) -> Callable[[FinishedRun], float]:
     return rate
 
 
-def _mean(values: npt.ArrayLike) -> float:
+def _mean(values: Any) -> float:
     return ratio(float(np.sum(values)), np.size(values))
 
 

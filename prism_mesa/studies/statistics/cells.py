@@ -272,5 +272,5 @@ def table_of(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFra
         for name, kind in columns.items():
             values = np.asarray(part[name], object if kind == "str" else kind)
             gathered[name].append(np.broadcast_to(values, len(part[first])))
-    joined = {name: np.concatenate(arrays) if arrays else [] for name, arrays in gathered.items()}
+    joined: dict[str, Any] = {name: np.concatenate(arrays) if arrays else [] for name, arrays in gathered.items()}
     return pd.DataFrame({name: pd.Series(joined[name], dtype=kind) for name, kind in columns.items()})

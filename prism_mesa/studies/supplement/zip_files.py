@@ -57,7 +57,7 @@ def _write(packed: zipfile.ZipFile, name: str, content: Content) -> None:
         shutil.copyfileobj(source, target, _BLOCK)
 
 
-def opened_content(content: Content) -> IO[bytes]:
+def opened_content(content: Content) -> io.BufferedReader | io.BytesIO:
     """Open a content for reading."""
     return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
 

@@ -205,12 +205,12 @@ def sweep(
 
 
 def _varied(text: str) -> tuple[str, list[Any]]:
-    from prism_mesa.studies.params import value_of
+    from prism_mesa.studies.params import parse_value
 
     key, equals, values = text.partition("=")
     if not equals or not key.strip() or not values.strip():
         raise BadInputError(f"--vary: {text!r}: is written KEY=A,B,..., for example agents.band=0.02,0.10")
-    return key.strip(), [value_of(value) for value in values.split(",")]
+    return key.strip(), [parse_value(value) for value in values.split(",")]
 
 
 def _design(text: str | None) -> str | dict[str, int] | None:

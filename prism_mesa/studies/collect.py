@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, counted
-from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, overrides_of
-from prism_mesa.studies.driver import versions_of
+from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, override_text
+from prism_mesa.studies.driver import measure_versions
 from prism_mesa.studies.folder import StudyFolder, replacing
 from prism_mesa.studies.journal import Entry, Journals
 from prism_mesa.studies.statistics.analysis import RunTable
@@ -32,7 +32,7 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
     Returns:
         What a reader should know: that a table of before, which held more, was put aside.
     """
-    versions, notes = versions_of(design), list[str]()
+    versions, notes = measure_versions(design), list[str]()
     with folder.collecting(), folder.journals() as known:
         _write(
             folder.table(RUNS),
@@ -165,7 +165,7 @@ def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, fol
 
 def _again(planned: PlannedRun, entry: Entry, design: StudyDesign, folder: StudyFolder) -> str:
     """Return what makes a run again, typed where the study was run; an LLM is asked only what it was not before."""
-    own = overrides_of(planned, design)
+    own = override_text(planned, design)
     if not design.params.cache or not {"llm", "cache"} & set(entry.facts.get("by_source", {})):
         return own
     return f"{own} reasoner.ledger=cache reasoner.ledger_path={shlex.quote(str(folder.ledger))}"

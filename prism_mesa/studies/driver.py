@@ -16,7 +16,7 @@ from prism_mesa.llm import Ledger
 from prism_mesa.runs import run_files
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, run_text
-from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of, runs_at_a_time
+from prism_mesa.studies.engines.executors import EngineKind, future_outcome, open_engine, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
@@ -77,7 +77,7 @@ class Progress:
     """Runs that were not begun, since the limit of calls was reached."""
 
 
-def versions_of(design: StudyDesign) -> dict[str, str]:
+def measure_versions(design: StudyDesign) -> dict[str, str]:
     """Return what stands for the code of each measure of a study, by name."""
     return {name: measure_version(name) for name in design.params.measures}
 
@@ -110,7 +110,7 @@ def run_missing(
     Raises:
         KeyboardInterrupt: When the user ends it; what was done is written down.
     """
-    versions, progress = versions_of(design), Progress(0)
+    versions, progress = measure_versions(design), Progress(0)
     todo: dict[str, _Todo] = {}
     skipped: list[PlannedRun] = []
     with folder.journals() as known:
@@ -155,7 +155,7 @@ def _run_all(
     progress: Progress,
     on_run: Callable[[Progress], object],
 ) -> None:
-    versions, workers = versions_of(design), engine.workers or default_workers(design.base)
+    versions, workers = measure_versions(design), engine.workers or default_workers(design.base)
     with closing(Journal(folder.journal(shard))) as journal, engine.open(workers) as pool:
         for planned, job, outcome, goes_on in _outcomes(todo, design, folder, pool, engine, progress):
             if outcome.ending == "done":
@@ -201,7 +201,7 @@ def _outcomes(
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 planned, job, tried = waiting.pop(future)
-                outcome = _with_calls(outcome_of(future, job), job, folder)
+                outcome = _with_calls(future_outcome(future, job), job, folder)
                 progress.calls += outcome.facts.get("calls") or 0
                 again = outcome.ending != "done" and tried < engine.attempts and progress.calls < most
                 yield planned, job, outcome, again

@@ -222,7 +222,7 @@ def shortest(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={json.dumps(v) if not isinstance(v, str) else v}" for key, v in values.items())
 
 
-def value_of(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Return the value that a text stands for, as YAML reads it; what is no YAML is a text."""
     try:
         return parsed(text)

@@ -13,7 +13,7 @@ import pandas as pd
 from prism_mesa.errors import counted
 from prism_mesa.studies.collect import FACTS, collect, run_table
 from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, run_text
-from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, run_missing, versions_of
+from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, measure_versions, run_missing
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, describe_study, replacing
 from prism_mesa.studies.journal import Entry
 from prism_mesa.studies.result import StudyResult
@@ -104,9 +104,9 @@ class StudyPlan:
     notes: tuple[str, ...]
 
 
-def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
+def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
     """Return how far a study is. Nothing is run, and nothing is written."""
-    versions, counts, failures, planned_names = versions_of(design), Counter[str](), [], set()
+    versions, counts, failures, planned_names = measure_versions(design), Counter[str](), [], set()
     why_skipped: dict[str, str] = {}
     with folder.journals() as known:
         for planned in design.runs():
@@ -181,13 +181,13 @@ def run_study(
                 f"limits.calls: {progress.calls:,} calls of an LLM were made, of at most {most:,}: "
                 f"{counted(progress.held_back, 'run')} not begun"
             )
-        return result_of(design, folder, notes=tuple(notes))
+        return collect_result(design, folder, notes=tuple(notes))
 
 
-def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
+def collect_result(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
     """Put the runs that are there together, and return what they say. Nothing is run."""
     notes = (*notes, *collect(design, folder))
-    table, status = run_table(design, folder), status_of(design, folder)
+    table, status = run_table(design, folder), study_status(design, folder)
     analysis = analyse(table, design.params.expect)
     with replacing(folder.table("sensitivity")) as new:
         analysis.sensitivity.to_parquet(new, index=False)
@@ -229,7 +229,7 @@ def plan_study(
         aside = collect(design, folder)
     facts = pd.read_parquet(folder.table(FACTS))
     facts = facts[facts["ending"] == "done"]
-    status, workers = status_of(design, folder), engine.workers or default_workers(design.base)
+    status, workers = study_status(design, folder), engine.workers or default_workers(design.base)
     n_runs = design.n_runs - status.skipped
     cpu = float(facts["cpu_s"].mean()) / 3600 if len(facts) else None
     left = None if cpu is None else cpu * (status.missing + status.failed)

@@ -10,7 +10,7 @@ import pytest
 
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import carried
-from prism_mesa.studies.validation.rows import rows_of
+from prism_mesa.studies.validation.rows import target_rows
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import Match
@@ -22,7 +22,7 @@ from prism_mesa.view.validation.words import broken, cells, data_used, joint, va
 
 def rows(excused=lambda target: "", **columns):
     real = {name: [value] * 3 for name, value in carried().values.items()}
-    return rows_of(pd.DataFrame({**real, **columns, "status": "done"}), carried(), excused)
+    return target_rows(pd.DataFrame({**real, **columns, "status": "done"}), carried(), excused)
 
 
 def curves():

@@ -19,7 +19,7 @@ from prism_mesa.studies.calibration.params import RUNS
 from prism_mesa.studies.calibration.plan import CalibrationPlan
 from prism_mesa.studies.calibration.profiles import probe
 from prism_mesa.studies.calibration.proposals import best_guess, likely, load_optuna, spread
-from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, result_of
+from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, write_result
 from prism_mesa.studies.calibration.surrogate import Surrogate, load_sklearn
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE
@@ -41,7 +41,7 @@ class Budget:
     minutes: float | None = None
 
 
-def budget_of(plan: CalibrationPlan, runs: int | None, minutes: float | None) -> Budget:
+def resolve_budget(plan: CalibrationPlan, runs: int | None, minutes: float | None) -> Budget:
     """Return what a call may take: what it says itself, else what the file says, else `RUNS` runs.
 
     Raises:
@@ -92,7 +92,7 @@ def calibrate(
         measures = [*plan.params.fit, *plan.params.holdout]
         report = plan.study({FITTED: best.trial.values}, plan.report_seeds, measures)
         run_missing(report, folder, engine)
-        return result_of(plan, folder, results, best, report)
+        return write_result(plan, folder, results, best, report)
 
 
 def _trials(

@@ -46,7 +46,7 @@ class Profiles:
     least: float
 
 
-def profiles_of(
+def fit_profiles(
     space: Space, points: Floats, distances: Floats, objectives: Floats, best: Floats, rise: float
 ) -> Profiles:
     """Return the profiles that trials allow.

@@ -17,7 +17,7 @@ from prism_mesa.streams import Floats
 from prism_mesa.studies.calibration.folder import CalibrationFolder, Trial
 from prism_mesa.studies.calibration.params import FAR, Target
 from prism_mesa.studies.calibration.plan import CalibrationPlan
-from prism_mesa.studies.calibration.profiles import Profiles, profiles_of
+from prism_mesa.studies.calibration.profiles import Profiles, fit_profiles
 from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.folder import replacing, write_text
 from prism_mesa.studies.journal import Journals
@@ -48,7 +48,7 @@ class TrialResult:
         return float((np.where(np.isnan(self.distances), FAR, self.distances) ** 2).sum())
 
 
-def means_of(values: Sequence[Mapping[str, float]], measures: Sequence[str]) -> dict[str, float]:
+def mean_measures(values: Sequence[Mapping[str, float]], measures: Sequence[str]) -> dict[str, float]:
     """Return the mean of each measure over runs, of those in which it is defined."""
     found = {}
     for name in measures:
@@ -62,7 +62,7 @@ def distance(value: float, target: Target) -> float:
     return (value - target.target) / target.tolerance
 
 
-def values_of(design: StudyDesign, known: Journals, arm: str) -> tuple[list[dict[str, float]], str, int]:
+def arm_measures(design: StudyDesign, known: Journals, arm: str) -> tuple[list[dict[str, float]], str, int]:
     """Return the measures of each run of an arm, why the first one failed that did, if any, and how many were run."""
     values, reason, n = [], "", 0
     for planned in design.runs():
@@ -86,8 +86,8 @@ def judged(
     """Return what became of trials, each an arm of a study whose runs are done or failed."""
     found = []
     for trial in trials:
-        values, reason, n = values_of(design, known, trial.name)
-        measures = dict.fromkeys(fit, nan) if reason else means_of(values, list(fit))
+        values, reason, n = arm_measures(design, known, trial.name)
+        measures = dict.fromkeys(fit, nan) if reason else mean_measures(values, list(fit))
         distances = np.array([distance(measures[name], target) for name, target in fit.items()])
         found.append(TrialResult(trial, reason, measures, distances, n))
     return found
@@ -137,7 +137,7 @@ class CalibrationResult:
         return f"<CalibrationResult {values}, {counted(len(self.trials), 'trial')}, {self.calibration_dir}>"
 
 
-def result_of(
+def write_result(
     plan: CalibrationPlan,
     folder: CalibrationFolder,
     results: Sequence[TrialResult],
@@ -146,7 +146,7 @@ def result_of(
 ) -> CalibrationResult:
     """Return what a calibration came to, once its tables and its configuration are written into its folder."""
     with folder.journals() as known:
-        values, reason, _ = values_of(report, known, report.arms[0])
+        values, reason, _ = arm_measures(report, known, report.arms[0])
     trials = _trial_table(plan, results)
     measures = pd.DataFrame(
         {"set": name, "measure": measure, **_row(measure, target, values)}
@@ -186,7 +186,7 @@ def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.Da
 
 def _row(measure: str, target: Target, values: Sequence[dict[str, float]]) -> dict[str, Any]:
     known = np.array([one[measure] for one in values if np.isfinite(one[measure])], np.float64)
-    mean = means_of(values, [measure])[measure]
+    mean = mean_measures(values, [measure])[measure]
     low, high = interval((known[:, None],))
     off = distance(mean, target)
     return {
@@ -209,7 +209,9 @@ def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: Trial
     points = np.array([plan.space.place(one.trial.values) for one in done])
     distances = np.array([one.distances for one in done])
     objectives = np.array([one.objective for one in done], np.float64)
-    return profiles_of(plan.space, points, distances, objectives, plan.space.place(best.trial.values), plan.params.rise)
+    return fit_profiles(
+        plan.space, points, distances, objectives, plan.space.place(best.trial.values), plan.params.rise
+    )
 
 
 def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan: CalibrationPlan) -> list[str]:

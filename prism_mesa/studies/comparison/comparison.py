@@ -20,14 +20,14 @@ from prism_mesa.analysis.compare.settings import (
 )
 from prism_mesa.errors import DataError, counted
 from prism_mesa.streams import Floats
-from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pairs_of
+from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pair_runs
 from prism_mesa.studies.comparison.values import (
     Measured,
     Series,
     measure_differences,
-    measures_of,
     per_round,
     round_differences,
+    run_measures,
 )
 
 _MOST_NAMED: Final = 6
@@ -96,7 +96,7 @@ def compare_runs(
         DataError: If a run cannot be read, or the runs cannot be compared.
         ConfigError: If there is no such measure.
     """
-    pairs = pairs_of(base, other)
+    pairs = pair_runs(base, other)
     notes = list(pairs.notes)
     left, right = pairs.base[0], pairs.other[0]
     settings = _settings(pairs, notes)
@@ -167,7 +167,7 @@ def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust
         if pairs.whole:
             notes.append("measures are left out: a run that has not come to an end has none")
         return measure_differences([], np.zeros((len(pairs.base), 0)), np.zeros((len(pairs.base), 0)))
-    found = [measures_of(run, names, pairs.rounds, trust=trust) for run in runs]
+    found = [run_measures(run, names, pairs.rounds, trust=trust) for run in runs]
     failed = {name: why for one in found for name, why in one.failed.items()}
     if failed:
         told = next(iter(failed.values()))

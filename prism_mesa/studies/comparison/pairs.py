@@ -78,7 +78,7 @@ class Pairs:
         return tuple(run.manifest.seed for run in self.base)
 
 
-def pairs_of(base: Given, other: Given) -> Pairs:
+def pair_runs(base: Given, other: Given) -> Pairs:
     """Return the runs of two sides, paired by seed; two runs alone are a pair whatever their seeds are.
 
     Raises:
@@ -108,7 +108,7 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
     Raises:
         DataError: If these are not two.
     """
-    folders = gathered(runs)
+    folders = run_folders(runs)
     found: dict[str, list[Path]] = {}
     for folder in folders:
         config = dict(read_run(folder).manifest.config or {})
@@ -124,7 +124,7 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
     return left, right
 
 
-def gathered(given: Given) -> list[Path]:
+def run_folders(given: Given) -> list[Path]:
     """Return the folders of runs: those given, and those in a folder that holds runs.
 
     Raises:
@@ -146,7 +146,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 def _side(given: Given, notes: list[str]) -> list[OneRun]:
     """Return the runs of a side; of a folder of runs those without a round are left out."""
-    folders = gathered(given)
+    folders = run_folders(given)
     runs = [_opened(folder) for folder in folders]
     filled = [run for run in runs if run.rounds]
     if filled and len(filled) < len(runs):

@@ -48,7 +48,7 @@ class Measured:
     failed: dict[str, str]
 
 
-def measures_of(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust: bool) -> Measured:
+def run_measures(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust: bool) -> Measured:
     """Return measures of a whole run: of the catalogue, or of nations means over quarters (`mean_over_quarters`).
 
     Args:
@@ -85,27 +85,27 @@ def mean_over_quarters(run: OneRun, rounds: int) -> dict[str, float]:
     """Return the mean over quarters of each indicator of each nation, and the loss, where the run has one."""
     columns, values = per_round(run, rounds)
     with np.errstate(invalid="ignore"):
-        means = {name_of(series): float(of.mean()) for series, of in zip(columns, values.T, strict=True)}
+        means = {series_name(series): float(of.mean()) for series, of in zip(columns, values.T, strict=True)}
     summary = run.facts.get("summary")
     loss = summary.get(LOSS) if isinstance(summary, dict) else None
     known = {LOSS: float(loss)} if isinstance(loss, int | float) and not isinstance(loss, bool) else {}
     return known | {name: value if isfinite(value) else nan for name, value in means.items()}
 
 
-def name_of(series: Series) -> str:
+def series_name(series: Series) -> str:
     """Return what a column of rounds is called: ``likes``, ``inflation of Canada``."""
     column, nation = series
     return f"{column} of {nation}" if nation else column
 
 
-def unit_of(name: str) -> str:
+def measure_unit(name: str) -> str:
     """Return the unit of a measure; nothing for one that is not known."""
     if name in MEASURES:
         return MEASURES[name].unit
     return "points squared" if name == LOSS else _POINTS.get(name.partition(" of ")[0], "")
 
 
-def span_of(name: str) -> float | None:
+def measure_span(name: str) -> float | None:
     """Return how far apart two values of a measure can be that may lie on both sides of 0, in whose unit it is.
 
     Of these no difference is a share of a value: it is told by their range (correlations), or in points of 100 (rates
@@ -179,7 +179,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     """Return a row for each measure, what differs most first: see `comparison.RunComparison.measures`.
 
     With several pairs that is by the standardised difference, else by the difference as a share of the larger value, or
-    of `values.span_of`.
+    of `values.measure_span`.
 
     Args:
         base: Shape (pairs, measures); NaN where one is not defined.
@@ -188,7 +188,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     mean = found.right_mean + found.difference
     standardised = found.d_z
     with np.errstate(all="ignore"):
-        spans = np.array([span_of(name) or np.nan for name in names], np.float64)
+        spans = np.array([measure_span(name) or np.nan for name in names], np.float64)
         rated = np.isnan(spans) & (found.right_mean != 0)
         change = np.where(rated, found.difference / np.abs(found.right_mean), np.nan)
         larger = np.maximum(np.abs(found.right_mean), np.abs(mean))
@@ -196,7 +196,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     table = pd.DataFrame(
         {
             "measure": list(names),
-            "unit": [unit_of(name) for name in names],
+            "unit": [measure_unit(name) for name in names],
             "base": found.right_mean,
             "other": np.where(found.equal, found.right_mean, mean),
             "difference": found.difference,
@@ -224,7 +224,7 @@ def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> 
     """
     pairs, rounds, columns = base.shape
     wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
-    found = _compared(wide[0], wide[1], [name_of(one) for one in series for _ in range(rounds)])
+    found = _compared(wide[0], wide[1], [series_name(one) for one in series for _ in range(rounds)])
     table = {
         "column": np.repeat([column for column, _ in series], rounds),
         "nation": np.repeat([nation for _, nation in series], rounds),

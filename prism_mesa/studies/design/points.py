@@ -13,7 +13,7 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.params import Params, leaves
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat, value_of
+from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat, parse_value
 
 _MOST: Final = 1_000_000
 
@@ -113,7 +113,7 @@ def is_whole(key: str) -> bool:
     return kind is int or (int in get_args(kind) and float not in get_args(kind))
 
 
-def looked_for(path: str, where: str | Path, working: str | Path = "") -> Path:
+def find_file(path: str, where: str | Path, working: str | Path = "") -> Path:
     """Return a file that a study names: in the working directory, or else beside the study file."""
     file = Path(os.path.expanduser(path))
     beside = Path(where).parent / file
@@ -124,7 +124,7 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
     """Return the points of a CSV file: dotted keys in its first row, a point in each other one."""
     if params.vary:
         raise ConfigError(f"{where}: vary: has no effect beside a file of points ({file}): leave out one of them")
-    path = looked_for(file, where)
+    path = find_file(file, where)
     if not path.is_file():
         raise ConfigError(f"{where}: design: {file}: no such file (looked in {Path.cwd()} and beside {where})")
     try:
@@ -147,5 +147,5 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
             f"{where}: design: {file}: line {line + 2}: {key}: is empty: an incomplete design; write null for no value"
         )
     return Points(
-        "csv", tuple(table.columns), [tuple(map(value_of, row)) for row in table.itertuples(index=False, name=None)]
+        "csv", tuple(table.columns), [tuple(map(parse_value, row)) for row in table.itertuples(index=False, name=None)]
     )

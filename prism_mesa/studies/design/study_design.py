@@ -14,7 +14,7 @@ from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identity_of
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
-from prism_mesa.studies.design.points import Points, check_keys, looked_for, make_points
+from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.params import StudyParams, flat, settings, shortest
 from prism_mesa.studies.statistics.cells import level_text
@@ -151,7 +151,7 @@ def _with_whole_paths(config: Config, where: str) -> Config:
     for group, key in _FILES:
         path = getattr(getattr(config, group), key)
         if path is not None:
-            own = getattr(config, group).model_copy(update={key: str(looked_for(path, where).absolute())})
+            own = getattr(config, group).model_copy(update={key: str(find_file(path, where).absolute())})
             config = config.model_copy(update={group: own})
     return config
 
@@ -171,7 +171,7 @@ def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
     if isinstance(base, Mapping):
         values = nested(base)
     else:
-        file = looked_for(base, where)
+        file = find_file(base, where)
         try:
             values = nested(read_yaml(file, hint=""))
         except ConfigError as error:
@@ -201,7 +201,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
             config = maker.config_of(arm, dict(zip(points.factors, point, strict=True)))
             conditions.append(Condition(len(conditions), arm, point, identity_of(config)))
     design = StudyDesign(params, params.name or name, where, base, points, conditions, maker)
-    levels = levels_of(points)
+    levels = factor_levels(points)
     for text in params.expect:
         _named(
             lambda text=text: parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels), where
@@ -212,7 +212,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
     return replace(design, notes=(*notes, *_same_runs(design)))
 
 
-def levels_of(points: Points) -> dict[str, list[Any]]:
+def factor_levels(points: Points) -> dict[str, list[Any]]:
     """Return the values that each factor has, in the order in which they come."""
     levels: dict[str, dict[str, Any]] = {factor: {} for factor in points.factors}
     for point in points.values:
@@ -236,7 +236,7 @@ def _same_runs(design: StudyDesign) -> list[str]:
     for condition in design.conditions:
         first = known.setdefault(condition.identity, condition)
         if first is not condition:
-            same.append(f"{told_of(first, design)} = {told_of(condition, design)}")
+            same.append(f"{condition_text(first, design)} = {condition_text(condition, design)}")
     if not same:
         return []
     more = f", and {len(same) - _SHOWN} more" if len(same) > _SHOWN else ""
@@ -248,7 +248,7 @@ def _same_runs(design: StudyDesign) -> list[str]:
 _SHOWN: Final = 3
 
 
-def told_of(condition: Condition, design: StudyDesign) -> str:
+def condition_text(condition: Condition, design: StudyDesign) -> str:
     """Return a condition in words: its arm, and its point."""
     named = [condition.arm] if design.params.arms else []
     point = design.factors_of(condition)
@@ -257,10 +257,10 @@ def told_of(condition: Condition, design: StudyDesign) -> str:
 
 def run_text(planned: PlannedRun, design: StudyDesign) -> str:
     """Describe a run in words: its condition and its seed."""
-    return f"{told_of(planned.condition, design)}, seed {planned.seed}"
+    return f"{condition_text(planned.condition, design)}, seed {planned.seed}"
 
 
-def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
+def override_text(planned: PlannedRun, design: StudyDesign) -> str:
     """Return the overrides of the base that make a run again, ``key=value ...``, for a shell."""
     arm = settings(design.params.arms.get(planned.condition.arm))
     own = {**dict(flat(arm)), **design.factors_of(planned.condition), "seed": planned.seed}
@@ -276,7 +276,9 @@ type Worlds = Mapping[tuple[str, ...], Config]
 """Configurations by what leads to them: an arm's name, then ``key=level`` for each factor."""
 
 
-def worlds_of(base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequence[Any]] | None = None) -> Worlds:
+def condition_configs(
+    base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequence[Any]] | None = None
+) -> Worlds:
     """Return the configuration of each condition of a study.
 
     If there were more than `MOST_WORLDS`, factors keep the value of `base`, those with numbers first.

@@ -167,7 +167,7 @@ def _local(workers: int) -> Iterator[Executor]:
         raise
 
 
-def outcome_of(future: "Future[Outcome]", job: Job) -> Outcome:
+def future_outcome(future: "Future[Outcome]", job: Job) -> Outcome:
     """Return the outcome of a job whose future is done, whatever became of the future.
 
     A worker of a cluster may be gone, and with it what it ran: that is an outcome too.

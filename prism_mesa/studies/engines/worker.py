@@ -26,7 +26,7 @@ from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
-from prism_mesa.studies.measures.curves import CURVES, READ, curves_of
+from prism_mesa.studies.measures.curves import CURVES, READ, run_curves
 
 _INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
 _PRISM: Final = str(Path(__file__).parents[2])
@@ -168,7 +168,7 @@ def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]
     found = {}
     for name in job.collect:
         try:
-            frame = curves_of(run) if name == CURVES else run.table(name)
+            frame = run_curves(run) if name == CURVES else run.table(name)
             rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         except DataError as error:
             notes.append(f"collect: {error}")

@@ -11,7 +11,7 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.runs.measures import ENOUGH, TAILS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.studies.measures.exposure import communities_reached
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, said, share_measure
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, share_measure, summary
 
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
@@ -28,10 +28,10 @@ def _mean_of(column: str) -> Callable[[FinishedRun], float]:
 
 
 CASCADES: Final = (
-    Measure("cascades", said("cascades", "n"), "posts, each with its tree of reshares", "cascades"),
-    Measure("cascade_mean", said("cascades", "mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
-    Measure("cascade_max", said("cascades", "max_size"), "size of the largest cascade", "posts", 1),
-    share_measure("cascade_never_reshared", said("cascades", "share_never_reshared"), "posts that nobody reshared"),
+    Measure("cascades", summary("cascades", "n"), "posts, each with its tree of reshares", "cascades"),
+    Measure("cascade_mean", summary("cascades", "mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
+    Measure("cascade_max", summary("cascades", "max_size"), "size of the largest cascade", "posts", 1),
+    share_measure("cascade_never_reshared", summary("cascades", "share_never_reshared"), "posts that nobody reshared"),
     Measure(
         "cascade_depth_mean",
         _mean_of("depth"),
@@ -39,7 +39,13 @@ CASCADES: Final = (
         "reshares",
         source=_GOEL,
     ),
-    Measure("cascade_depth", said("cascades", "max_depth"), "depth of the deepest cascade", "reshares", source=_GOEL),
+    Measure(
+        "cascade_depth",
+        summary("cascades", "max_depth"),
+        "depth of the deepest cascade",
+        "reshares",
+        source=_GOEL,
+    ),
     Measure(
         "cascade_breadth_mean",
         _mean_of("breadth"),
@@ -48,17 +54,24 @@ CASCADES: Final = (
         1,
         source=_GOEL,
     ),
-    Measure("cascade_breadth", said("cascades", "max_breadth"), "breadth of the broadest", "posts", 1, source=_GOEL),
+    Measure(
+        "cascade_breadth",
+        summary("cascades", "max_breadth"),
+        "breadth of the broadest",
+        "posts",
+        1,
+        source=_GOEL,
+    ),
     Measure(
         "cascade_virality",
-        said("cascades", "mean_structural_virality"),
+        summary("cascades", "mean_structural_virality"),
         "mean structural virality of cascades with a reshare: mean distance of all pairs in the tree; 0 without any",
         "steps",
         source=_GOEL,
     ),
     Measure(
         "cascade_virality_max",
-        said("cascades", "max_structural_virality"),
+        summary("cascades", "max_structural_virality"),
         "structural virality of the most viral cascade",
         "steps",
         source=_GOEL,
@@ -66,7 +79,7 @@ CASCADES: Final = (
     *(
         Measure(
             f"cascade_tail_{above}",
-            said("cascades", "tail_exponents", f"above_{above}", "exponent"),
+            summary("cascades", "tail_exponents", f"above_{above}", "exponent"),
             f"exponent of the tail of sizes from {above} on, if it is a power law; NaN with fewer than {ENOUGH} such",
             "",
             1,

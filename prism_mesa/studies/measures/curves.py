@@ -12,8 +12,8 @@ from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.estimators.trees import reproduction, shapes_by_size
 from prism_mesa.studies.measures.engagement import stays
 from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
-from prism_mesa.studies.measures.observed import hop_of_measured, sizes_of
-from prism_mesa.studies.measures.rhythms import activities, delays, hours_of
+from prism_mesa.studies.measures.observed import measured_hops, measured_sizes
+from prism_mesa.studies.measures.rhythms import activities, delays, hourly_shares
 
 CURVES: Final = "curves"  # what the table is called where a study collects it (`collect: [curves]`)
 READ: Final = ("engagements", "churn")  # tables that it is made from while rounds are run
@@ -54,14 +54,14 @@ def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
 
 
 def _hops(run: FinishedRun) -> Curve:
-    hop = run.once(hop_of_measured)
+    hop = run.once(measured_hops)
     found = reproduction(hop)[np.bincount(hop, minlength=1) >= FEWEST]
     return np.arange(len(found)), found
 
 
 _KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
-    "cascade_sizes": lambda run: ccdf(run.once(sizes_of)),  # share of cascades of at least so many
-    "hours": lambda run: (np.arange(24), run.once(hours_of)),
+    "cascade_sizes": lambda run: ccdf(run.once(measured_sizes)),  # share of cascades of at least so many
+    "hours": lambda run: (np.arange(24), run.once(hourly_shares)),
     "activity": lambda run: (SHARES, lorenz(run.once(activities))),
     "delays": lambda run: (DELAYS_MIN, up_to(run.once(delays))),
     "reproduction": _hops,
@@ -73,7 +73,7 @@ _KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
 }
 
 
-def curves_of(run: FinishedRun) -> pd.DataFrame:
+def run_curves(run: FinishedRun) -> pd.DataFrame:
     """Return the curves of a run: columns `curve`, its name; `x` and `y`, numbers."""
     parts = []
     for name, points in _KINDS.items():

@@ -14,12 +14,12 @@ from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
-    codes_of,
+    category_codes,
     have_joined,
     index_measure,
     ratio,
-    said,
     share_measure,
+    summary,
 )
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
@@ -32,7 +32,7 @@ def _engagements(run: FinishedRun) -> float:
 
 
 def _rate(action: str) -> Callable[[FinishedRun], float]:
-    count = said("engagement", _COUNTERS[action])
+    count = summary("engagement", _COUNTERS[action])
     return lambda run: ratio(count(run), run.summary["impressions"])
 
 
@@ -42,10 +42,15 @@ def _open_share(run: FinishedRun) -> float:
 
 
 ENGAGEMENT: Final = (
-    Measure("posts", said("engagement", "posts"), "posts of all rounds, replies and reshares not among them", "posts"),
-    Measure("impressions", said("impressions"), "posts that somebody read, each time", "impressions"),
+    Measure(
+        "posts",
+        summary("engagement", "posts"),
+        "posts of all rounds, replies and reshares not among them",
+        "posts",
+    ),
+    Measure("impressions", summary("impressions"), "posts that somebody read, each time", "impressions"),
     *(
-        Measure(counter, said("engagement", counter), f"{counter} of all rounds", counter)
+        Measure(counter, summary("engagement", counter), f"{counter} of all rounds", counter)
         for counter in _COUNTERS.values()
     ),
     Measure("engagements", _engagements, "likes, replies and reshares of all rounds", "engagements"),
@@ -67,29 +72,39 @@ ENGAGEMENT: Final = (
 )
 
 STATE_SHARES: Final = tuple(
-    share_measure(f"share_{state.value}", said("state_shares", state.value), f"agent-ticks in state `{state.value}`")
+    share_measure(f"share_{state.value}", summary("state_shares", state.value), f"agent-ticks in state `{state.value}`")
     for state in STATES
 )
 
 DECISIONS: Final = (
-    Measure("new_follows", said(*_CHANGES, "follow"), "follows that began; NaN where the network is fixed", "follows"),
-    Measure("unfollows", said(*_CHANGES, "unfollow"), "follows that ended; NaN where the network is fixed", "follows"),
-    Measure("open_choices", said("decisions", "open"), "choices that the guards left open", "choices"),
+    Measure(
+        "new_follows",
+        summary(*_CHANGES, "follow"),
+        "follows that began; NaN where the network is fixed",
+        "follows",
+    ),
+    Measure(
+        "unfollows",
+        summary(*_CHANGES, "unfollow"),
+        "follows that ended; NaN where the network is fixed",
+        "follows",
+    ),
+    Measure("open_choices", summary("decisions", "open"), "choices that the guards left open", "choices"),
     Measure(
         "open_rate",
-        said("decisions", "rates", "open"),
+        summary("decisions", "rates", "open"),
         "choices that the guards left open, per agent and round",
         "choices per agent-round",
     ),
     share_measure("open_engagement_share", _open_share, "decisions to engage left open", tables=_MOVES),
     share_measure(
         "fallback_rate",
-        said("decisions", "rates", "fallback"),
+        summary("decisions", "rates", "fallback"),
         "open choices that were answered by a fallback, as the LLM gave no usable answer; 0 where none was open",
     ),
     share_measure(
         "budget_rate",
-        said("decisions", "rates", "budget"),
+        summary("decisions", "rates", "budget"),
         "open choices that a limit of calls, tokens or seconds left to the fallback; 0 where none was open",
     ),
 )
@@ -132,30 +147,30 @@ INEQUALITY: Final = (
     *_pair(
         "impressions",
         f"{_ATTENTION} between all agents",
-        said("attention", "gini"),
-        said("attention", "top_10_share"),
+        summary("attention", "gini"),
+        summary("attention", "top_10_share"),
     ),
     *_pair(
         "impressions_seen",
         f"{_ATTENTION} between agents of whom anything was seen",
-        said("attention", "gini_seen"),
-        said("attention", "top_10_share_seen"),
+        summary("attention", "gini_seen"),
+        summary("attention", "top_10_share_seen"),
         of="such",
     ),
     *_pair(
         "activity",
         f"{_ACTIVITY} between all agents",
-        said("activity", "gini"),
-        said("activity", "top_10_share"),
+        summary("activity", "gini"),
+        summary("activity", "top_10_share"),
     ),
     *_pair(
         "activity_active",
         f"{_ACTIVITY} between agents that did anything",
-        said("activity", "gini_active"),
-        said("activity", "top_10_share_active"),
+        summary("activity", "gini_active"),
+        summary("activity", "top_10_share_active"),
         of="such",
     ),
-    share_measure("share_active", said("activity", "share_active"), "agents that did anything"),
+    share_measure("share_active", summary("activity", "share_active"), "agents that did anything"),
     *_pair(
         "followers",
         "followers between all agents",
@@ -184,7 +199,7 @@ def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_
     rounds, table = run.config.rounds, run.table("churn")
     table = table.sort_values(["agent", "round"], kind="stable")
     agent, at = table["agent"].to_numpy(np.int64), table["round"].to_numpy(np.int64)
-    codes, names = codes_of(table["event"])
+    codes, names = category_codes(table["event"])
     comes = np.isin(codes, [names.index(name) for name in ("join", "back") if name in names])
     is_first, is_last = np.diff(agent, prepend=-1) != 0, np.diff(agent, append=-1) != 0
     began, still = np.where(is_first, 0, np.roll(at, 1)), rounds - at[comes & is_last]
@@ -207,7 +222,7 @@ def _share_there(run: FinishedRun) -> float:
 
 
 def _per_round(event: str) -> Callable[[FinishedRun], float]:
-    count = said("churn", "events", event)
+    count = summary("churn", "events", event)
     return lambda run: ratio(count(run), run.summary["rounds"])
 
 

@@ -12,16 +12,16 @@ from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Ints,
     Measure,
-    codes_of,
+    category_codes,
     communities,
     count_pairs,
     have_joined,
     index_measure,
     is_sampled,
     main_interests,
+    post_topics,
     ratio,
     share_measure,
-    topics_of,
     writers,
 )
 
@@ -53,7 +53,7 @@ def _authors(run: FinishedRun) -> float:
 
 def _topics(run: FinishedRun) -> float:
     seen = run.table("impressions")
-    codes, n = topics_of(run)
+    codes, n = post_topics(run)
     topic = codes[seen["post"].to_numpy()]
     some = topic >= 0
     return _mean(effective_numbers(seen["agent"].to_numpy()[some], topic[some], max(n, 1)))
@@ -61,7 +61,7 @@ def _topics(run: FinishedRun) -> float:
 
 def _reach(run: FinishedRun) -> float:
     seen, agents = run.table("impressions"), run.table("agents")
-    codes, _ = topics_of(run)
+    codes, _ = post_topics(run)
     topic, there = codes[seen["post"].to_numpy()], np.unique(codes[codes >= 0])
     some = topic >= 0
     reached, _, _ = count_pairs(topic[some], seen["agent"].to_numpy()[some], max(len(agents), 1))
@@ -70,7 +70,7 @@ def _reach(run: FinishedRun) -> float:
 
 
 def _entropy(run: FinishedRun) -> float:
-    codes, _ = topics_of(run)
+    codes, _ = post_topics(run)
     read = run.table("posts")["impressions"].to_numpy() * (codes >= 0)
     shares = np.bincount(codes[read > 0], read[read > 0])
     shares = shares[shares > 0] / max(1, shares.sum())
@@ -190,7 +190,7 @@ def _spread(run: FinishedRun) -> float:
     if is_sampled(run, "impressions"):
         return nan
     posts = run.table("posts")
-    codes, kinds = codes_of(posts["kind"])
+    codes, kinds = category_codes(posts["kind"])
     own = codes == (kinds.index(POST_KINDS[POST]) if POST_KINDS[POST] in kinds else len(kinds))
     return communities_reached(run, np.flatnonzero(own & (posts["impressions"].to_numpy() > 0)))
 

@@ -83,7 +83,7 @@ def first_sentence(thing: object) -> str:
     return re.split(r"(?<!\.\w)\.(?:\s|$)", text, maxsplit=1)[0]
 
 
-def said(*keys: str) -> Callable[[FinishedRun], float]:
+def summary(*keys: str) -> Callable[[FinishedRun], float]:
     """Return what takes a number from the summary, by its keys from the outermost on; NaN where one is missing."""
 
     def number(run: FinishedRun) -> float:
@@ -107,21 +107,21 @@ type Ints = npt.NDArray[np.integer[Any]]
 _MOST_BINS: Final = 1 << 22  # up to so many possible pairs are counted in an array of all; more are sorted
 
 
-def codes_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
+def category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return the texts of a column as codes, -1 for nothing, and the texts."""
     coded = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
     return coded.codes.astype(np.int64), [str(text) for text in coded.categories]
 
 
-def topics_of(run: FinishedRun) -> tuple[npt.NDArray[np.int64], int]:
+def post_topics(run: FinishedRun) -> tuple[npt.NDArray[np.int64], int]:
     """Return the topic of each post as a code, -1 for none, and how many codes there are."""
-    codes, names = codes_of(run.table("posts")["topic"])
+    codes, names = category_codes(run.table("posts")["topic"])
     return codes, len(names)
 
 
 def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return what each agent likes best as the place of its name, -1 for nothing, and the names."""
-    codes, texts = codes_of(run.table("agents")["interests"])
+    codes, texts = category_codes(run.table("agents")["interests"])
     first, names = pd.factorize(np.array([*(text.partition(";")[0] for text in texts), ""], dtype=object))
     place = np.where(first == first[-1], -1, first)
     return place[codes], [str(name) for name in names]
@@ -224,9 +224,9 @@ class MeasuredPosts:
     mask: Mask
 
 
-def of_kind(posts: pd.DataFrame, kind: int) -> Mask:
+def is_kind(posts: pd.DataFrame, kind: int) -> Mask:
     """Return which rows of `posts` are of a kind, one of `domain.POST_KINDS` by its place."""
-    codes, names = codes_of(posts["kind"])
+    codes, names = category_codes(posts["kind"])
     wanted = POST_KINDS[kind]
     return np.asarray(codes == (names.index(wanted) if wanted in names else len(names)))
 
@@ -237,7 +237,7 @@ def measured_posts(run: FinishedRun) -> MeasuredPosts:
     first, end = measured_rounds(run.config)
     appeared: npt.NDArray[np.integer[Any]] = posts["round"].to_numpy()
     within = (appeared >= first) & (appeared < end)
-    of_posts = of_kind(posts, POST)
+    of_posts = is_kind(posts, POST)
     mask = within & of_posts
-    passed_on = within & of_kind(posts, RESHARE) & of_posts[posts["root"].to_numpy()]
+    passed_on = within & is_kind(posts, RESHARE) & of_posts[posts["root"].to_numpy()]
     return MeasuredPosts(posts[mask], cascades[mask[cascades["root"].to_numpy()]], posts[passed_on], mask)

@@ -21,11 +21,11 @@ from prism_mesa.studies.measures.measure import (
     Measure,
     have_joined,
     index_measure,
+    is_kind,
     measured_posts,
-    of_kind,
     ratio,
-    said,
     share_measure,
+    summary,
 )
 
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
@@ -37,18 +37,18 @@ _SAMPLES: Final = 100
 _MIDDLE: Final = (10, 99)  # sizes of the cascades whose shapes are compared
 
 
-def sizes_of(run: FinishedRun) -> npt.NDArray[np.int64]:
+def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
     """Return the sizes of the cascades of the measured posts."""
     return np.asarray(run.once(measured_posts).cascades["size"], np.int64)
 
 
 def _share(size_is: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]) -> Callable[[FinishedRun], float]:
-    return lambda run: _mean(size_is(sizes_of(run)))
+    return lambda run: _mean(size_is(measured_sizes(run)))
 
 
 def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
     def exponent(run: FinishedRun) -> float:
-        found = tail_exponent(sizes_of(run), above)
+        found = tail_exponent(measured_sizes(run), above)
         return found.exponent if found.n >= enough and np.isfinite(found.exponent) else nan
 
     return exponent
@@ -56,7 +56,7 @@ def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
 
 def _tail(run: FinishedRun) -> PowerLaw:
     """Return the power law of the sizes from 10 on."""
-    return fit_power_law(sizes_of(run), _MIDDLE[0])
+    return fit_power_law(measured_sizes(run), _MIDDLE[0])
 
 
 def _plausibility(run: FinishedRun) -> float:
@@ -77,22 +77,22 @@ def _mean(values: Any) -> float:
     return ratio(float(np.sum(values)), np.size(values))
 
 
-def hop_of_posts(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """Return the reshares between each row of `posts` and its root, and whether it is one."""
     posts = run.table("posts")
-    joins = of_kind(posts, RESHARE)
+    joins = is_kind(posts, RESHARE)
     return np.asarray(hops(posts["parent"].to_numpy(np.int64, na_value=-1), joins), np.int32), joins
 
 
-def hop_of_measured(run: FinishedRun) -> npt.NDArray[np.int32]:
+def measured_hops(run: FinishedRun) -> npt.NDArray[np.int32]:
     """Return the hop of each measured post, 0, and of each of its reshares."""
-    mask, (hop, joins) = run.once(measured_posts).mask, run.once(hop_of_posts)
+    mask, (hop, joins) = run.once(measured_posts).mask, run.once(post_hops)
     return np.asarray(hop[mask | (joins & mask[run.table("posts")["root"].to_numpy()])])
 
 
 def _at_hop(place: int) -> Callable[[FinishedRun], float]:
     def number(run: FinishedRun) -> float:
-        found = reproduction(run.once(hop_of_measured))
+        found = reproduction(run.once(measured_hops))
         return float(found[place]) if len(found) > place else nan
 
     return number
@@ -128,7 +128,11 @@ _SIZES: Final = (
     share_measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared"),
     share_measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once"),
     Measure(
-        "post_size_mean", lambda run: _mean(sizes_of(run)), "mean size of their cascades, 1 + reshares", "posts", 1
+        "post_size_mean",
+        lambda run: _mean(measured_sizes(run)),
+        "mean size of their cascades, 1 + reshares",
+        "posts",
+        1,
     ),
     share_measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100"),
     *(
@@ -196,7 +200,7 @@ _SHAPES: Final = (
     ),
     Measure(
         "reproduction_later",
-        lambda run: ratio(*(float((run.once(hop_of_measured) >= n).sum()) for n in (2, 1))),
+        lambda run: ratio(*(float((run.once(measured_hops) >= n).sum()) for n in (2, 1))),
         "reshares of reshares per reshare of such posts",
         "reshares",
     ),
@@ -218,7 +222,7 @@ _SHAPES: Final = (
 
 
 _FOLLOWS: Final = (
-    Measure("agents", said("agents"), "agents that are there at the end", "agents"),
+    Measure("agents", summary("agents"), "agents that are there at the end", "agents"),
     Measure(
         "followees_mean",
         lambda run: _mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
@@ -276,7 +280,7 @@ def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
     trees, posts = trees[trees["size"] >= LARGE], run.table("posts")
     is_large = np.zeros(len(posts), np.bool_)
     is_large[trees["root"].to_numpy()] = True
-    hop, joins = run.once(hop_of_posts)
+    hop, joins = run.once(post_hops)
     return trees, np.bincount(hop[is_large[posts["root"].to_numpy()] & (joins | is_large)], minlength=4)
 
 

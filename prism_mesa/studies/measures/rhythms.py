@@ -16,14 +16,14 @@ from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_p
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
-    codes_of,
+    category_codes,
     index_measure,
+    is_kind,
     measured_posts,
-    of_kind,
     ratio,
     share_measure,
 )
-from prism_mesa.studies.measures.observed import ENOUGH_LARGE, SEEN_ENOUGH, WHICH, large_trees, sizes_of
+from prism_mesa.studies.measures.observed import ENOUGH_LARGE, SEEN_ENOUGH, WHICH, large_trees, measured_sizes
 
 type Floats = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ CONGRESS_HOURS: Final = (
 def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
     """Return posts and reshares of each agent, as VoterFraud2020 counts tweets and retweets; only of who has any."""
     posts = run.table("posts")
-    counted = posts["author"].to_numpy()[of_kind(posts, POST) | of_kind(posts, RESHARE)]
+    counted = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
     done = np.bincount(counted[counted >= 0])
     return done[done > 0]
 
@@ -59,8 +59,8 @@ def written_at(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
     Posts are written when their round opens; replies and reshares when they are made, of agents that are recorded.
     """
     posts, engaged = run.table("posts"), run.table("engagements")
-    own = posts[of_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
-    codes, names = codes_of(engaged["action"])
+    own = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
+    codes, names = category_codes(engaged["action"])
     wrote = engaged[np.isin(codes, [names.index(ACTIONS[i]) for i in _WRITTEN if ACTIONS[i] in names])]
     rounds, ticks = wrote["round"].to_numpy(), wrote["tick"].to_numpy()
     times = [_minutes(run.config, own["written"].to_numpy(), np.zeros(len(own))), _minutes(run.config, rounds, ticks)]
@@ -76,7 +76,7 @@ def _burstiness(run: FinishedRun) -> float:
     return float(found.mean()) if len(found) else nan
 
 
-def hours_of(run: FinishedRun) -> Floats:
+def hourly_shares(run: FinishedRun) -> Floats:
     """Return the share of what is written in each hour, of UTC or of each one's own clock; of whole days, if any."""
     start = run.config.clock.start
     since_midnight = start.hour * 60 + start.minute
@@ -104,14 +104,14 @@ def real_hours(config: Config) -> Floats:
 def _hours(run: FinishedRun) -> float:
     if run.config.rounds * run.config.clock.round_minutes < DAY_MIN or run.config.clock.round_minutes > 60:
         return nan
-    return correlation(hours_of(run), real_hours(run.config))
+    return correlation(hourly_shares(run), real_hours(run.config))
 
 
 def reactions(run: FinishedRun) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]:
     """Return each like, reply and reshare of measured posts: root, place in `ACTIONS`, minutes since it appeared."""
     engaged = run.table("engagements")
     engaged = engaged[run.once(measured_posts).mask[engaged["root"]]]
-    root, (codes, names) = engaged["root"].to_numpy(), codes_of(engaged["action"])
+    root, (codes, names) = engaged["root"].to_numpy(), category_codes(engaged["action"])
     after = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[root]
     action = np.array([ACTIONS.index(name) for name in names], np.int8)[codes]
     return root, action, _minutes(run.config, after, engaged["tick"].to_numpy())
@@ -272,7 +272,7 @@ def _only(kind: int) -> Callable[[FinishedRun], float]:
     def share(run: FinishedRun) -> float:
         posts = run.table("posts")
         authors: npt.NDArray[np.integer] = posts["author"].to_numpy()
-        own, other = (np.bincount(authors[of_kind(posts, k) & (authors >= 0)]) for k in (kind, other_kind))
+        own, other = (np.bincount(authors[is_kind(posts, k) & (authors >= 0)]) for k in (kind, other_kind))
         both = np.zeros((2, max(len(own), len(other))), np.int64)
         both[0, : len(own)], both[1, : len(other)] = own, other
         return ratio(float(((both[0] > 0) & (both[1] == 0)).sum()), float((both.sum(axis=0) > 0).sum()))
@@ -305,7 +305,7 @@ SPREADS: Final = (
     ),
     share_measure(
         "post_top_1",
-        lambda run: top_share(sizes_of(run) - 1, 0.01),
+        lambda run: top_share(measured_sizes(run) - 1, 0.01),
         "what the hundredth of measured posts with most has of reshares",
     ),
     share_measure(

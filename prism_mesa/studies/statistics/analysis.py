@@ -8,7 +8,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.streams import Ints
-from prism_mesa.studies.statistics.cells import ARM, Cells, RunTable, cells_of
+from prism_mesa.studies.statistics.cells import ARM, Cells, RunTable, make_cells
 from prism_mesa.studies.statistics.expectation import Verdict, parse_expectation
 
 __all__ = ["Analysis", "RunTable", "Verdict", "analyse"]
@@ -68,7 +68,7 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
     from prism_mesa.studies.statistics.sensitivity import sensitivity
     from prism_mesa.studies.statistics.verdicts import verdicts
 
-    cells = cells_of(table)
+    cells = make_cells(table)
     levels = {factor: cells.levels[factor] for factor in table.factors}
     expected = [
         parse_expectation(text, measures=table.measures, arms=table.arms, factors=levels) for text in expectations

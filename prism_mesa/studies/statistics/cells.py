@@ -71,7 +71,7 @@ def level_text(value: Any) -> str:
     return str(value)
 
 
-def places_of(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
+def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
     """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
 
     Args:
@@ -148,16 +148,16 @@ class Cells:
         return ((right, left) for left, right in combinations(range(len(self.levels[term])), 2))
 
 
-def cells_of(table: RunTable) -> Cells:
+def make_cells(table: RunTable) -> Cells:
     """Return the runs of a study by condition and replicate.
 
     A run counts if it is `done`; of a measure that is infinite nothing counts.
     """
     runs = table.runs
     codes, levels = {}, {}
-    codes[ARM], levels[ARM] = places_of(runs[ARM], table.arms)
+    codes[ARM], levels[ARM] = level_places(runs[ARM], table.arms)
     for factor in table.factors:
-        codes[factor], levels[factor] = places_of(runs[factor])
+        codes[factor], levels[factor] = level_places(runs[factor])
     keys = np.column_stack(list(codes.values()))
     _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     condition = condition.reshape(-1)
@@ -260,7 +260,7 @@ PRECISION: Final = _columns("measure term left right seeds half_width")
 EXPECTED_WIDTH: Final = _columns("measure term left right half_width")
 
 
-def table_of(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def make_table(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return a table with exactly these columns.
 
     Args:

@@ -22,13 +22,13 @@ from prism_mesa.studies.statistics.cells import (
     Cells,
     RunTable,
     alike,
-    cells_of,
     level_text,
-    table_of,
+    make_cells,
+    make_table,
     variance,
 )
 from prism_mesa.studies.statistics.expectation import Expectation, Verdict
-from prism_mesa.studies.statistics.significance import holm, interval, mann_whitney, p_of_mean, p_of_two
+from prism_mesa.studies.statistics.significance import holm, interval, mann_whitney, mean_p, two_sample_p
 
 MOST_LEVELS: Final = 6  # levels of a factor of which all pairs are compared
 MOST_ARMS: Final = 20
@@ -111,7 +111,7 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
         difference=_ratio(np.where(there, differences, 0.0).sum(axis=(0, 1)), n),
         low=low,
         high=high,
-        p=p_of_mean(by_seed, scale),
+        p=mean_p(by_seed, scale),
         equal=equal,
         right_mean=_ratio(np.where(there, rights, 0.0).sum(axis=(0, 1)), n),
         samples=(by_seed,),
@@ -186,7 +186,7 @@ def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
             continue
         difference[columns], right_mean[columns] = x.mean(axis=0) - y.mean(axis=0), y.mean(axis=0)
         low[columns], high[columns] = interval((x, y))
-        p[columns] = p_of_two(x, y)
+        p[columns] = two_sample_p(x, y)
         equal[columns] = (x == y[0]).all(axis=0) & (y == y[0]).all(axis=0)
     return Comparison(
         n=np.minimum(n_left, n_right),
@@ -234,7 +234,7 @@ def differences(
 
     If an expectation is about a row, the row has its p; Holm's correction of the other rows covers only these.
     """
-    table = table_of(DIFFERENCES, [_difference(cells, *pair) for pair in pairs])
+    table = make_table(DIFFERENCES, [_difference(cells, *pair) for pair in pairs])
     asked = _asked(expected)
     for place, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
         if columns := asked.get((row.measure, row.term, frozenset([row.left, row.right]))):
@@ -321,7 +321,7 @@ def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
         measures = list(cells.measures) * len(seeds)
         numbers = {"seeds": np.repeat(seeds, len(cells.measures)), "half_width": widths.reshape(-1)}
         parts.append(_row(cells, (term, left, right)) | {"measure": measures} | numbers)
-    return table_of(PRECISION, parts)
+    return make_table(PRECISION, parts)
 
 
 def _seeds(most: int, rows_each: int) -> Ints:
@@ -359,7 +359,7 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
         `measure`, `term`, `left`, `right`, `half_width` of the 95 % interval; NaN where the pilot cannot tell. No rows
         of a study without pairs to compare.
     """
-    cells = cells_of(pilot)
+    cells = make_cells(pilot)
     pairs, _ = pairs_of_terms(cells, pilot.design)
     parts = []
     for term in dict.fromkeys(pair[0] for pair in pairs):
@@ -369,7 +369,7 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
         df = seeds - 1 if cells.paired else 2 * (seeds * conditions - 1)
         width = _half_width(pooled, seeds, df)
         parts += [_row(cells, pair) | {"half_width": width} for pair in of_term]
-    return table_of(EXPECTED_WIDTH, parts)
+    return make_table(EXPECTED_WIDTH, parts)
 
 
 def _pooled(cells: Cells, pairs: Sequence[Pair]) -> Floats:

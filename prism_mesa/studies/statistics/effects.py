@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Bools, Cells, alike, table_of
+from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Bools, Cells, alike, make_table
 from prism_mesa.studies.statistics.significance import holm, interval
 
 
@@ -56,7 +56,7 @@ def groups(cells: Cells, design: str) -> pd.DataFrame:
         counts = np.isfinite(runs).sum(axis=0)
         numbers = {"n": counts, "missing": len(runs) - counts, "h": h, "df": df, "p": p, "p_holm": np.nan}
         parts.append({"measure": list(cells.measures), "term": term, **numbers})
-    table = table_of(GROUPS, parts)
+    table = make_table(GROUPS, parts)
     table["p_holm"] = holm(table["p"])
     return table
 
@@ -112,7 +112,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     with `typ` 2, for all measures at once.
     """
     if design != "factorial" or not cells.planned.any():
-        return table_of(EFFECTS, []), ()
+        return make_table(EFFECTS, []), ()
     notes: list[str] = []
     names = _effects_of(cells, notes)
     condition = np.repeat(np.arange(len(cells.conditions)), cells.planned.sum(axis=1))
@@ -132,7 +132,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
         notes.append(f"Effects: none of {flat} of {len(cells.measures)} measures, {_NO_ERROR}.")
     if names and unbalanced:
         notes.append(f"Effects: runs are missing for {unbalanced} of {len(cells.measures)} measures, {_NOT_APART}.")
-    table = table_of(EFFECTS, parts)
+    table = make_table(EFFECTS, parts)
     order = table["measure"].map({name: place for place, name in enumerate(cells.measures)})
     table = table.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
     table["p_holm"] = holm(table["p"])

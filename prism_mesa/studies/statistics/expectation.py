@@ -9,7 +9,7 @@ import numpy as np
 
 from prism_mesa.errors import ConfigError, counted, did_you_mean
 from prism_mesa.params import shown
-from prism_mesa.studies.params import value_of
+from prism_mesa.studies.params import parse_value
 from prism_mesa.studies.statistics.cells import level_key, level_text
 
 ALL: Final = "all"  # the only arm of a study without arms; no side can name it
@@ -165,11 +165,11 @@ def _unknown_arm(part: str, arms: Sequence[str], factors: Mapping[str, Sequence[
 
 def _level(factor: str, text: str, levels: Sequence[Any], where: str) -> Any:
     """Return the level of a factor that a text means: what YAML reads from it, or what is written like it."""
-    meant = level_key(value_of(text))
+    meant = level_key(parse_value(text))
     ways: tuple[Callable[[Any], bool], ...] = (
         lambda level: level_key(level) == meant,
         lambda level: level_text(level) == text,
-        lambda level: isinstance(level, str) and level_key(value_of(level)) == meant,  # in a table of several types
+        lambda level: isinstance(level, str) and level_key(parse_value(level)) == meant,  # in a table of several types
     )
     for same in ways:
         found = [level for level in levels if same(level)]

@@ -10,7 +10,7 @@ from SALib.analyze import morris, sobol
 from prism_mesa.errors import counted
 from prism_mesa.streams import Floats, generator
 from prism_mesa.studies.design.sampling import LEVELS, points_again
-from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Bools, Cells, RunTable, constant, table_of
+from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Bools, Cells, RunTable, constant, make_table
 
 DRAWS: Final = 4000
 _SEED: Final = "seed"
@@ -39,7 +39,7 @@ def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
         numbers = {"value": shares[:, 0], "low": low, "high": high}
         rows.append({"measure": [measure] * len(parts), "factor": list(parts), "index": "share", **numbers})
     note = f"Variance of {', '.join(unsplit)}: not split; it is constant, or fewer than two seeds have all runs."
-    return table_of(SENSITIVITY, rows), (note,) if unsplit else ()
+    return make_table(SENSITIVITY, rows), (note,) if unsplit else ()
 
 
 def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
@@ -93,7 +93,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
     if table.design == "factorial":
         return variance_shares(cells)
     if table.design not in ("sobol", "morris") or not table.sampling:
-        return table_of(SENSITIVITY, []), ()
+        return make_table(SENSITIVITY, []), ()
     points = points_again(table.sampling)
     outcomes = _outcomes(cells, points)
     parts: list[Row] = []
@@ -111,7 +111,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
         else:
             rows = _sobol(table, y) if table.design == "sobol" else _morris(table, points, y)
             parts += [{"measure": [measure], **row} for row in rows]
-    return table_of(SENSITIVITY, parts), tuple(notes)
+    return make_table(SENSITIVITY, parts), tuple(notes)
 
 
 def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:

@@ -42,23 +42,23 @@ def holm(p: npt.ArrayLike) -> Floats:
     return corrected
 
 
-def p_of_constant(*sizes: int) -> float:
+def constant_p(*sizes: int) -> float:
     """Return the two-sided p of a difference other than 0 that has no variation, which a t-test would take for certain.
 
     It is exact: of all ways to give signs to the differences (one size), or to deal out the runs over both sides (two),
     two are as extreme. So up to five equal differences tell nothing at the level of .05.
 
-    >>> p_of_constant(2), p_of_constant(6), p_of_constant(3, 3)
+    >>> constant_p(2), constant_p(6), constant_p(3, 3)
     (0.5, 0.03125, 0.1)
     """
     ways = 2 ** sizes[0] if len(sizes) == 1 else comb(sum(sizes), sizes[0])
     return min(1.0, 2 / ways)
 
 
-def p_of_mean(values: Floats, scale: Floats | float = 0.0) -> Floats:
+def mean_p(values: Floats, scale: Floats | float = 0.0) -> Floats:
     """Return two-sided p-values of Student's t-test of each column's mean against 0.
 
-    Numbers that are all 0 have p = 1, those that are all the same otherwise that of `p_of_constant`; fewer than two
+    Numbers that are all 0 have p = 1, those that are all the same otherwise that of `constant_p`; fewer than two
     have none.
 
     Args:
@@ -72,23 +72,23 @@ def p_of_mean(values: Floats, scale: Floats | float = 0.0) -> Floats:
             continue
         flat = constant(there, scale[columns])
         none = np.abs(there).max(axis=0) <= ROUNDING * scale[columns]
-        p[columns[flat]] = np.where(none[flat], 1.0, p_of_constant(len(there)))
+        p[columns[flat]] = np.where(none[flat], 1.0, constant_p(len(there)))
         with nearly_equal():
             p[columns[~flat]] = stats.ttest_1samp(there[:, ~flat], 0.0, axis=0).pvalue
     return p
 
 
-def p_of_two(left: Floats, right: Floats) -> Floats:
+def two_sample_p(left: Floats, right: Floats) -> Floats:
     """Return two-sided p-values of Welch's t-test of two samples, without gaps, for each column.
 
-    Sides that are each all the same have p = 1 if they are equal, else that of `p_of_constant`; fewer than two runs of
+    Sides that are each all the same have p = 1 if they are equal, else that of `constant_p`; fewer than two runs of
     a side have none.
     """
     p = np.full(left.shape[1], np.nan)
     if min(len(left), len(right)) < 2:
         return p
     flat = constant(left) & constant(right)
-    p[flat] = np.where(constant(np.stack([left[0], right[0]]))[flat], 1.0, p_of_constant(len(left), len(right)))
+    p[flat] = np.where(constant(np.stack([left[0], right[0]]))[flat], 1.0, constant_p(len(left), len(right)))
     with nearly_equal():
         p[~flat] = stats.ttest_ind(left[:, ~flat], right[:, ~flat], axis=0, equal_var=False).pvalue
     return p
@@ -135,7 +135,7 @@ def interval(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[
 
     The degrees of freedom are n - 1 for one sample, and Welch-Satterthwaite's for two, as in the t-tests of
     `significance`: an interval leaves out 0 exactly where p is below .05. Values that are all equal have an interval
-    without width if there are enough of them (`p_of_constant` below .05), else none (NaN). Fewer than two values have
+    without width if there are enough of them (`constant_p` below .05), else none (NaN). Fewer than two values have
     no interval either.
 
     Args:
@@ -146,7 +146,7 @@ def interval(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[
     if min(len(sample) for sample in samples) < 2:
         return low, high
     flat = np.all([constant(sample, scale if len(samples) == 1 else 0.0) for sample in samples], axis=0)
-    if p_of_constant(*map(len, samples)) < ALPHA:
+    if constant_p(*map(len, samples)) < ALPHA:
         low[flat] = high[flat] = samples[0][0, flat] - (samples[1][0, flat] if len(samples) > 1 else 0.0)
     if not flat.all():
         rest = tuple(sample[:, ~flat] for sample in samples)
@@ -186,7 +186,7 @@ class Equivalence:
 def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, identical: bool = False) -> Equivalence:
     """Return whether a mean, or two samples' means, differ by less than a margin, or by more.
 
-    A difference that is the same everywhere has the p-values of `p_of_constant`; only runs that are identical, seed by
+    A difference that is the same everywhere has the p-values of `constant_p`; only runs that are identical, seed by
     seed, are the same for certain (p = 0).
 
     Args:
@@ -222,7 +222,7 @@ def _of_constant(samples: list[Floats], margin: float, scale: float) -> Equivale
     """Return the same of a difference without variation."""
     difference = float(samples[0][0] - (samples[1][0] if len(samples) > 1 else 0.0))
     rounding = ROUNDING * max(scale, margin, *(float(np.abs(sample).max()) for sample in samples))
-    p = p_of_constant(*map(len, samples))
+    p = constant_p(*map(len, samples))
     above, under = difference > -margin + rounding, difference < margin - rounding
     beyond = abs(difference) > margin + rounding
     low = high = difference if p / 2 < ALPHA else np.nan

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prism_mesa.studies.statistics.cells import ARM, EQUIVALENCE, Bools, Cells, level_key, table_of
+from prism_mesa.studies.statistics.cells import ARM, EQUIVALENCE, Bools, Cells, level_key, make_table
 from prism_mesa.studies.statistics.comparisons import Comparison, compare
 from prism_mesa.studies.statistics.expectation import Expectation, Finding, Side, Verdict, decided, sentence
 from prism_mesa.studies.statistics.significance import ALPHA, Equivalence, holm, tost
@@ -31,7 +31,7 @@ def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdi
     family = int(np.isfinite(corrected).sum())
     ordered = [replace(f, p_holm=float(p), family=family) for f, p in zip(ordered, corrected, strict=True)]
     rows = [_equivalence_row(ordered[place], test) for place, test in sorted(tests.items())]
-    return tuple(map(_verdict, ordered)), table_of(EQUIVALENCE, rows)
+    return tuple(map(_verdict, ordered)), make_table(EQUIVALENCE, rows)
 
 
 def _by_sides(expected: Sequence[Expectation]) -> list[list[int]]:

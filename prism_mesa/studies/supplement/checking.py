@@ -32,7 +32,7 @@ _FORMATS: Final = {
 type Entity = dict[str, Any]
 
 
-def crate_of(contents: Contents, facts: Mapping[str, Any]) -> bytes:
+def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
     """Return the crate's metadata: files, PRISM as the tool, and each run as an action that read and made files.
 
     Args:
@@ -116,7 +116,7 @@ def _action(action: Action, *, by_author: bool) -> Entity:
     return entity | ({"agent": _reference("#author")} if by_author else {})
 
 
-def faults_of(raw: bytes, names: Iterable[str]) -> list[str]:
+def crate_faults(raw: bytes, names: Iterable[str]) -> list[str]:
     """Return what is wrong with a crate's metadata, a line each; `names` are the names of the archive's files.
 
     Its bytes have a checksum, so this is about metadata that another program wrote or that does not fit the files.
@@ -275,6 +275,6 @@ def _crate(archive: Archive) -> Iterable[str]:
         yield f"{CRATE}: is missing"
         return
     try:
-        yield from faults_of(archive.read(CRATE, _MOST_TEXT), archive.sizes)
+        yield from crate_faults(archive.read(CRATE, _MOST_TEXT), archive.sizes)
     except DataError as error:
         yield str(error).removeprefix(f"{archive.path}: ")

@@ -18,8 +18,8 @@ from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import check_within, naming_file
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
-from prism_mesa.studies.design.points import looked_for
-from prism_mesa.studies.design.study_design import Worlds, worlds_of
+from prism_mesa.studies.design.points import find_file
+from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import StudyParams, flat, settings, study_params
 from prism_mesa.studies.supplement.of_run import (
@@ -82,7 +82,7 @@ def pack_study(
     contents.actions.insert(0, _action(facts, contents))
     by_arms = [key for arm in params.arms.values() for key, _ in flat(settings(arm))]
     values = {"arms": params.arms, "vary": params.vary, "design": params.design}
-    return worlds_of(base, values), list(dict.fromkeys([*by_arms, *params.vary]))
+    return condition_configs(base, values), list(dict.fromkeys([*by_arms, *params.vary]))
 
 
 def _inputs(
@@ -98,7 +98,7 @@ def _inputs(
     for group, key in INPUT_FILES:
         for given in (getattr(getattr(base, group), key), *named.get(f"{group}.{key}", ())):
             if isinstance(given, str):
-                names[f"{group}.{key}", given] = input_name(looked_for(given, where, working), group, contents, "")
+                names[f"{group}.{key}", given] = input_name(find_file(given, where, working), group, contents, "")
                 contents.cleaner.call(given, names[f"{group}.{key}", given])
     for part in (params.base, params.set):
         for key, given in flat(part) if isinstance(part, Mapping) else ():

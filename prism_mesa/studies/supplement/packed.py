@@ -22,7 +22,7 @@ from prism_mesa.runs.run_files import read_manifest, run_around
 from prism_mesa.studies.design.study_design import Worlds
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.folder import read_json
-from prism_mesa.studies.supplement.checking import crate_of
+from prism_mesa.studies.supplement.checking import crate_metadata
 from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, LACKS, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (
@@ -97,7 +97,7 @@ def pack(
     contents.files[FACTS] = (json.dumps(own, indent=2) + "\n").encode()
     contents.files[README] = _readme(contents).encode()
     contents.check()
-    contents.files[CRATE] = crate_of(contents, facts)
+    contents.files[CRATE] = crate_metadata(contents, facts)
     contents.files[CHECKSUMS] = checksums(contents.files)
     write_zip(file, contents.files)
     return Packed(file, len(contents.files), file.stat().st_size, tuple(contents.left_out))

@@ -68,7 +68,7 @@ def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
     return np.asarray(list(x) if isinstance(x, range) else x, np.float64), np.asarray(y, np.float64)
 
 
-def real_of(folder: str | Path | None) -> Real:
+def load_real_values(folder: str | Path | None) -> Real:
     """Return real values, computed from the data in a folder as far as they are there.
 
     Args:

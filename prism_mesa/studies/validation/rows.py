@@ -127,7 +127,7 @@ class Row:
         return self.target.required and self.inside is False
 
 
-def rows_of(
+def target_rows(
     runs: pd.DataFrame, real: Real, excused: Callable[[Target], str], targets: Sequence[Target] = TARGETS
 ) -> tuple[Row, ...]:
     """Return the table of some runs.

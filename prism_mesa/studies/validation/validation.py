@@ -21,7 +21,7 @@ from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.study import run_study
 from prism_mesa.studies.validation.real import Real
-from prism_mesa.studies.validation.rows import Row, as_json, rows_of, why_not
+from prism_mesa.studies.validation.rows import Row, as_json, target_rows, why_not
 from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
 from prism_mesa.studies.validation.variants import (
     FULL,
@@ -189,8 +189,8 @@ def _tables(
     def excused(target: Target) -> str:
         return why_not(target, config, *size)
 
-    others = {name: rows_of(done[done["arm"] == name], real, excused, targets) for name in variants}
-    return rows_of(full, real, excused, targets), others
+    others = {name: target_rows(done[done["arm"] == name], real, excused, targets) for name in variants}
+    return target_rows(full, real, excused, targets), others
 
 
 def _design(

@@ -97,15 +97,15 @@ def test_each_says_of_what_it_is_and_lies_in_its_range(base):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "summary_number"),
     [
         ("follow_ei@", "agents have no attribute ''"),
         ("follow_ei@veracity", r"no attribute 'veracity' \(attributes of agents: party, leaning\)"),
         ("follow_ei@leanin", "no attribute 'leanin'"),
     ],
 )
-def test_an_attribute_that_is_not_there_is_named(name, said):
-    with pytest.raises(RunError, match=said):
+def test_an_attribute_that_is_not_there_is_named(name, summary_number):
+    with pytest.raises(RunError, match=summary_number):
         value(name)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from prism_mesa.errors import DataError
 from prism_mesa.studies.supplement import zip_files
-from prism_mesa.studies.supplement.checking import check, crate_of
+from prism_mesa.studies.supplement.checking import check, crate_metadata
 from prism_mesa.studies.supplement.packing import CHECKSUMS, CRATE, Action, Cleaner, Contents, checksums
 
 FACTS = {"title": "t", "published": "2026-01-01", "version": "1", "license": None, "author": None}
@@ -26,7 +26,7 @@ def whole(tmp_path):
     contents.actions.append(
         Action("#run-r", "a run", "prism run", None, None, "", "", ("config.yaml",), ("rounds.parquet",))
     )
-    contents.files[CRATE] = crate_of(contents, FACTS)
+    contents.files[CRATE] = crate_metadata(contents, FACTS)
     contents.files[CHECKSUMS] = checksums(contents.files)
     return contents.files
 

@@ -49,7 +49,7 @@ from prism_mesa.streams import Streams
 from prism_mesa.studies.journal import Journals
 from prism_mesa.studies.listing import listed
 from prism_mesa.studies.params import read_study
-from prism_mesa.studies.validation.real import real_of
+from prism_mesa.studies.validation.real import load_real_values
 
 MEMORY = 50_000_000
 """Bytes that files may unpack to: of users' files by their key, of runs' tables as half of the memory of a machine."""
@@ -210,7 +210,7 @@ def _read_real(file: Path) -> object:
     folder = file.parent / "cascades_voterfraud"
     folder.mkdir()
     file.replace(folder / file.name)
-    return real_of(file.parent)
+    return load_real_values(file.parent)
 
 
 # What runs and studies leave

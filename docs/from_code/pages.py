@@ -11,7 +11,7 @@ from prism_mesa.analysis.survey.results import SURVEY_TABLES
 from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.social.tables import SOCIAL_TABLES
-from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE
+from prism_mesa.studies.measures.by_attribute import measures_by_attribute
 from prism_mesa.studies.measures.catalogue import SUBJECTS
 
 MARKER: Final = re.compile(r"^<!-- from the code: ([\w. ]+) -->$", re.MULTILINE)
@@ -36,7 +36,7 @@ MADE: Final[Mapping[str, Callable[[], str]]] = {
     "configuration of nations": lambda: configuration.sections(EconomyConfig, lambda _: True),
     "measures of spread": lambda: measures.sections({name: SUBJECTS[name] for name in _PER_RUN}),
     "other measures": lambda: measures.sections({k: v for k, v in SUBJECTS.items() if k not in _PER_RUN}),
-    "measures by attribute": lambda: measures.table(made("NAME") for made in BY_ATTRIBUTE.values()),
+    "measures by attribute": lambda: measures.table(measures_by_attribute("NAME").values()),
     "model": odd.sections,
     "tables of every run": lambda: tables.sections({name: SOCIAL_TABLES[name] for name in _OF_EVERY_RUN}),
     "tables of some runs": lambda: tables.sections({k: v for k, v in SOCIAL_TABLES.items() if k not in _OF_EVERY_RUN}),

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from prism_mesa import SocialModel, cascades
-from prism_mesa.studies.statistics.intervals import interval
+from prism_mesa.studies.statistics.significance import interval
 
 AGENTS, SESSION, ROUNDS, SEEDS = 500, 20, 16, range(1, 11)
 COLORS = {"chronological": "#4f8fc0", "x_2023": "#ec8f1c"}

@@ -8,7 +8,7 @@ from typing import Any
 from prism_mesa.api.studies import look_beside, name_of
 from prism_mesa.errors import ConfigError, counted, one_line
 from prism_mesa.params import shown
-from prism_mesa.studies.calibration.calibrate import budget_of, calibrate
+from prism_mesa.studies.calibration.calibrate import calibrate, resolve_budget
 from prism_mesa.studies.calibration.folder import CalibrationFolder, open_calibration_folder
 from prism_mesa.studies.calibration.params import calibration_params, read_calibration
 from prism_mesa.studies.calibration.plan import CalibrationPlan, plan_calibration
@@ -91,7 +91,7 @@ class Calibration:
             RunError: If no trial came to a good end.
             KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
         """
-        budget = budget_of(self.plan, runs, minutes)
+        budget = resolve_budget(self.plan, runs, minutes)
         try:
             result = calibrate(self.plan, self._folder, Engine(workers=workers), budget, text=self._text, on_run=on_run)
         except KeyboardInterrupt as stop:

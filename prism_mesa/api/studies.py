@@ -14,13 +14,13 @@ from prism_mesa.params import shown, whole_number
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.calibration.folder import MANIFEST as CALIBRATION
 from prism_mesa.studies.design.models import conditions_to_check
-from prism_mesa.studies.design.study_design import StudyDesign, design_study, told_of
+from prism_mesa.studies.design.study_design import StudyDesign, condition_text, design_study
 from prism_mesa.studies.driver import Engine, Progress
 from prism_mesa.studies.engines.executors import EngineKind
 from prism_mesa.studies.folder import MANIFEST, Shard, StudyFolder, open_folder
 from prism_mesa.studies.params import read_study, study_params
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.studies.study import StudyPlan, StudyStatus, plan_study, result_of, run_study, status_of
+from prism_mesa.studies.study import StudyPlan, StudyStatus, collect_result, plan_study, run_study, study_status
 
 if TYPE_CHECKING:
     from prism_mesa.view.study.report import FigureKind
@@ -145,7 +145,7 @@ class Study:
                 on_run=on_run,
             )
         except KeyboardInterrupt as stop:
-            status = status_of(self.design, self._folder)
+            status = study_status(self.design, self._folder)
             done = f"{status.done} of {status.planned} runs are done and kept; the same command continues"
             raise KeyboardInterrupt(f"{self.study_dir}: interrupted: {done}") from stop
         return _answered(result, figures if report else None)
@@ -161,7 +161,7 @@ class Study:
 
     def status(self) -> StudyStatus:
         """Return how far it is: runs done, failed with their reasons, missing, stale. Nothing is run or written."""
-        return status_of(self.design, self._folder)
+        return study_status(self.design, self._folder)
 
     def report(self, figures: "FigureKind" = "png") -> AnsweredStudy:
         """Write the report of the runs that are there, and return what they say. Nothing is run.
@@ -175,7 +175,7 @@ class Study:
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
         self._check()
-        return _answered(result_of(self.design, self._folder), figures)
+        return _answered(collect_result(self.design, self._folder), figures)
 
 
 def look_beside(file: Path | None) -> None:
@@ -198,7 +198,7 @@ def configs_by_condition(file: Path) -> dict[str, Config]:
     look_beside(file)
     design = design_study(read_study(file), name_of(file), str(file))
     first = design.seeds[0]
-    return {told_of(c, design): design.config_of(design.run_of(c, first)) for c in conditions_to_check(design)}
+    return {condition_text(c, design): design.config_of(design.run_of(c, first)) for c in conditions_to_check(design)}
 
 
 def name_of(file: Path) -> str:

@@ -13,7 +13,7 @@ from prism_mesa.runs.config import Config, given_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.driver import Progress
 from prism_mesa.studies.validation import validation
-from prism_mesa.studies.validation.real import real_of
+from prism_mesa.studies.validation.real import load_real_values
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import chosen_variants
 
@@ -62,7 +62,7 @@ def validate(
     made = given_config(Config, config)
     stem = Path(config).stem if isinstance(config, str | os.PathLike) else made.name
     run_all = partial(validation.validate, engine=engine_of("local", workers), on_run=on_run, on_match=on_match)
-    found = run_all(made, name or stem, real_of(data), seeds=seeds, variants=chosen, fitted=known, out=out)
+    found = run_all(made, name or stem, load_real_values(data), seeds=seeds, variants=chosen, fitted=known, out=out)
     if report:
         from prism_mesa.view.validation.report import write_report
 

@@ -138,10 +138,10 @@ def measures(as_json: AsJson = False) -> None:
     Each measure has its name, as study files and --measure take it, and what it is. By an attribute of agents, its name
     stands in the place of NAME: follow_ei@leaning.
     """
-    from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE
+    from prism_mesa.studies.measures.by_attribute import measures_by_attribute
     from prism_mesa.studies.measures.catalogue import SUBJECTS
 
-    subjects = {**SUBJECTS, "By an attribute": [made("NAME") for made in BY_ATTRIBUTE.values()]}
+    subjects = {**SUBJECTS, "By an attribute": list(measures_by_attribute("NAME").values())}
     if as_json:
         told = {
             one.name: {"subject": subject, "meaning": one.meaning, "unit": one.unit}
@@ -205,12 +205,12 @@ def sweep(
 
 
 def _varied(text: str) -> tuple[str, list[Any]]:
-    from prism_mesa.studies.params import value_of
+    from prism_mesa.studies.params import parse_value
 
     key, equals, values = text.partition("=")
     if not equals or not key.strip() or not values.strip():
         raise BadInputError(f"--vary: {text!r}: is written KEY=A,B,..., for example agents.band=0.02,0.10")
-    return key.strip(), [value_of(value) for value in values.split(",")]
+    return key.strip(), [parse_value(value) for value in values.split(",")]
 
 
 def _design(text: str | None) -> str | dict[str, int] | None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, counted
-from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, overrides_of
-from prism_mesa.studies.driver import versions_of
+from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, override_text
+from prism_mesa.studies.driver import measure_versions
 from prism_mesa.studies.folder import StudyFolder, replacing
 from prism_mesa.studies.journal import Entry, Journals
 from prism_mesa.studies.statistics.analysis import RunTable
@@ -31,12 +31,8 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
 
     Returns:
         What a reader should know: that a table of before, which held more, was put aside.
-
-    Raises:
-        DataError: If what was kept is damaged, or links stand where files are to be written.
-        RunError: If a file cannot be written.
     """
-    versions, notes = versions_of(design), list[str]()
+    versions, notes = measure_versions(design), list[str]()
     with folder.collecting(), folder.journals() as known:
         _write(
             folder.table(RUNS),
@@ -106,7 +102,7 @@ def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, vers
         "run": pa.array([planned.run for planned in part], pa.string()),
         "arm": pa.array([planned.condition.arm for planned in part], pa.string()),
         "seed": pa.array([planned.seed for planned in part], pa.int64()),
-        "status": pa.array([_status(entry) for entry in entries], pa.string()),
+        "status": pa.array([entry.status if entry else "missing" for entry in entries], pa.string()),
         "reason": pa.array([entry.reason if entry else "" for entry in entries], pa.string()),
     }
     for place, factor in enumerate(design.points.factors):
@@ -114,10 +110,6 @@ def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, vers
     for name, version in versions.items():
         columns[name] = pa.array([_value(entry, name, version) for entry in entries], pa.float64())
     return pa.table(columns)
-
-
-def _status(entry: Entry | None) -> str:
-    return "missing" if entry is None else entry.status
 
 
 def _value(entry: Entry | None, name: str, version: str) -> float:
@@ -173,7 +165,7 @@ def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, fol
 
 def _again(planned: PlannedRun, entry: Entry, design: StudyDesign, folder: StudyFolder) -> str:
     """Return what makes a run again, typed where the study was run; an LLM is asked only what it was not before."""
-    own = overrides_of(planned, design)
+    own = override_text(planned, design)
     if not design.params.cache or not {"llm", "cache"} & set(entry.facts.get("by_source", {})):
         return own
     return f"{own} reasoner.ledger=cache reasoner.ledger_path={shlex.quote(str(folder.ledger))}"
@@ -213,10 +205,6 @@ def _write(file: Path, parts: Iterator[pa.Table], written: Callable[[Path], None
     """Write a table in parts, in one piece for whoever reads it; without any part there is none.
 
     `written` is called with the new file before it takes the place of the one that is there.
-
-    Raises:
-        DataError: If the parts are not of one table.
-        RunError: If the file cannot be written.
     """
     first = next(parts, None)
     if first is None:

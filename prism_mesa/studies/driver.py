@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -14,17 +15,20 @@ from prism_mesa.errors import ConfigError, DataError, printable
 from prism_mesa.llm import Ledger
 from prism_mesa.runs import run_files
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.design.identity import measure_version
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, run_text
-from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of, runs_at_a_time
+from prism_mesa.studies.engines.executors import EngineKind, future_outcome, open_engine, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
 from prism_mesa.studies.journal import Entry, Journal
+from prism_mesa.studies.measures.catalogue import measure_version
 
 _WAITING: Final = 4
 """Jobs that wait, so that no worker is idle; or a quarter of the workers, if that is more. Not all of them, so that
 memory does not grow with the study."""
+
+
+type _Todo = tuple[PlannedRun, Entry | None]
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Progress:
     """Runs that were not begun, since the limit of calls was reached."""
 
 
-def versions_of(design: StudyDesign) -> dict[str, str]:
+def measure_versions(design: StudyDesign) -> dict[str, str]:
     """Return what stands for the code of each measure of a study, by name."""
     return {name: measure_version(name) for name in design.params.measures}
 
@@ -98,10 +102,7 @@ def run_missing(
     """Run what is missing, and return how far the study is.
 
     Args:
-        design: The study.
         folder: Where it is kept; it is there, and held (`StudyFolder.locked`).
-        engine: Who runs the runs.
-        shard: Which of them are to be run here.
         runs: Those to look at; None: all.
         retry: Whether what failed before is tried again.
         on_run: Called with the progress at first and after each run.
@@ -109,8 +110,9 @@ def run_missing(
     Raises:
         KeyboardInterrupt: When the user ends it; what was done is written down.
     """
-    versions, progress = versions_of(design), Progress(0)
-    todo, skipped = [], []
+    versions, progress = measure_versions(design), Progress(0)
+    todo: dict[str, _Todo] = {}
+    skipped: list[PlannedRun] = []
     with folder.journals() as known:
         progress.calls = known.calls()
         for place, planned in enumerate(design.runs_by_seed() if runs is None else runs):
@@ -126,11 +128,12 @@ def run_missing(
             elif entry is not None and entry.status == "failed" and not retry:
                 progress.failed += 1
             else:
-                todo.append((planned, entry))
+                progress.planned -= planned.run in todo  # conditions that are the same share their runs
+                todo.setdefault(planned.run, (planned, entry))
     _skip(skipped, design, folder, shard)
     on_run(progress)
     if todo:
-        _run_all(_distinct(todo, progress), design, folder, engine, shard, progress, on_run)
+        _run_all(list(todo.values()), design, folder, engine, shard, progress, on_run)
     return progress
 
 
@@ -143,18 +146,6 @@ def _skip(runs: list[PlannedRun], design: StudyDesign, folder: StudyFolder, shar
                 journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
 
 
-type _Todo = tuple[PlannedRun, Entry | None]
-
-
-def _distinct(todo: list[_Todo], progress: Progress) -> list[_Todo]:
-    """Return the runs to do, each once: conditions that are the same share their runs."""
-    found: dict[str, _Todo] = {}
-    for planned, entry in todo:
-        found.setdefault(planned.run, (planned, entry))
-    progress.planned -= len(todo) - len(found)
-    return list(found.values())
-
-
 def _run_all(
     todo: list[_Todo],
     design: StudyDesign,
@@ -164,25 +155,17 @@ def _run_all(
     progress: Progress,
     on_run: Callable[[Progress], object],
 ) -> None:
-    versions, journal = versions_of(design), Journal(folder.journal(shard))
-    try:
-        with engine.open(engine.workers or default_workers(design.base)) as pool:
-            for planned, job, outcome, goes_on in _outcomes(todo, design, folder, pool, engine, progress):
-                if outcome.ending == "done":
-                    outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
-                journal.put(
-                    outcome,
-                    versions,
-                    planned.condition.identity,
-                    run_text(planned, design),
-                    kept=job.keep == "tables" and (folder.runs / job.run).is_dir(),
-                )
-                if not goes_on:
-                    progress.done += outcome.ending == "done"
-                    progress.failed += outcome.ending != "done"
-                    on_run(progress)
-    finally:
-        journal.close()
+    versions, workers = measure_versions(design), engine.workers or default_workers(design.base)
+    with closing(Journal(folder.journal(shard))) as journal, engine.open(workers) as pool:
+        for planned, job, outcome, goes_on in _outcomes(todo, design, folder, pool, engine, progress):
+            if outcome.ending == "done":
+                outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
+            kept = job.keep == "tables" and (folder.runs / job.run).is_dir()
+            journal.put(outcome, versions, planned.condition.identity, run_text(planned, design), kept=kept)
+            if not goes_on:
+                progress.done += outcome.ending == "done"
+                progress.failed += outcome.ending != "done"
+                on_run(progress)
 
 
 def default_workers(config: Config) -> int:
@@ -206,10 +189,10 @@ def _outcomes(
     """
     waiting: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
     rest = iter(todo)
-    most = design.params.limits.calls
+    most = inf if design.params.limits.calls is None else design.params.limits.calls
     try:
         while True:
-            room = 0 if _is_reached(most, progress) else _at_once(pool, engine, design) - len(waiting)
+            room = 0 if progress.calls >= most else _at_once(pool, engine, design) - len(waiting)
             for planned, entry in islice(rest, max(0, room)):
                 job = _job(planned, entry, design, folder)
                 waiting[pool.submit(run_supervised, job)] = planned, job, 1
@@ -218,9 +201,9 @@ def _outcomes(
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 planned, job, tried = waiting.pop(future)
-                outcome = _with_calls(outcome_of(future, job), job, folder)
+                outcome = _with_calls(future_outcome(future, job), job, folder)
                 progress.calls += outcome.facts.get("calls") or 0
-                again = outcome.ending != "done" and tried < engine.attempts and not _is_reached(most, progress)
+                again = outcome.ending != "done" and tried < engine.attempts and progress.calls < most
                 yield planned, job, outcome, again
                 if again:
                     job = replace(job, spent=_spent(job.spent, outcome.facts))
@@ -228,10 +211,6 @@ def _outcomes(
     finally:
         for future in waiting:
             future.cancel()
-
-
-def _is_reached(most: int | None, progress: Progress) -> bool:
-    return most is not None and progress.calls >= most
 
 
 def _at_once(pool: Executor, engine: Engine, design: StudyDesign) -> int:
@@ -254,9 +233,9 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
     return replace(outcome, facts=outcome.facts | {"calls": calls})
 
 
-def _spent(*told: Mapping[str, Any]) -> dict[str, int]:
-    """Return the calls and tokens that attempts have told."""
-    return {name: sum(one.get(name) or 0 for one in told) for name in ("calls", "tokens")}
+def _spent(*attempts: Mapping[str, Any]) -> dict[str, int]:
+    """Return the calls and tokens of attempts, from their facts."""
+    return {name: sum(facts.get(name) or 0 for facts in attempts) for name in ("calls", "tokens")}
 
 
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:

@@ -15,6 +15,8 @@ from typing import Any, Final
 import yaml
 
 from prism_mesa.errors import DataError, RunError, said_openly, shortened
+from prism_mesa.params import Params
+from prism_mesa.runs.config import Config
 from prism_mesa.runs.process.lock import take
 from prism_mesa.runs.process.machine import provenance
 from prism_mesa.runs.records.folder import make_folder
@@ -23,7 +25,7 @@ from prism_mesa.studies.journal import Journals
 
 MANIFEST: Final = "study.json"
 LEDGER: Final = "answers.sqlite"
-_LARGEST: Final = 10_000_000
+_LARGEST: Final = 100_000_000
 _WRITTEN: Final = {
     **dict.fromkeys((".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml"), "file"),
     **dict.fromkeys(("*.parquet", "report*.html", "report*.md"), "file"),
@@ -65,11 +67,7 @@ WHOLE: Final = Shard()
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A study's folder.
-
-    Attributes:
-        path: The folder.
-    """
+    """A study's folder."""
 
     path: Path
 
@@ -117,15 +115,15 @@ class StudyFolder:
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
-        """Hold the folder while runs are made; drivers of different shards may hold it together.
+        """Make the folder if it is missing, and lock it; drivers of different shards may lock it together.
 
         Args:
-            shard: Which runs are made.
             busy: What an error says if another driver holds it.
 
         Raises:
             DataError: If another driver holds it, or it cannot be held. A driver that died does not.
         """
+        make_folder(self.path)
         self.check()
         with ExitStack() as held:
             for name, shared in ((".lock", not shard.whole), (f".lock-{shard.k}-of-{shard.n}", False)):
@@ -134,34 +132,56 @@ class StudyFolder:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Wait until nobody else puts the runs together, and hold that: else the last to write may know least.
-
-        Raises:
-            DataError: If it cannot be held, or what is to be written is a link.
-        """
+        """Wait until nobody else puts the runs together, and hold that: else the last to write may know least."""
         self.check()
         with _held(self.path / ".lock-collect", shared=False, waits=True):
             yield
 
-    def describe(self, design: StudyDesign, text: str) -> None:
-        """Write down what the study is; `text` is the study file."""
-        before = _manifest(self.path)
-        values = {
-            "kind": "study",
-            "name": design.name,
-            "question": design.params.question,
-            "runs": design.n_runs,
-            "file": str(Path(design.where).absolute()),
-            "made": provenance() if before is None else before.get("made"),
-        }
-        base = yaml.safe_dump(design.base.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-        study = text or yaml.safe_dump(design.params.model_dump(mode="json", exclude_unset=True), sort_keys=False)
+    def opened(self, manifest: str, kind: str) -> Mapping[str, Any] | None:
+        """Return what the folder's manifest says; None if the folder is new.
+
+        Raises:
+            DataError: If something else is there, the manifest cannot be read, or links stand where files are written.
+        """
+        rename = f"give the {kind} another name, or another --out"
+        if self.path.exists() and not self.path.is_dir():
+            raise DataError(f"{self.path}: is no folder; {rename}")
+        self.check()
+        values = read_json(self.path / manifest)
+        if values is None and self.path.is_dir() and any(not f.name.startswith(".lock") for f in self.path.iterdir()):
+            raise DataError(f"{self.path}: holds no {kind} but something else; {rename}")
+        if values is not None and values.get("kind") != kind:
+            raise DataError(f"{self.path / manifest}: is not what a {kind} writes; {rename}")
+        return values
+
+    def describe(self, manifest: str, facts: Mapping[str, Any], text: str, params: Params, base: Config) -> None:
+        """Write the manifest, the file of the study or calibration, and ``base.yaml``, without passwords.
+
+        Args:
+            manifest: Name of the manifest. It keeps the versions (`made`) of the first time.
+            text: The file; empty: it is written from `params`.
+        """
+        before = read_json(self.path / manifest)
+        made = provenance() if before is None else before.get("made")
+        written = text or yaml.safe_dump(params.model_dump(mode="json", exclude_unset=True), sort_keys=False)
         for name, content in (
-            (MANIFEST, json.dumps(values, indent=2) + "\n"),
-            ("study.yaml", study),
-            ("base.yaml", base),
+            (manifest, json.dumps({**facts, "made": made}, indent=2) + "\n"),
+            (manifest.replace(".json", ".yaml"), written),
+            ("base.yaml", yaml.safe_dump(base.model_dump(mode="json"), sort_keys=False, allow_unicode=True)),
         ):
             write_text(self.path / name, said_openly(content))
+
+
+def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
+    """Write what the study is into its folder; `text` is the study file."""
+    facts = {
+        "kind": "study",
+        "name": design.name,
+        "question": design.params.question,
+        "runs": design.n_runs,
+        "file": str(Path(design.where).absolute()),
+    }
+    folder.describe(MANIFEST, facts, text, design.params, design.base)
 
 
 @contextmanager
@@ -185,11 +205,7 @@ def replacing(file: Path) -> Iterator[Path]:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a file in one piece.
-
-    Raises:
-        RunError: If it cannot be written.
-    """
+    """Write a file in one piece."""
     with replacing(file) as part:
         part.write_text(text, encoding="utf-8")
 
@@ -200,59 +216,38 @@ def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
     Raises:
         DataError: If something else is there, or another study, or links where a study writes.
     """
-    path = Path(out) / design.name
-    if path.exists() and not path.is_dir():
-        raise DataError(f"{path}: is no folder; give the study another name, or another --out")
-    StudyFolder(path).check()
-    before = _manifest(path)
-    if before is None:
-        if path.is_dir() and any(not inside.name.startswith(".lock") for inside in path.iterdir()):
-            raise DataError(f"{path}: holds no study but something else; give the study another name, or another --out")
-        return StudyFolder(path)
-    if before.get("question") != design.params.question and not _shares_runs(design, StudyFolder(path)):
-        asked = shortened(str(before.get("question")), 120)
-        raise DataError(
-            f"{path}: is the folder of another study ({asked!r}); give this one another name, or another --out"
-        )
-    return StudyFolder(path)
-
-
-def make_study_folder(folder: StudyFolder) -> None:
-    """Make the folder, if it is missing.
-
-    Raises:
-        DataError: If that cannot be done.
-    """
-    make_folder(folder.path)
+    folder = StudyFolder(Path(out) / design.name)
+    before = folder.opened(MANIFEST, "study")
+    if before is None or before.get("question") == design.params.question or _shares_runs(design, folder):
+        return folder
+    question = shortened(str(before.get("question")), 120)
+    raise DataError(
+        f"{folder.path}: is the folder of another study ({question!r}); give this one another name, or another --out"
+    )
 
 
 def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
     """Return whether the folder has a run of one of the study's conditions, by whatever code; or none at all."""
     ours = {(condition.identity.config, condition.identity.data) for condition in design.conditions}
     with folder.journals() as journals:
-        none = True
-        for entry in journals.entries():
-            none = False
-            if (entry.identity.config, entry.identity.data) in ours:
-                return True
-    return none
+        theirs = {(entry.identity.config, entry.identity.data) for entry in journals.entries()}
+    return not theirs or not theirs.isdisjoint(ours)
 
 
-def _manifest(path: Path) -> Mapping[str, Any] | None:
-    """Return what the folder says of itself, or None if nothing.
+def read_json(file: Path) -> Mapping[str, Any] | None:
+    """Return the values of a file of the folder; None if there is none.
 
     Raises:
-        DataError: If that cannot be read.
+        DataError: If it cannot be read, or holds no keys and values.
     """
-    file = path / MANIFEST
     if not file.exists():
         return None
     try:
         values = json.loads(file.read_text("utf-8")) if file.stat().st_size < _LARGEST else None
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
-    if not isinstance(values, dict) or values.get("kind") != "study":
-        raise DataError(f"{file}: is not what a study writes; give the study another name, or another --out")
+    if not isinstance(values, dict):
+        raise DataError(f"{file}: cannot be read: it does not hold keys and values")
     return values
 
 

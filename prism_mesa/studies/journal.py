@@ -9,17 +9,68 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
+
+from pydantic import ConfigDict, Field, Json, ValidationError, with_config
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from prism_mesa.errors import DataError, RunError, printable
 from prism_mesa.llm.sqlite_file import ReadOnlyFile
 from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.run_files import MANIFEST
-from prism_mesa.studies.engines.job import Outcome
-from prism_mesa.studies.journal_rows import COLUMNS, Row, read_row, require_tables
+from prism_mesa.studies.engines.job import Ending, Outcome
+from prism_mesa.studies.listing import require_tables
 
+type _Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+@with_config(ConfigDict(extra="allow", strict=True))
+class Facts(TypedDict, total=False):
+    """The facts of a run that are read (see `engines.job.Outcome`)."""
+
+    cpu_s: float | None
+    model_cpu_s: float | None
+    wall_s: float | None
+    peak_memory_mb: float | None
+    open: _Count | None
+    fallback: _Count | None
+    calls: _Count | None
+    tokens: _Count | None
+    signal: str | None
+    decided_by: str | None
+    by_source: dict[str, _Count]
+    notes: list[str]
+    collected: list[str]
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True))
+class Row:
+    """A row of the table `runs` of one journal: a run, as one driver knows it.
+
+    Attributes:
+        at: When it was written (seconds of the epoch).
+        measures: By name: the version of the code that took it, its value, and when it was taken.
+        config: With `data` and `code` the identity of its condition (see `Identity`).
+        kept: 1 if it has a folder, else 0.
+    """
+
+    run: str
+    at: float
+    ending: Ending
+    reason: str
+    attempts: _Count
+    measures: Json[dict[str, tuple[str, float | None, float]]]
+    facts: Json[Facts]
+    config: str
+    data: str
+    code: str
+    told: str
+    kept: _Count
+
+
+COLUMNS: Final = tuple(field.name for field in fields(Row))
 _TABLES: Final = f"""
 create table if not exists runs (
     run text primary key, {", ".join(f"{column} not null" for column in COLUMNS[1:])}
@@ -27,8 +78,7 @@ create table if not exists runs (
 create table if not exists rows (run text not null, name text not null, arrow blob not null, primary key (run, name));
 """
 _WAIT_S: Final = 60
-_SPENT: Final = ("calls", "tokens")
-"""Facts that are sums over all attempts at a run."""
+_SPENT: Final = ("calls", "tokens")  # facts that are sums over all attempts at a run
 
 
 @dataclass(frozen=True)
@@ -38,9 +88,6 @@ class Entry:
     Attributes:
         measures: Values by name, each with what stands for the code that took it.
         facts: Of the attempt that counts; `calls` and `tokens` are those of all attempts.
-        identity: Of what its condition was made.
-        told: Condition and seed in words.
-        kept: Whether it has a folder.
     """
 
     run: str
@@ -78,7 +125,7 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        with _told(file):
+        with _naming_file(file):
             self._db = sqlite3.connect(file, _WAIT_S, isolation_level=None)
             try:
                 require_tables(self._db.execute)
@@ -100,7 +147,7 @@ class Journal:
         """
         at = time.time()
         measures = {name: [versions[name], v if v == v else None, at] for name, v in outcome.measures.items()}
-        with _told(self._file):
+        with _naming_file(self._file):
             before = next(_rows(self._db.execute, self._file, outcome.run), None)
         if before is not None:
             measures = {name: list(taken) for name, taken in before.measures.items()} | measures
@@ -120,7 +167,7 @@ class Journal:
             int(kept or bool(before and before.kept and before.ending == "done")),
         )
         places = ", ".join("?" * len(row))
-        with _told(self._file), _in_one_piece(self._db):
+        with _naming_file(self._file), _transaction(self._db):
             self._db.execute(f"insert or replace into runs values ({places})", row)  # noqa: S608 - question marks
             for name, arrow in outcome.tables.items():
                 self._db.execute("insert or replace into rows values (?, ?, ?)", (outcome.run, name, arrow))
@@ -160,18 +207,18 @@ class Journals:
 
         Of a measure that was taken several times the last one counts.
         """
-        found = [row for db, file in self._databases for row in _rows(db.fetch, file, run)]
-        return _merged(found, self._runs) if found else None
+        rows = [row for db, file in self._databases for row in _rows(db.fetch, file, run)]
+        return _merged(rows, self._runs) if rows else None
 
     def entries(self) -> Iterator[Entry]:
         """Yield what is known of all runs, of each once."""
         seen = set()
         for db, file in self._databases:
             for row in _rows(db.fetch, file):
-                found = _merged([row], self._runs) if len(self._databases) == 1 else self.entry(row.run)
-                if found is not None and row.run not in seen:
+                entry = _merged([row], self._runs) if len(self._databases) == 1 else self.entry(row.run)
+                if entry is not None and row.run not in seen:
                     seen.add(row.run)
-                    yield found
+                    yield entry
 
     def calls(self) -> int:
         """Return the calls of an LLM of all runs that are known of."""
@@ -180,49 +227,49 @@ class Journals:
     def rows(self, run: str, table: str) -> bytes | None:
         """Return the rows of a run's table that were collected, as an Arrow IPC stream."""
         for db, file in self._databases:
-            with _told(file):
-                found = db.fetch("select arrow from rows where run = ? and name = ?", (run, table))
-            for (arrow,) in found:
+            with _naming_file(file):
+                blobs = db.fetch("select arrow from rows where run = ? and name = ?", (run, table))
+            for (arrow,) in blobs:
                 if not isinstance(arrow, bytes):
                     raise _damaged(file, f"rows of {run}")
                 return arrow
         return None
 
 
-def _merged(found: Sequence[Row], runs: Path | None) -> Entry:
-    """Return what the rows of a run in several journals come to."""
-    row = max(found, key=lambda one: (one.ending == "done", one.at))
+def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
+    """Combine the rows of a run in several journals."""
+    last = max(rows, key=lambda row: (row.ending == "done", row.at))
     measures: dict[str, tuple[str, float | None, float]] = {}
-    for one in found:
-        for name, taken in one.measures.items():
+    for row in rows:
+        for name, taken in row.measures.items():
             if name not in measures or taken[2] >= measures[name][2]:
                 measures[name] = taken
-    done = [one for one in found if one.ending == "done"]
-    facts = row.facts | _spent([one.facts for one in found])
-    if collected := {table for one in done for table in one.facts.get("collected", ())}:
+    done = [row for row in rows if row.ending == "done"]
+    facts = {**last.facts, **_spent([row.facts for row in rows])}
+    if collected := {table for row in done for table in row.facts.get("collected", ())}:
         facts["collected"] = sorted(collected)
     return Entry(
-        run=row.run,
-        ending=row.ending,
-        reason=row.reason,
-        attempts=sum(one.attempts for one in found),
+        run=last.run,
+        ending=last.ending,
+        reason=last.reason,
+        attempts=sum(row.attempts for row in rows),
         measures={name: taken[:2] for name, taken in measures.items()},
         facts=facts,
-        identity=Identity(row.config, row.data, row.code),
-        told=row.told,
-        kept=any(one.kept for one in done or found) and (runs is None or (runs / row.run / MANIFEST).is_file()),
+        identity=Identity(last.config, last.data, last.code),
+        told=last.told,
+        kept=any(row.kept for row in done or rows) and (runs is None or (runs / last.run / MANIFEST).is_file()),
     )
 
 
 def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the sums of what attempts have spent, as far as one of them tells."""
-    told = {name: [one[name] for one in facts if one.get(name) is not None] for name in _SPENT}
-    return {name: sum(values) for name, values in told.items() if values}
+    """Return the calls and tokens of all attempts, as far as they are known."""
+    spent = {name: [attempt[name] for attempt in facts if attempt.get(name) is not None] for name in _SPENT}
+    return {name: sum(values) for name, values in spent.items() if values}
 
 
 def _opened(file: Path) -> ReadOnlyFile:
     """Open a journal for reading; rows that a killed driver left half written do not count."""
-    with _told(file):
+    with _naming_file(file):
         db = ReadOnlyFile(file, _WAIT_S)
         try:
             require_tables(db.fetch)
@@ -235,37 +282,33 @@ def _opened(file: Path) -> ReadOnlyFile:
 
 
 def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = None) -> Iterator[Row]:
-    """Yield what a journal has of a run, or of all."""
-    where, values = ("", ()) if run is None else ("where run = ?", (run,))
-    with _told(file):
-        for values_of_row in fetch(f"select {', '.join(COLUMNS)} from runs {where}", values):  # noqa: S608 - names of ours
+    """Yield the rows of a run, or all rows of a journal."""
+    where, arguments = ("", ()) if run is None else ("where run = ?", (run,))
+    with _naming_file(file):
+        for values in fetch(f"select {', '.join(COLUMNS)} from runs {where}", arguments):  # noqa: S608 - names of ours
             try:
-                row = read_row(values_of_row)
-            except ValueError as error:
-                raise _damaged(file, f"run {values_of_row[0]!r}: {error}") from None
+                row = Row(**dict(zip(COLUMNS, values, strict=True)))
+            except ValidationError as error:
+                column = ": ".join(map(str, error.errors(include_url=False)[0]["loc"][:2]))
+                raise _damaged(file, f"run {values[0]!r}: {column}: is not what a driver writes") from None
             yield row
 
 
 def _damaged(file: Path, why: object) -> DataError:
-    told = f"rename it to {file.name}.damaged, and its runs are run again"
-    return DataError(printable(f"{file}: is damaged, or no journal of a study ({why}): {told}"))
+    remedy = f"rename it to {file.name}.damaged, and its runs are run again"
+    return DataError(printable(f"{file}: is damaged, or no journal of a study ({why}): {remedy}"))
 
 
 @contextmanager
-def _told(file: Path) -> Iterator[None]:
-    """Have errors of SQLite name the file, and say what is to be done.
-
-    Raises:
-        DataError: If the file is damaged, or no journal.
-        RunError: If it is a whole one that cannot be read or written.
-    """
+def _naming_file(file: Path) -> Iterator[None]:
+    """Turn errors of SQLite into errors that name the file and the remedy."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         code = getattr(error, "sqlite_errorcode", None) or 0
         if isinstance(error, OSError) or code & 0xFF in _IN_THE_WAY:
-            told = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
-            raise RunError(printable(told)) from None
+            fault = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
+            raise RunError(printable(fault)) from None
         raise _damaged(file, error) from None
     except UnicodeDecodeError as error:  # a name in it, or what SQLite says of one
         raise _damaged(file, error) from None
@@ -285,8 +328,8 @@ _IN_THE_WAY: Final = (
 
 
 @contextmanager
-def _in_one_piece(db: sqlite3.Connection) -> Iterator[None]:
-    """Have all that is written in the block be written, or none of it."""
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Commit all writes of the block, or none."""
     db.execute("begin immediate")
     try:
         yield

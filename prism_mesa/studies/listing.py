@@ -4,7 +4,9 @@ Of each folder little is read, and little is loaded for it: there may be many.
 """
 
 import os
+import sqlite3
 from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +19,6 @@ from prism_mesa.errors import DataError, printable, shortened
 from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile
 from prism_mesa.runs.process.lock import LOCK, held, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
-from prism_mesa.studies.journal_rows import require_tables
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
 _KINDS: Final[dict[object, Kind]] = {
@@ -88,10 +89,9 @@ def listed(out: str | os.PathLike[str]) -> list[Listed]:
         if any((folder / name).is_file() for name in _OF_STUDIES):
             folder = folder / "runs"
             found = _inside(folder, now) if folder.is_dir() else []
-        elif (folder / _RUN).is_file():
-            found = [one for one in [_told(os.fspath(folder), now)] if one is not None]
         else:
-            found = _inside(folder, now)
+            run = _read_folder(os.fspath(folder), now) if (folder / _RUN).is_file() else None
+            found = _inside(folder, now) if run is None else [run]
     except OSError as error:
         raise DataError(f"{out}: cannot be listed: {error.strerror or error}") from None
     return sorted(found, key=lambda one: (one.started, one.run_dir), reverse=True)
@@ -99,11 +99,10 @@ def listed(out: str | os.PathLike[str]) -> list[Listed]:
 
 def _inside(folder: Path, now: float) -> list[Listed]:
     with os.scandir(folder) as entries:
-        found = (_told(entry.path, now) for entry in entries if entry.is_dir())
-        return [one for one in found if one is not None]
+        return [found for entry in entries if entry.is_dir() and (found := _read_folder(entry.path, now)) is not None]
 
 
-def _told(path: str, now: float) -> Listed | None:
+def _read_folder(path: str, now: float) -> Listed | None:
     """Return what lies in a folder; None if that is none of these."""
     try:
         with os.scandir(path) as entries:
@@ -134,7 +133,7 @@ def _size(entry: "os.DirEntry[str]") -> int:
         return 0
 
 
-type _Told = dict[str, Any]
+type _Values = dict[str, Any]
 
 
 def _run(path: str, now: float, size: int) -> Listed:
@@ -142,15 +141,15 @@ def _run(path: str, now: float, size: int) -> Listed:
         values = _read(os.path.join(path, _RUN))
     except ValueError as error:
         return _listed(path, now, {}, "unknown", _damaged(f"{_RUN}: {error}"), size)
-    config, kind = values.get("config"), _KINDS.get(_plain(values.get("system", "social")), "unknown")
+    config, kind = values.get("config"), _KINDS.get(str(values.get("system", "social")), "unknown")
     config = config if isinstance(config, dict) else {}
     status, rounds = values.get("status"), _whole(config.get("rounds"))
     if status not in STATUSES:
         return _listed(path, now, values, kind, _damaged(f"{_RUN}: holds no status of a run"), size)
     state = state_of(Path(path), status, rounds)
-    told: _Told = {"status": state.status, "state": str(state), "round": state.round, "rounds": rounds}
-    told |= {"config": _text(config.get("name")), "seed": _whole(values.get("seed"))}
-    return _listed(path, now, values, kind, told | {"error": _text(values.get("error"))}, size)
+    state_values: _Values = {"status": state.status, "state": str(state), "round": state.round, "rounds": rounds}
+    state_values |= {"config": _text(config.get("name")), "seed": _whole(values.get("seed"))}
+    return _listed(path, now, values, kind, state_values | {"error": _text(values.get("error"))}, size)
 
 
 def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: set[str]) -> Listed:
@@ -171,17 +170,13 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
     of = "" if planned is None else f" of {planned}"
     others = "".join(f", {n} {status}" for n, status in ((skipped, "skipped"), (failed, "failed")) if n)
     state = status if status == "done" and not skipped else f"{status}, {done}{of} runs done{others}"
-    told = {"status": status, "state": state, "config": _text(values.get("name")) or many.name}
+    state_values = {"status": status, "state": state, "config": _text(values.get("name")) or many.name}
     made = values.get("made")
-    return _listed(path, now, made if isinstance(made, dict) else {}, kind, told, size)
+    return _listed(path, now, made if isinstance(made, dict) else {}, kind, state_values, size)
 
 
 def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
-    """Count the runs that are done, skipped and failed, over all journals of a study's folder.
-
-    Raises:
-        ValueError: If a journal cannot be read.
-    """
+    """Count the runs that are done, skipped and failed, over all journals of a study's folder."""
     endings: dict[str, str] = {}
     for name in names:
         if name.startswith("journal") and name.endswith(".sqlite"):
@@ -193,11 +188,7 @@ def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
 
 
 def _rows(journal: Path) -> list[tuple[str, str]]:
-    """Return the runs of a journal with their endings; nothing is written, and no link followed: it may be anybody's.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """Return the runs of a journal with their endings; nothing is written, and no link is followed."""
     if any(journal.with_name(f"{journal.name}{log}").is_symlink() for log in ("", "-wal", "-shm", "-journal")):
         return []
     try:
@@ -208,7 +199,20 @@ def _rows(journal: Path) -> list[tuple[str, str]]:
         raise ValueError(f"{journal.name}: cannot be read: {error}") from None
 
 
-def _listed(path: str, now: float, values: _Told, kind: Kind, told: _Told, size: int) -> Listed:
+def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
+    """Check that `runs` and `rows` are tables: a view of that name may be a query that never ends.
+
+    `fetch` returns the rows of a query.
+
+    Raises:
+        sqlite3.DatabaseError: If not.
+    """
+    fetch("pragma trusted_schema = off")
+    for (name,) in fetch("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
+        raise sqlite3.DatabaseError(f"{name} is no table")
+
+
+def _listed(path: str, now: float, values: _Values, kind: Kind, state_values: _Values, size: int) -> Listed:
     at = _time(values.get("started"))
     if at is None:
         try:
@@ -216,20 +220,16 @@ def _listed(path: str, now: float, values: _Told, kind: Kind, told: _Told, size:
         except OSError:
             at = now
     began = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-    own: _Told = {"config": "", "seed": None, "round": None, "rounds": None, "error": ""} | told
+    own: _Values = {"config": "", "seed": None, "round": None, "rounds": None, "error": ""} | state_values
     return Listed(run_dir=path, kind=kind, started=began, age_s=max(0.0, now - at), size_bytes=size, **own)
 
 
-def _damaged(why: str) -> _Told:
+def _damaged(why: str) -> _Values:
     return {"status": "damaged", "state": "damaged", "error": _text(why)}
 
 
-def _read(file: str) -> _Told:
-    """Return the values of a JSON file.
-
-    Raises:
-        ValueError: If it holds none, or cannot be read.
-    """
+def _read(file: str) -> _Values:
+    """Return the values of a JSON file."""
     try:
         with open(file, "rb") as opened:
             raw = opened.read(_MOST_BYTES + 1)
@@ -255,12 +255,7 @@ def _time(given: object) -> float | None:
     return seconds if seconds is not None and 0 <= seconds < _LATEST else None
 
 
-_LATEST: Final = 2.0**35
-"""Seconds of the epoch, a thousand years from now."""
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, str) else None
+_LATEST: Final = 2.0**35  # seconds of the epoch, a thousand years from now
 
 
 def _text(value: object) -> str:

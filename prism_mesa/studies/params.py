@@ -1,5 +1,6 @@
 """What a study file holds, and its check as a whole."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,8 +18,7 @@ from prism_mesa.studies.measures.curves import CURVES
 MEASURES: Final = ("gini_impressions", "cascade_mean", "cascade_max", "engagement_per_impression", "likes", "reshares")
 """The measures of a study that names none."""
 
-NAME: Final = r"^\w[\w.-]{0,59}$"
-"""What a study can be called."""
+NAME: Final = r"^\w[\w.-]{0,59}$"  # what a study can be called
 
 type SampledDesign = Literal["sobol", "lhs", "morris"]
 SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
@@ -115,7 +115,7 @@ class StudyParams(Params):
     @classmethod
     def _are_seeds(cls, given: object) -> object:
         many = given if isinstance(given, list) else [given]
-        if not many or any(isinstance(one, bool) or not isinstance(one, int) for one in many):
+        if not many or any(isinstance(item, bool) or not isinstance(item, int) for item in many):
             raise ValueError("give a whole number, or a list of seeds")
         if isinstance(given, list) and (len(set(given)) < len(given) or any(not 0 <= one < 2**63 for one in given)):
             raise ValueError("give different seeds of at least 0")
@@ -213,7 +213,16 @@ def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
             yield f"{before}{key}", value
 
 
-def value_of(text: str) -> Any:
+def shortest(values: Mapping[str, Any]) -> str:
+    """Return values by key in one line, as a user would write them: ``feed.mode=x_algo, agents.n=500``.
+
+    >>> shortest({"feed.mode": "x_algo", "agents.n": 500})
+    'feed.mode=x_algo, agents.n=500'
+    """
+    return ", ".join(f"{key}={json.dumps(v) if not isinstance(v, str) else v}" for key, v in values.items())
+
+
+def parse_value(text: str) -> Any:
     """Return the value that a text stands for, as YAML reads it; what is no YAML is a text."""
     try:
         return parsed(text)
@@ -222,11 +231,7 @@ def value_of(text: str) -> Any:
 
 
 def read_study(file: str | Path) -> StudyParams:
-    """Return what a study file holds.
-
-    Raises:
-        ConfigError: If it is missing, no YAML, or a key or value is not allowed.
-    """
+    """Return what a study file holds."""
     values = read_yaml(Path(file), what="study file", hint="")
     return study_params(values, str(file))
 

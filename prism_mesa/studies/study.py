@@ -13,12 +13,12 @@ import pandas as pd
 from prism_mesa.errors import counted
 from prism_mesa.studies.collect import FACTS, collect, run_table
 from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, run_text
-from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, run_missing, versions_of
-from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder, replacing
+from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, measure_versions, run_missing
+from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, describe_study, replacing
 from prism_mesa.studies.journal import Entry
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.precision import expected_width
+from prism_mesa.studies.statistics.comparisons import expected_width
 
 PILOT_SEEDS: Final = 2
 _PILOT_CONDITIONS: Final = 8
@@ -30,8 +30,6 @@ class StudyStatus:
     """How far a study is.
 
     Attributes:
-        planned: Runs of the study.
-        done: Runs that came to a good end.
         failed: Runs that did not.
         missing: Runs that have not started.
         outdated: Runs that are done, but lack a measure, a table or the folder.
@@ -106,9 +104,9 @@ class StudyPlan:
     notes: tuple[str, ...]
 
 
-def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
+def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
     """Return how far a study is. Nothing is run, and nothing is written."""
-    versions, counts, failures, planned_names = versions_of(design), Counter[str](), [], set()
+    versions, counts, failures, planned_names = measure_versions(design), Counter[str](), [], set()
     why_skipped: dict[str, str] = {}
     with folder.journals() as known:
         for planned in design.runs():
@@ -140,11 +138,12 @@ def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:
     """Return why a run of before is none of the study's."""
-    ours = [condition.identity for condition in design.conditions]
-    if any(entry.identity.config == one.config and entry.identity.data == one.data for one in ours):
-        same_code = any(entry.identity == one for one in ours)
-        return "its seed is none of the study's" if same_code else "the code has changed"
-    if any(entry.identity.config == one.config for one in ours):
+    alike = [c.identity for c in design.conditions if c.identity.config == entry.identity.config]
+    if entry.identity in alike:
+        return "its seed is none of the study's"
+    if any(identity.data == entry.identity.data for identity in alike):
+        return "the code has changed"
+    if alike:
         return "a file that it reads has changed"
     return "its condition is not in the study, or was changed"
 
@@ -162,9 +161,7 @@ def run_study(
     """Run what is missing of a study, and return what its runs say.
 
     Args:
-        design: The study.
         folder: Where it is kept; made if it is missing.
-        engine: Who runs the runs.
         text: The study file, to be kept beside the results.
         shard: Which runs are run here; what they say is of all that are there.
         retry: Whether runs that failed before are tried again.
@@ -174,9 +171,8 @@ def run_study(
         DataError: If the folder cannot be used, or another process runs the study.
         KeyboardInterrupt: When the user ends it; what was done is kept, and the same call continues.
     """
-    make_study_folder(folder)
     with folder.locked(shard):
-        folder.describe(design, text)
+        describe_study(design, folder, text)
         progress = run_missing(design, folder, engine, shard=shard, retry=retry, on_run=on_run)
         notes = []
         if progress.held_back:
@@ -185,13 +181,13 @@ def run_study(
                 f"limits.calls: {progress.calls:,} calls of an LLM were made, of at most {most:,}: "
                 f"{counted(progress.held_back, 'run')} not begun"
             )
-        return result_of(design, folder, notes=tuple(notes))
+        return collect_result(design, folder, notes=tuple(notes))
 
 
-def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
+def collect_result(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
     """Put the runs that are there together, and return what they say. Nothing is run."""
     notes = (*notes, *collect(design, folder))
-    table, status = run_table(design, folder), status_of(design, folder)
+    table, status = run_table(design, folder), study_status(design, folder)
     analysis = analyse(table, design.params.expect)
     with replacing(folder.table("sensitivity")) as new:
         analysis.sensitivity.to_parquet(new, index=False)
@@ -225,16 +221,15 @@ def plan_study(
     Raises:
         DataError: As for `run_study`.
     """
-    make_study_folder(folder)
     pilot = list(_pilot(design))
     with folder.locked(WHOLE):
-        folder.describe(design, text)
+        describe_study(design, folder, text)
         skipped = [planned for planned in design.runs() if planned.condition.number in design.skipped]
         run_missing(design, folder, engine, runs=[*pilot, *skipped], on_run=on_run)
         aside = collect(design, folder)
     facts = pd.read_parquet(folder.table(FACTS))
     facts = facts[facts["ending"] == "done"]
-    status, workers = status_of(design, folder), engine.workers or default_workers(design.base)
+    status, workers = study_status(design, folder), engine.workers or default_workers(design.base)
     n_runs = design.n_runs - status.skipped
     cpu = float(facts["cpu_s"].mean()) / 3600 if len(facts) else None
     left = None if cpu is None else cpu * (status.missing + status.failed)
@@ -260,7 +255,7 @@ def _pilot(design: StudyDesign) -> list[PlannedRun]:
     If there are none, as among drawn points, take conditions spread over the design.
     """
     first, *others = [each for each in design.conditions if each.number not in design.skipped] or design.conditions
-    apart = [one for one in others if _differences(first, one) == 1]
+    apart = [other for other in others if sum(a != b for a, b in zip(_terms(first), _terms(other), strict=True)) == 1]
     if not apart and others:
         places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
         apart = [others[place] for place in np.unique(places)]
@@ -270,10 +265,6 @@ def _pilot(design: StudyDesign) -> list[PlannedRun]:
 
 def _terms(condition: Condition) -> tuple[str, ...]:
     return (repr(condition.arm), *map(repr, condition.point))
-
-
-def _differences(one: Condition, other: Condition) -> int:
-    return sum(a != b for a, b in zip(_terms(one), _terms(other), strict=True))
 
 
 def _one_of_each(first: Condition, others: list[Condition]) -> list[Condition]:

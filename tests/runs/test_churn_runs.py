@@ -13,7 +13,7 @@ from prism_mesa.errors import ConfigError, PrismWarning
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import F
-from prism_mesa.studies.measures.curves import curves_of
+from prism_mesa.studies.measures.curves import run_curves
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.summaries import run_lines
 
@@ -101,7 +101,7 @@ def test_measures_and_the_summary_say_what_the_table_says(made):
         share *= 1 - sum(one == (at, True) for one in stays) / sum(length >= at for length, _ in stays)
         lasts[at] = share
     assert found["median_stay"] == min(at for at, share in lasts.items() if share <= 0.5)
-    curve = curves_of(finished_run(whole)).query("curve == 'stays'")
+    curve = run_curves(finished_run(whole)).query("curve == 'stays'")
     assert dict(zip(curve["x"], curve["y"], strict=True)) == pytest.approx(lasts)
     joined = agents["present"] | agents["agent"].isin(table["agent"])
     assert 0 < churn["never_joined"] == (~joined).sum()

@@ -8,7 +8,7 @@ from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.config import make_config
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
-from prism_mesa.studies.measures.homophily import external_internal
+from prism_mesa.studies.measures.exposure import external_internal
 
 BLOCKS = {"network.kind": "stochastic_block", "network.blocks": 3, "network.mean_degree": 4, "rounds": 2}
 

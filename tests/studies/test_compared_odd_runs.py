@@ -13,8 +13,8 @@ from prism_mesa.api.comparison import compare
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.run_files import read_table
-from prism_mesa.studies.comparison.differences import measure_differences
 from prism_mesa.studies.comparison.pairs import sides_by_settings
+from prism_mesa.studies.comparison.values import measure_differences
 
 
 @pytest.fixture(scope="module")

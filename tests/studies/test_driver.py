@@ -14,8 +14,8 @@ from prism_mesa.studies.collect import collect, run_table
 from prism_mesa.studies.driver import Engine, run_missing
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.engines.worker import carry_out
-from prism_mesa.studies.folder import WHOLE, Shard, make_study_folder, open_folder
-from prism_mesa.studies.study import result_of, status_of
+from prism_mesa.studies.folder import WHOLE, Shard, describe_study, open_folder
+from prism_mesa.studies.study import collect_result, study_status
 
 TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}}
 ONE = Engine(workers=1)
@@ -23,8 +23,8 @@ ONE = Engine(workers=1)
 
 def run_all(design, out, **how):
     folder = open_folder(design, out)
-    make_study_folder(folder)
-    folder.describe(design, "")
+    folder.path.mkdir(parents=True)
+    describe_study(design, folder, "")
     progress = run_missing(design, folder, how.pop("engine", ONE), **how)
     collect(design, folder)
     return folder, progress
@@ -84,7 +84,7 @@ def test_what_is_broken_off_goes_on_to_the_same_table(designed, jobs, tmp_path, 
     jobs.extend([None] * 5)
     with pytest.raises(KeyboardInterrupt):
         run_all(design, tmp_path / "two")
-    assert 0 < status_of(design, open_folder(design, tmp_path / "two")).done < 6
+    assert 0 < study_status(design, open_folder(design, tmp_path / "two")).done < 6
     jobs.clear()
     folder, _ = run_all(design, tmp_path / "two")
     assert 0 < len(jobs) < 6
@@ -107,7 +107,7 @@ def test_a_run_that_fails_takes_nobody_with_it_and_is_tried_again(designed, jobs
     assert runs["status"].tolist() == ["done", "failed", "done"]
     assert runs["reason"].tolist() == ["", "by a signal", ""]
     assert runs["reshares"].isna().tolist() == [False, True, False]
-    [(_, told, why)] = status_of(design, folder).failures
+    [(_, told, why)] = study_status(design, folder).failures
     assert (told, why) == ("all runs, seed 2", "killed: by a signal")
     jobs.clear()
     _, progress = run_all(design, tmp_path, retry=False)
@@ -198,7 +198,7 @@ def test_a_measure_that_is_added_after_shards_is_taken_once(designed, jobs, tmp_
     run_all(more, tmp_path)
     assert len(jobs) == 6
     other = designed(set={"rounds": 1})
-    assert sum(map(len, status_of(other, open_folder(other, tmp_path)).stale.values())) == 3
+    assert sum(map(len, study_status(other, open_folder(other, tmp_path)).stale.values())) == 3
 
 
 def fails_after(calls, jobs):
@@ -251,7 +251,7 @@ def test_runs_whose_folder_is_gone_are_made_again(designed, jobs, tmp_path):
     folder, _ = run_all(design, tmp_path)
     gone, stays = (planned.run for planned in design.runs())
     shutil.rmtree(folder.runs / gone)
-    assert status_of(design, folder).outdated == 1
+    assert study_status(design, folder).outdated == 1
     collect(design, folder)
     assert pd.read_parquet(folder.table("facts"))["folder"].tolist() == ["", f"runs/{stays}"]
     run_all(design, tmp_path)
@@ -264,7 +264,7 @@ def test_tables_of_more_runs_than_are_done_now_are_kept_beside_the_new_ones(desi
     before = bytes_of(folder)
     (folder.path / "report.html").write_text("of three")
     fewer = designed(seeds=2)
-    told = ["runs.before-1.parquet" in " ".join(result_of(fewer, folder).notes) for _ in range(2)]
+    told = ["runs.before-1.parquet" in " ".join(collect_result(fewer, folder).notes) for _ in range(2)]
     assert told == [True, False]
     assert len(pd.read_parquet(folder.table("runs"))) == 2
     assert (folder.path / "runs.before-1.parquet").read_bytes() == before
@@ -281,13 +281,13 @@ def test_a_report_on_a_measure_that_was_edited_keeps_the_numbers_of_before(desig
     folder, _ = run_all(design, tmp_path)
     before = bytes_of(folder)
     (tmp_path / "edited_here.py").write_text("def one(run):\n    return 2.0\n")
-    result = result_of(design, folder)
+    result = collect_result(design, folder)
     assert result.status == "incomplete"
     assert any("2 runs that are done have a measure" in note for note in result.notes)
     assert (folder.path / "runs.before-1.parquet").read_bytes() == before
     run_all(design, tmp_path)
     assert len(jobs) == 4
-    assert status_of(design, folder).status == "done"
+    assert study_status(design, folder).status == "done"
 
 
 def test_rows_in_a_journal_that_are_no_table_are_said_in_a_line(designed, jobs, tmp_path):
@@ -320,10 +320,10 @@ def test_slurm_is_refused_before_anything_is_made_if_nothing_says_how_many_jobs(
 def test_runs_that_are_none_of_the_studys_are_stale_and_stay(designed, jobs, tmp_path):
     run_all(designed(seeds=3), tmp_path)
     fewer = designed(seeds=2)
-    assert status_of(fewer, open_folder(fewer, tmp_path)).stale.keys() == {"its seed is none of the study's"}
+    assert study_status(fewer, open_folder(fewer, tmp_path)).stale.keys() == {"its seed is none of the study's"}
     other = designed(seeds=3, set={"rounds": 1})
     folder, _ = run_all(other, tmp_path)
-    status = status_of(other, folder)
+    status = study_status(other, folder)
     [(why, names)] = status.stale.items()
     assert (why, len(names)) == ("its condition is not in the study, or was changed", 3)
     assert status.notes == (

@@ -245,7 +245,7 @@ def test_whatever_stands_in_a_journal_the_message_is_one_line(tmp_path):
     db.execute("update runs set measures = ?", ('{"likes\\n\\u001b[31mof all": 3}',))
     db.commit()
     db.close()
-    with Journals([file]) as known, pytest.raises(DataError, match=r"measures: likes  \[31mof all: is none") as error:
+    with Journals([file]) as known, pytest.raises(DataError, match=r"measures: likes  \[31mof all: is not") as error:
         known.entry("a")
     assert str(error.value).isprintable()
 

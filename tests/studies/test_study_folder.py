@@ -10,7 +10,7 @@ from prism_mesa.errors import DataError, RunError
 from prism_mesa.runs.config import load_config
 from prism_mesa.studies.design.study_design import design_study
 from prism_mesa.studies.engines.job import Outcome
-from prism_mesa.studies.folder import WHOLE, Shard, make_study_folder, open_folder, replacing
+from prism_mesa.studies.folder import WHOLE, Shard, describe_study, open_folder, replacing
 from prism_mesa.studies.journal import Journal
 from prism_mesa.studies.params import study_params
 
@@ -23,8 +23,8 @@ def design_of(question="Does it?", **values):
 
 def made(design, out):
     folder = open_folder(design, out)
-    make_study_folder(folder)
-    folder.describe(design, "")
+    folder.path.mkdir(parents=True)
+    describe_study(design, folder, "")
     return folder
 
 

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from read_reports import WHEN
 from study_results import HOSTILE, factorial, sobol, two_arms
 
-from prism_mesa.studies.statistics.cells import cells_of
-from prism_mesa.studies.statistics.variance_shares import variance_shares
+from prism_mesa.studies.statistics.cells import make_cells
+from prism_mesa.studies.statistics.sensitivity import variance_shares
 from prism_mesa.view.plots.files import png_of, svg_of
 from prism_mesa.view.plots.style import PALETTE, labels_of
 from prism_mesa.view.study.blocks import all_pictures
@@ -132,7 +132,7 @@ def test_sobol_indices_are_bars_with_intervals_in_the_order_of_the_factors(tmp_p
 
 def test_shares_of_the_variance_are_bars_with_intervals_and_part_of_the_report(tmp_path):
     result = factorial(tmp_path)
-    found, _ = variance_shares(cells_of(result.table))
+    found, _ = variance_shares(make_cells(result.table))
     result = dataclasses.replace(result, analysis=dataclasses.replace(result.analysis, sensitivity=found))
     measure = result.table.measures[0]
     [axes] = share_figure(result, [measure]).axes

@@ -9,7 +9,7 @@ from worlds import plain
 from prism_mesa.params import leaves, nested
 from prism_mesa.runs.config import Config
 from prism_mesa.social.behavior import social_chart, viral_chart
-from prism_mesa.studies.design.worlds import worlds_of
+from prism_mesa.studies.design.study_design import condition_configs
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.markdown import markdown_of
@@ -300,7 +300,7 @@ def test_modules_of_a_study_are_loaded_only_where_they_may_be(odd_of_arms):
 
 def test_a_group_of_conditions_is_named_by_the_levels_that_set_it_apart():
     base = Config()
-    worlds = worlds_of(base, {"arms": {"a": {}, "b": {"content": "template"}}, "vary": {"feed.size": [5, 20]}})
+    worlds = condition_configs(base, {"arms": {"a": {}, "b": {"content": "template"}}, "vary": {"feed.size": [5, 20]}})
     text = odd_text(worlds)
     assert "**feed.size=5**: up to 5 posts" in text
     assert "**b**: replies and reshares get sentences" in text

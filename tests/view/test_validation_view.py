@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.validation.matching import Match
 from prism_mesa.studies.validation.real import carried
-from prism_mesa.studies.validation.rows import rows_of
+from prism_mesa.studies.validation.rows import target_rows
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import cascades_figure, figures_of, rhythms_figure, shapes_figure
 from prism_mesa.view.validation.matrix import matrix_figure
 from prism_mesa.view.validation.report import markdown
@@ -22,7 +22,7 @@ from prism_mesa.view.validation.words import broken, cells, data_used, joint, va
 
 def rows(excused=lambda target: "", **columns):
     real = {name: [value] * 3 for name, value in carried().values.items()}
-    return rows_of(pd.DataFrame({**real, **columns, "status": "done"}), carried(), excused)
+    return target_rows(pd.DataFrame({**real, **columns, "status": "done"}), carried(), excused)
 
 
 def curves():

@@ -15,20 +15,17 @@ import numpy as np
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.streams import Floats, digest64
 from prism_mesa.studies.calibration.folder import CalibrationFolder, How, Trial
-from prism_mesa.studies.calibration.objective import TrialResult, judged
 from prism_mesa.studies.calibration.params import RUNS
 from prism_mesa.studies.calibration.plan import CalibrationPlan
 from prism_mesa.studies.calibration.profiles import probe
 from prism_mesa.studies.calibration.proposals import best_guess, likely, load_optuna, spread
-from prism_mesa.studies.calibration.result import CalibrationResult, result_of
-from prism_mesa.studies.calibration.surrogate import Surrogate
+from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, write_result
+from prism_mesa.studies.calibration.surrogate import Surrogate, load_sklearn
 from prism_mesa.studies.driver import Engine, Progress, run_missing
-from prism_mesa.studies.folder import WHOLE, make_study_folder
+from prism_mesa.studies.folder import WHOLE
 
-_ENOUGH: Final = 4
-"""Trials of which a surrogate is made."""
-FITTED: Final = "fitted"
-"""The arm of the fitted world."""
+_ENOUGH: Final = 4  # trials of which a surrogate is made
+FITTED: Final = "fitted"  # the arm of the fitted world
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Budget:
     minutes: float | None = None
 
 
-def budget_of(plan: CalibrationPlan, runs: int | None, minutes: float | None) -> Budget:
+def resolve_budget(plan: CalibrationPlan, runs: int | None, minutes: float | None) -> Budget:
     """Return what a call may take: what it says itself, else what the file says, else `RUNS` runs.
 
     Raises:
@@ -72,38 +69,30 @@ def calibrate(
     """Fit, run the fitted world with seeds of its own, and return what came of it.
 
     Args:
-        plan: The calibration.
         folder: Where it is kept; made if it is missing. No run that is done is run again.
-        engine: Who runs the runs.
-        budget: How long to go on.
         text: The calibration file, to be kept beside the results.
         on_run: Called with the progress at first and after each run.
 
     Raises:
-        ConfigError: If Optuna is not installed.
+        ConfigError: If Optuna or scikit-learn is not installed.
         DataError: If the folder cannot be used, or another process uses it.
         RunError: If no trial came to a good end.
         KeyboardInterrupt: When the user ends it; what was done is kept, and the same call continues.
     """
     load_optuna()
-    make_study_folder(folder)
+    load_sklearn()
     with folder.locked(WHOLE, "another process runs this calibration now; wait for it"):
         folder.describe_plan(plan, text)
         results = _trials(plan, folder, engine, budget, on_run)
-        done = [one for one in results if one.objective is not None]
+        done = [result for result in results if result.objective is not None]
         if not done:
-            raise RunError(
-                f"{folder.path}: none of {len(results)} trials came to a good end; the first: {_why(results)}"
-            )
-        best = min(done, key=lambda one: (one.objective or 0.0, one.trial.number))
+            reason = results[0].reason if results else "none was run"
+            raise RunError(f"{folder.path}: none of {len(results)} trials came to a good end; the first: {reason}")
+        best = min(done, key=lambda result: (result.objective or 0.0, result.trial.number))
         measures = [*plan.params.fit, *plan.params.holdout]
         report = plan.study({FITTED: best.trial.values}, plan.report_seeds, measures)
         run_missing(report, folder, engine)
-        return result_of(plan, folder, results, best, report)
-
-
-def _why(results: Sequence[TrialResult]) -> str:
-    return results[0].reason if results else "none was run"
+        return write_result(plan, folder, results, best, report)
 
 
 def _trials(
@@ -128,11 +117,13 @@ def _trials(
         planned = most * len(plan.seeds) if most < inf else so_far.planned + design.n_runs
         before = so_far
 
-        def told(now: Progress, planned: float = planned, before: Progress = before) -> None:
-            on_run(Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls))
+        def total(now: Progress, planned: float = planned, before: Progress = before) -> Progress:
+            return Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls)
 
-        ended = run_missing(design, folder, engine, retry=False, on_run=told)
-        so_far = Progress(int(planned), before.done + ended.done, before.failed + ended.failed, ended.calls)
+        def report(now: Progress, total: Callable[[Progress], Progress] = total) -> None:
+            on_run(total(now))
+
+        so_far = total(run_missing(design, folder, engine, retry=False, on_run=report))
         with folder.journals() as known:
             results += judged(batch, design, known, plan.params.fit)
     return results

@@ -14,12 +14,8 @@ from prism_mesa.studies.params import NAME, flat
 RISE: Final = 3.84
 """How far the objective may rise above its least: the 95 % quantile of chi-squared with one degree of freedom."""
 
-FAR: Final = 10.0
-"""Tolerances that a measure counts as off that is not defined in any run of a trial."""
-
-RUNS: Final = 200
-"""Runs of a calibration whose file and command say nothing of runs or minutes."""
-
+FAR: Final = 10.0  # tolerances that a measure counts as off that is not defined in any run of a trial
+RUNS: Final = 200  # runs of a calibration whose file and command say nothing of runs or minutes
 _MOST_SEEDS: Final = 1000
 
 
@@ -136,11 +132,7 @@ def _plain(name: str) -> str:
 
 
 def read_calibration(file: str | Path) -> CalibrationParams:
-    """Return what a calibration file holds.
-
-    Raises:
-        ConfigError: If it is missing, no YAML, or a key or value is not allowed.
-    """
+    """Return what a calibration file holds."""
     return calibration_params(read_yaml(Path(file), what="calibration file", hint=""), str(file))
 
 

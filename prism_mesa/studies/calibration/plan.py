@@ -1,20 +1,77 @@
-"""A calibration as it is to be run, checked: its space, its targets, and the studies that its trials are."""
+"""A calibration that is ready to run: its space, its targets, and the studies that its trials are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import exp, log
 from typing import Any, Final
+
+import numpy as np
 
 from prism_mesa.errors import ConfigError, PrismError, counted
 from prism_mesa.params import merged, nested, shown, validated
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import Identity, identity_of
+from prism_mesa.streams import Floats
 from prism_mesa.studies.calibration.params import CalibrationParams, Span
-from prism_mesa.studies.calibration.space import Axis, Space
 from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.points import check_keys, is_whole
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.params import study_params
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter and its range.
+
+    Attributes:
+        log: Whether places go by the logarithm.
+        whole: Whether only whole numbers are values.
+    """
+
+    key: str
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def value(self, place: float) -> float | int:
+        """Return the value at a place, with six digits, so that a file says what was run.
+
+        >>> Axis("agents.activity", 0.01, 1, log=True).value(0.5)
+        0.1
+        """
+        inside = min(max(place, 0.0), 1.0)
+        if self.log:
+            found = exp(log(self.low) + inside * (log(self.high) - log(self.low)))
+        else:
+            found = self.low + inside * (self.high - self.low)
+        rounded = min(max(float(f"{found:.6g}"), self.low), self.high)
+        return round(found) if self.whole else rounded
+
+    def place(self, value: float) -> float:
+        """Return the place of a value, 0 to 1."""
+        if self.log:
+            found = (log(max(value, self.low)) - log(self.low)) / (log(self.high) - log(self.low))
+        else:
+            found = (value - self.low) / (self.high - self.low)
+        return min(max(found, 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Space:
+    """All parameters of a calibration."""
+
+    axes: tuple[Axis, ...]
+
+    def values(self, place: Floats) -> dict[str, float | int]:
+        """Return the values at a place, by key."""
+        return {axis.key: axis.value(float(at)) for axis, at in zip(self.axes, place, strict=True)}
+
+    def place(self, values: dict[str, float | int]) -> Floats:
+        """Return the place of values."""
+        return np.array([axis.place(values[axis.key]) for axis in self.axes])
+
 
 _QUESTION: Final = "Which values of some parameters meet some targets?"
 _PER_PARAMETER: Final = 6
@@ -28,12 +85,6 @@ class CalibrationPlan:
     """A calibration, checked.
 
     Attributes:
-        params: What its file says.
-        name: Of the calibration, and of its folder.
-        where: What errors begin with: the file.
-        base: The configuration that all runs start from.
-        space: Of the parameters.
-        identity: Of what the base is made.
         notes: What has no effect, or cannot be told.
     """
 
@@ -64,11 +115,7 @@ class CalibrationPlan:
     def study(
         self, arms: Mapping[str, Values], seeds: Sequence[int], measures: Sequence[str], where: str = ""
     ) -> StudyDesign:
-        """Return the runs of some values of the parameters as a study: an arm for each.
-
-        Raises:
-            ConfigError: If a value is not allowed, or there is no such measure.
-        """
+        """Return the runs of some values of the parameters as a study: an arm for each."""
         values = {
             "question": _QUESTION,
             "base": self._values,
@@ -84,11 +131,6 @@ class CalibrationPlan:
 
 def plan_calibration(params: CalibrationParams, name: str, where: str) -> CalibrationPlan:
     """Return a calibration as it is to be run; small models of its bounds are made, so that what cannot run is said.
-
-    Args:
-        params: What its file says.
-        name: What it is called if its file says nothing.
-        where: What errors begin with.
 
     Raises:
         ConfigError: One line: where, what, what is allowed.
@@ -118,13 +160,8 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
     for values in (lows, highs):  # as arms of the study below their faults would be those of arms
         validated(Config, merged(own, nested(values)), f"{where}: parameters")
     ends = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
-    return _noted(plan, check_models(ends))
-
-
-def _noted(plan: CalibrationPlan, notes: Sequence[str]) -> CalibrationPlan:
-    """Return a plan that also says which of its parameters have no effect."""
-    fitted = [note for note in notes if any(axis.key in note for axis in plan.space.axes)]
-    return CalibrationPlan(**vars(plan) | {"notes": (*plan.notes, *fitted)})
+    without_effect = [note for note in check_models(ends) if any(axis.key in note for axis in space.axes)]
+    return replace(plan, notes=(*plan.notes, *without_effect))
 
 
 def _axis(key: str, span: Span, own: Mapping[str, Any], where: str) -> Axis:

@@ -13,14 +13,11 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats, generator
-from prism_mesa.studies.calibration.space import Axis, Space
+from prism_mesa.studies.calibration.plan import Axis, Space
 from prism_mesa.studies.calibration.surrogate import Surrogate
 
-GRID: Final = 25
-"""Values of a parameter at which its profile is told."""
-LEEWAY: Final = 1.0
-"""Standard deviations of the surrogate by which a value is given the benefit of the doubt."""
-
+GRID: Final = 25  # values of a parameter at which its profile is told
+LEEWAY: Final = 1.0  # standard deviations of the surrogate by which a value is given the benefit of the doubt
 _PROBED: Final = 9
 _TRIES: Final = 128
 _ROUNDS: Final = 5
@@ -49,17 +46,14 @@ class Profiles:
     least: float
 
 
-def profiles_of(
+def fit_profiles(
     space: Space, points: Floats, distances: Floats, objectives: Floats, best: Floats, rise: float
 ) -> Profiles:
     """Return the profiles that trials allow.
 
     Args:
-        space: Of the parameters.
         points: Places of the trials that did not fail, shape (trials, axes).
         distances: Of them, shape (trials, targets); NaN where a measure is not defined.
-        objectives: Of them.
-        best: Place of the fitted values.
         rise: How far the objective may rise within an interval.
     """
     surrogate = Surrogate.fit(points, distances)
@@ -79,9 +73,7 @@ def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, r
     worst, or none is near; with the other parameters as the surrogate has its least. None if there is no such value.
 
     Args:
-        surrogate: Of the trials.
         points: Places of the trials, shape (trials, axes).
-        objectives: Of them.
         axis: Place of the parameter among the axes.
         rise: How far the objective may rise within an interval.
     """
@@ -114,33 +106,28 @@ def _curve(space: Space, place: int, surrogate: Surrogate, points: Floats, objec
 
 
 def _least(surrogate: Surrogate, points: Floats, place: int, grid: Floats, leeway: float) -> Floats:
-    """Return where the surrogate is least at each of some places of one axis, over all of the other axes.
+    """Return where the surrogate is lowest at each value of one axis, over all other axes; shape (grid, axes).
 
-    Looked for from the trials, draws in the whole space, and the best at the neighbouring place, ever nearer.
+    The search starts from the trials and random places, and then narrows around the best place of each value and of
+    its neighbours.
     """
     n_axes = points.shape[1]
     if n_axes == 1:
         return grid[:, None]
-    draws = generator("calibration/profile", str(place))
-    starts = np.vstack([points, draws.random((_TRIES, n_axes))])
-    best = np.array([_lowest(surrogate, _at(starts, place, at), leeway) for at in grid])
+    draws, each = generator("calibration/profile", str(place)), np.arange(len(grid))
+
+    def lowest(tried: Floats) -> Floats:
+        tried = np.array(np.broadcast_to(tried, (len(grid), *tried.shape[-2:])))
+        tried[:, :, place] = grid[:, None]
+        values = surrogate.objective(tried.reshape(-1, n_axes), leeway=leeway).reshape(len(grid), -1)
+        return np.asarray(tried[each, values.argmin(axis=1)])
+
+    best = lowest(np.vstack([points, draws.random((_TRIES, n_axes))]))
     for narrower in range(_ROUNDS):
         steps = draws.normal(0.0, 0.15 * 0.5**narrower, (_TRIES, n_axes))
-        for index in range(len(grid)):
-            neighbours = best[max(0, index - 1) : index + 2]
-            tried = np.clip(np.vstack([neighbours, best[index] + steps]), 0.0, 1.0)
-            best[index] = _lowest(surrogate, _at(tried, place, grid[index]), leeway)
+        neighbours = best[np.clip(each[:, None] + (-1, 0, 1), 0, len(grid) - 1)]
+        best = lowest(np.clip(np.concatenate([neighbours, best[:, None] + steps], axis=1), 0.0, 1.0))
     return best
-
-
-def _at(places: Floats, axis: int, value: float) -> Floats:
-    moved = places.copy()
-    moved[:, axis] = value
-    return moved
-
-
-def _lowest(surrogate: Surrogate, places: Floats, leeway: float) -> Floats:
-    return np.asarray(places[np.argmin(surrogate.objective(places, leeway=leeway))])
 
 
 def _interval(axis: Axis, curve: pd.DataFrame, best: float, most: float) -> dict[str, object]:

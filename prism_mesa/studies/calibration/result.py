@@ -1,8 +1,8 @@
-"""What a calibration came to: its tables, and the configuration of the fitted world."""
+"""The results of a calibration: trials with their distances from the targets, the fit, its tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,20 +13,88 @@ import yaml
 from prism_mesa.errors import counted, one_line, said_openly
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
-from prism_mesa.studies.calibration.folder import CalibrationFolder
-from prism_mesa.studies.calibration.objective import TrialResult, distance, means_of, values_of
-from prism_mesa.studies.calibration.params import Target
+from prism_mesa.streams import Floats
+from prism_mesa.studies.calibration.folder import CalibrationFolder, Trial
+from prism_mesa.studies.calibration.params import FAR, Target
 from prism_mesa.studies.calibration.plan import CalibrationPlan
-from prism_mesa.studies.calibration.profiles import Profiles, profiles_of
+from prism_mesa.studies.calibration.profiles import Profiles, fit_profiles
 from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.folder import replacing, write_text
-from prism_mesa.studies.statistics.intervals import interval
+from prism_mesa.studies.journal import Journals
+from prism_mesa.studies.statistics.significance import interval
 
-CONFIG: Final = "fitted.yaml"
-"""The configuration of the fitted world, in the calibration's folder."""
 
-_EXPLORED: Final = 4
-"""Trials without which nothing is said of profiles."""
+@dataclass(frozen=True)
+class TrialResult:
+    """What became of a trial.
+
+    Attributes:
+        reason: Why it failed; empty if it did not.
+        measures: Means over its seeds, of those in which a measure is defined; NaN if there is none.
+        distances: Of each target, in tolerances: (mean - target) / tolerance; NaN where the mean is.
+    """
+
+    trial: Trial
+    reason: str
+    measures: dict[str, float]
+    distances: Floats
+    runs: int
+
+    @property
+    def objective(self) -> float | None:
+        """The sum of its squared distances, what is not defined counted as `FAR`; None if it failed."""
+        if self.reason:
+            return None
+        return float((np.where(np.isnan(self.distances), FAR, self.distances) ** 2).sum())
+
+
+def mean_measures(values: Sequence[Mapping[str, float]], measures: Sequence[str]) -> dict[str, float]:
+    """Return the mean of each measure over runs, of those in which it is defined."""
+    found = {}
+    for name in measures:
+        known = [one[name] for one in values if isfinite(one[name])]
+        found[name] = float(np.mean(known)) if known else nan
+    return found
+
+
+def distance(value: float, target: Target) -> float:
+    """Return how many tolerances a value is from a target; below 0 where it is less."""
+    return (value - target.target) / target.tolerance
+
+
+def arm_measures(design: StudyDesign, known: Journals, arm: str) -> tuple[list[dict[str, float]], str, int]:
+    """Return the measures of each run of an arm, why the first one failed that did, if any, and how many were run."""
+    values, reason, n = [], "", 0
+    for planned in design.runs():
+        if planned.condition.arm != arm:
+            continue
+        entry = known.entry(planned.run)
+        n += entry is not None
+        if entry is not None and entry.done:
+            taken = (entry.measures.get(name, ("", None))[1] for name in design.params.measures)
+            row = [nan if value is None else float(value) for value in taken]
+            values.append(dict(zip(design.params.measures, row, strict=True)))
+        elif not reason:
+            why = "was not run" if entry is None else f"{entry.ending}: {entry.reason}"
+            reason = f"seed {planned.seed}: {why}"
+    return values, reason, n
+
+
+def judged(
+    trials: Sequence[Trial], design: StudyDesign, known: Journals, fit: Mapping[str, Target]
+) -> list[TrialResult]:
+    """Return what became of trials, each an arm of a study whose runs are done or failed."""
+    found = []
+    for trial in trials:
+        values, reason, n = arm_measures(design, known, trial.name)
+        measures = dict.fromkeys(fit, nan) if reason else mean_measures(values, list(fit))
+        distances = np.array([distance(measures[name], target) for name, target in fit.items()])
+        found.append(TrialResult(trial, reason, measures, distances, n))
+    return found
+
+
+CONFIG: Final = "fitted.yaml"  # the configuration of the fitted world, in the calibration's folder
+_EXPLORED: Final = 4  # trials without which nothing is said of profiles
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,68 +137,56 @@ class CalibrationResult:
         return f"<CalibrationResult {values}, {counted(len(self.trials), 'trial')}, {self.calibration_dir}>"
 
 
-def result_of(
+def write_result(
     plan: CalibrationPlan,
     folder: CalibrationFolder,
     results: Sequence[TrialResult],
     best: TrialResult,
     report: StudyDesign,
 ) -> CalibrationResult:
-    """Return what a calibration came to, once its tables and its configuration are written into its folder.
-
-    Args:
-        plan: The calibration.
-        folder: Its folder.
-        results: What became of its trials.
-        best: The one that counts.
-        report: The runs of the fitted world.
-    """
+    """Return what a calibration came to, once its tables and its configuration are written into its folder."""
     with folder.journals() as known:
-        values, reason, _ = values_of(report, known, report.arms[0])
-    trials, measures = _trial_table(plan, results), _measure_table(plan, values)
+        values, reason, _ = arm_measures(report, known, report.arms[0])
+    trials = _trial_table(plan, results)
+    measures = pd.DataFrame(
+        {"set": name, "measure": measure, **_row(measure, target, values)}
+        for name, targets in (("fit", plan.params.fit), ("holdout", plan.params.holdout))
+        for measure, target in targets.items()
+    )
     profiles = _profiles(plan, results, best)
     values_of_base = plan.base.model_dump(mode="json")
     config = make_config(merged(values_of_base, nested(best.trial.values)), str(folder.path / CONFIG))
     notes = (*plan.notes, *_notes(results, reason, best, plan))
     write_text(folder.path / CONFIG, said_openly(_config_text(plan, config, best)))
-    for name, frame in (("trials", trials), ("fitted", measures), *_tables(profiles)):
+    tables = {"trials": trials, "fitted": measures}
+    if profiles is not None:
+        tables |= {"profiles": profiles.curves, "parameters": profiles.intervals}
+    for name, frame in tables.items():
         with replacing(folder.table(name)) as new:
             frame.to_parquet(new, index=False)
-    runs = sum(one.runs for one in results)
+    runs = sum(result.runs for result in results)
     return CalibrationResult(plan, folder.path, best.trial.values, config, trials, measures, profiles, runs, notes)
-
-
-def _tables(profiles: Profiles | None) -> list[tuple[str, pd.DataFrame]]:
-    return [] if profiles is None else [("profiles", profiles.curves), ("parameters", profiles.intervals)]
 
 
 def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
         {
-            "trial": one.trial.number,
-            "how": one.trial.how,
-            "status": "failed" if one.reason else "done",
-            "reason": one.reason,
-            **one.trial.values,
-            **one.measures,
-            "objective": nan if one.objective is None else one.objective,
+            "trial": result.trial.number,
+            "how": result.trial.how,
+            "status": "failed" if result.reason else "done",
+            "reason": result.reason,
+            **result.trial.values,
+            **result.measures,
+            "objective": nan if result.objective is None else result.objective,
         }
-        for one in results
+        for result in results
     ]
-    return pd.DataFrame(rows)
-
-
-def _measure_table(plan: CalibrationPlan, values: Sequence[dict[str, float]]) -> pd.DataFrame:
-    rows = []
-    for name, targets in (("fit", plan.params.fit), ("holdout", plan.params.holdout)):
-        for measure, target in targets.items():
-            rows.append({"set": name, "measure": measure, **_row(measure, target, values)})
     return pd.DataFrame(rows)
 
 
 def _row(measure: str, target: Target, values: Sequence[dict[str, float]]) -> dict[str, Any]:
     known = np.array([one[measure] for one in values if np.isfinite(one[measure])], np.float64)
-    mean = means_of(values, [measure])[measure]
+    mean = mean_measures(values, [measure])[measure]
     low, high = interval((known[:, None],))
     off = distance(mean, target)
     return {
@@ -147,17 +203,19 @@ def _row(measure: str, target: Target, values: Sequence[dict[str, float]]) -> di
 
 
 def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: TrialResult) -> Profiles | None:
-    done = [one for one in results if not one.reason]
+    done = [result for result in results if not result.reason]
     if len(done) < _EXPLORED:
         return None
     points = np.array([plan.space.place(one.trial.values) for one in done])
     distances = np.array([one.distances for one in done])
     objectives = np.array([one.objective for one in done], np.float64)
-    return profiles_of(plan.space, points, distances, objectives, plan.space.place(best.trial.values), plan.params.rise)
+    return fit_profiles(
+        plan.space, points, distances, objectives, plan.space.place(best.trial.values), plan.params.rise
+    )
 
 
 def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan: CalibrationPlan) -> list[str]:
-    failed = [one for one in results if one.reason]
+    failed = [result for result in results if result.reason]
     said = []
     if failed:
         first = f"trial {failed[0].trial.number}: {failed[0].reason}"
@@ -165,20 +223,19 @@ def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan:
             f"{counted(len(failed), 'trial')} of {len(results)} failed, and count for nothing; the first: {first}"
         )
     undefined = [
-        name for name in plan.params.fit if any(np.isnan(one.measures[name]) for one in results if not one.reason)
+        name
+        for name in plan.params.fit
+        if any(np.isnan(result.measures[name]) for result in results if not result.reason)
     ]
     if undefined:
         said.append(f"{', '.join(undefined)}: not defined in some trials, which count as ten tolerances off")
     if reason:
         said.append(f"a run of the fitted world failed, and is left out of its measures: {reason}")
-    ends = [axis.key for axis in plan.space.axes if _at_end(axis.place(best.trial.values[axis.key]))]
+    places = plan.space.place(best.trial.values)
+    ends = [axis.key for axis, place in zip(plan.space.axes, places, strict=True) if not 0.01 <= place <= 0.99]
     if ends:
         said.append(f"{', '.join(ends)}: fitted at the end of its range: the best may lie beyond")
     return said
-
-
-def _at_end(place: float) -> bool:
-    return min(place, 1.0 - place) < 0.01
 
 
 def _config_text(plan: CalibrationPlan, config: Config, best: TrialResult) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -21,9 +20,15 @@ from prism_mesa.analysis.compare.settings import (
 )
 from prism_mesa.errors import DataError, counted
 from prism_mesa.streams import Floats
-from prism_mesa.studies.comparison.differences import measure_differences, round_differences
-from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pairs_of
-from prism_mesa.studies.comparison.values import Measured, Series, measures_of, per_round
+from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pair_runs
+from prism_mesa.studies.comparison.values import (
+    Measured,
+    Series,
+    measure_differences,
+    per_round,
+    round_differences,
+    run_measures,
+)
 
 _MOST_NAMED: Final = 6
 
@@ -65,7 +70,7 @@ class RunComparison:
     @property
     def equal(self) -> bool:
         """Whether every table that both runs of a pair have is equal, in all pairs."""
-        return all(one.equal for one in self.divergences)
+        return all(divergence.equal for divergence in self.divergences)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -91,13 +96,13 @@ def compare_runs(
         DataError: If a run cannot be read, or the runs cannot be compared.
         ConfigError: If there is no such measure.
     """
-    pairs = pairs_of(base, other)
+    pairs = pair_runs(base, other)
     notes = list(pairs.notes)
     left, right = pairs.base[0], pairs.other[0]
     settings = _settings(pairs, notes)
     rounds = _rounds(pairs, notes)
     found = tuple(
-        divergences(one.folder, two.folder, pairs.rounds, whole=all(_is_whole(run, pairs.rounds) for run in (one, two)))
+        divergences(one.folder, two.folder, pairs.rounds, whole=pairs.is_whole(one) and pairs.is_whole(two))
         for one, two in zip(pairs.base, pairs.other, strict=True)
     )
     diverged, first = _earliest(found)
@@ -110,7 +115,7 @@ def compare_runs(
     branched = {side: found_ for side, run in (("base", left), ("other", right)) if (found_ := branching_of(run.facts))}
     return RunComparison(
         pairs=pairs,
-        settings=pd.DataFrame([vars(one) for one in settings], columns=["key", "base", "other"], dtype=object),
+        settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),
         measures=_measures(pairs, measures, notes, trust),
         rounds=rounds,
         divergences=found,
@@ -121,10 +126,6 @@ def compare_runs(
         free_from=free_from,
         notes=tuple(notes),
     )
-
-
-def _is_whole(run: OneRun, rounds: int) -> bool:
-    return run.rounds == rounds and not run.broken
 
 
 def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
@@ -166,7 +167,7 @@ def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust
         if pairs.whole:
             notes.append("measures are left out: a run that has not come to an end has none")
         return measure_differences([], np.zeros((len(pairs.base), 0)), np.zeros((len(pairs.base), 0)))
-    found = [measures_of(run, names, pairs.rounds, trust=trust) for run in runs]
+    found = [run_measures(run, names, pairs.rounds, trust=trust) for run in runs]
     failed = {name: why for one in found for name, why in one.failed.items()}
     if failed:
         told = next(iter(failed.values()))
@@ -187,11 +188,7 @@ def _values(found: Sequence[Measured], names: Sequence[str]) -> Floats:
 
 
 def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
-    """Return the differences of rounds, for the columns that all runs have.
-
-    Raises:
-        DataError: If runs of nations have none in common.
-    """
+    """Return the differences of rounds, for the columns that all runs have."""
     found = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
     common: list[Series] = [one for one in found[0][0] if all(one in columns for columns, _ in found)]
     if pairs.of_nations:
@@ -280,8 +277,5 @@ def _plain(value: Any) -> Any:
 def folder_name(found: RunComparison) -> str:
     """Return what the folder of a comparison is called: ``compare-<base>-<other>``, and how many pairs, if several."""
     n, sides = len(found.pairs.base), (found.pairs.base, found.pairs.other)
-    return "-".join(["compare", *(_short(side[0].folder) for side in sides), *([f"{n}-pairs"] if n > 1 else [])])
-
-
-def _short(folder: Path) -> str:
-    return folder.resolve().name[:60]
+    names = [side[0].name[:60] for side in sides]
+    return "-".join(["compare", *names, *([f"{n}-pairs"] if n > 1 else [])])

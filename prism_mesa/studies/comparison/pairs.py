@@ -17,8 +17,7 @@ type Given = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.
 
 MOST_PAIRS: Final = 10_000
 _MOST_NAMED: Final = 4
-_APART: Final = ("seed", "name", "threads", "checkpoint_every")
-"""Keys in which runs of one side may differ."""
+_APART: Final = ("seed", "name", "threads", "checkpoint_every")  # keys in which runs of one side may differ
 _BEFORE_ROUNDS: Final = {"posts": "written", "decisions": "round"}
 """Of a platform and of nations: the table that gets rows before a round is done, and the column of that round."""
 
@@ -28,9 +27,7 @@ class OneRun:
     """A run that is compared.
 
     Attributes:
-        folder: Where it is.
         manifest: What its manifest says, checked.
-        facts: The same as it stands there.
         rounds: Rounds or quarters that its tables hold.
         broken: Whether it was broken off within a round: some tables have rows of that, and whole ones count them.
     """
@@ -53,9 +50,7 @@ class Pairs:
 
     Attributes:
         base: The runs of one side, one for each pair.
-        other: Those of the other side, in the same order.
         rounds: How many rounds or quarters are compared: as many as all of them have.
-        notes: What is to be known of the runs.
     """
 
     base: tuple[OneRun, ...]
@@ -71,7 +66,11 @@ class Pairs:
     @property
     def whole(self) -> bool:
         """Whether all runs have exactly the rounds that are compared."""
-        return all(run.rounds == self.rounds and not run.broken for run in (*self.base, *self.other))
+        return all(map(self.is_whole, (*self.base, *self.other)))
+
+    def is_whole(self, run: OneRun) -> bool:
+        """Return whether a run has exactly the rounds that are compared."""
+        return run.rounds == self.rounds and not run.broken
 
     @property
     def seeds(self) -> tuple[int | None, ...]:
@@ -79,7 +78,7 @@ class Pairs:
         return tuple(run.manifest.seed for run in self.base)
 
 
-def pairs_of(base: Given, other: Given) -> Pairs:
+def pair_runs(base: Given, other: Given) -> Pairs:
     """Return the runs of two sides, paired by seed; two runs alone are a pair whatever their seeds are.
 
     Raises:
@@ -109,7 +108,7 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
     Raises:
         DataError: If these are not two.
     """
-    folders = gathered(runs)
+    folders = run_folders(runs)
     found: dict[str, list[Path]] = {}
     for folder in folders:
         config = dict(read_run(folder).manifest.config or {})
@@ -125,14 +124,14 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
     return left, right
 
 
-def gathered(given: Given) -> list[Path]:
+def run_folders(given: Given) -> list[Path]:
     """Return the folders of runs: those given, and those in a folder that holds runs.
 
     Raises:
         DataError: If there is no run.
     """
     many = [given] if isinstance(given, RunResult | str | os.PathLike) else list(given)
-    found = [folder for one in many for folder in _runs_in(folder_of(one))]
+    found = [folder for item in many for folder in _runs_in(folder_of(item))]
     if not found:
         raise DataError("no run was given: a comparison needs one for each side")
     return found
@@ -147,7 +146,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 def _side(given: Given, notes: list[str]) -> list[OneRun]:
     """Return the runs of a side; of a folder of runs those without a round are left out."""
-    folders = gathered(given)
+    folders = run_folders(given)
     runs = [_opened(folder) for folder in folders]
     filled = [run for run in runs if run.rounds]
     if filled and len(filled) < len(runs):
@@ -175,9 +174,7 @@ def _opened(folder: Path) -> OneRun:
 
 def _goes_beyond(folder: Path, table: str, column: str, rounds: int) -> bool:
     """Return whether a table has rows of a later round than those that are done."""
-    if not has_table(folder, table):
-        return False
-    return bool((read_table(folder, table, [column])[column] >= rounds).any())
+    return has_table(folder, table) and bool((read_table(folder, table, [column])[column] >= rounds).any())
 
 
 def _check_sides(left: Sequence[OneRun], right: Sequence[OneRun]) -> None:

@@ -1,4 +1,4 @@
-"""The numbers of a run that are compared: measures of the whole run, and columns of its rounds."""
+"""The numbers of two sides that are compared, and their differences pair by pair (other less base)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,9 @@ from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.pairs import OneRun
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
 from prism_mesa.studies.measures.finished import finished_run
+from prism_mesa.studies.statistics.cells import ARM, Cells
+from prism_mesa.studies.statistics.comparisons import Comparison, compare
+from prism_mesa.studies.statistics.significance import holm, interval
 
 PER_ROUND: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
 """Columns of table `rounds` that are compared."""
@@ -45,14 +48,12 @@ class Measured:
     failed: dict[str, str]
 
 
-def measures_of(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust: bool) -> Measured:
+def run_measures(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust: bool) -> Measured:
     """Return measures of a whole run: of the catalogue, or of nations means over quarters (`mean_over_quarters`).
 
     Args:
-        run: The run.
         names: Which; None: all.
         rounds: Quarters of a run of nations that count.
-        trust: As for `finished_run`.
 
     Raises:
         ConfigError: If there is no such measure.
@@ -84,27 +85,27 @@ def mean_over_quarters(run: OneRun, rounds: int) -> dict[str, float]:
     """Return the mean over quarters of each indicator of each nation, and the loss, where the run has one."""
     columns, values = per_round(run, rounds)
     with np.errstate(invalid="ignore"):
-        means = {name_of(series): float(of.mean()) for series, of in zip(columns, values.T, strict=True)}
+        means = {series_name(series): float(of.mean()) for series, of in zip(columns, values.T, strict=True)}
     summary = run.facts.get("summary")
     loss = summary.get(LOSS) if isinstance(summary, dict) else None
     known = {LOSS: float(loss)} if isinstance(loss, int | float) and not isinstance(loss, bool) else {}
     return known | {name: value if isfinite(value) else nan for name, value in means.items()}
 
 
-def name_of(series: Series) -> str:
+def series_name(series: Series) -> str:
     """Return what a column of rounds is called: ``likes``, ``inflation of Canada``."""
     column, nation = series
     return f"{column} of {nation}" if nation else column
 
 
-def unit_of(name: str) -> str:
+def measure_unit(name: str) -> str:
     """Return the unit of a measure; nothing for one that is not known."""
     if name in MEASURES:
         return MEASURES[name].unit
     return "points squared" if name == LOSS else _POINTS.get(name.partition(" of ")[0], "")
 
 
-def span_of(name: str) -> float | None:
+def measure_span(name: str) -> float | None:
     """Return how far apart two values of a measure can be that may lie on both sides of 0, in whose unit it is.
 
     Of these no difference is a share of a value: it is told by their range (correlations), or in points of 100 (rates
@@ -120,9 +121,6 @@ def per_round(run: OneRun, rounds: int) -> tuple[list[Series], Floats]:
     """Return the columns of a run that are compared round by round, and their values, shape (rounds, columns).
 
     A round that is missing, as in a damaged table, is not a number.
-
-    Raises:
-        DataError: If its table cannot be read.
     """
     table, wanted = ("indicators", PER_QUARTER) if run.manifest.of_nations else ("rounds", PER_ROUND)
     have = set(columns_of(run.folder, table))
@@ -154,3 +152,98 @@ def _filled(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats:
     values: Any = np.full((rounds, len(columns)), np.nan)
     values[rows["round"].to_numpy(np.int64)] = rows[list(columns)].to_numpy(np.float64)
     return np.asarray(values, np.float64)
+
+
+_SIDES: Final = ("base", "other")
+
+
+def _compared(base: Floats, other: Floats, names: Sequence[str]) -> Comparison:
+    """Return other less base: shapes (pairs, columns), NaN where a pair has no such number."""
+    n = len(base)
+    values = np.where(np.isfinite([base, other]), [base, other], np.nan)
+    there = np.ones((2, n), bool)
+    cells = Cells(
+        conditions=pd.DataFrame({ARM: _SIDES}),
+        codes={ARM: np.arange(2)},
+        levels={ARM: _SIDES},
+        values=values,
+        planned=there,
+        done=there,
+        measures=tuple(names),
+        paired=True,
+    )
+    return compare(cells, cells.at(ARM, 1), cells.at(ARM, 0), ())
+
+
+def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd.DataFrame:
+    """Return a row for each measure, what differs most first: see `comparison.RunComparison.measures`.
+
+    With several pairs that is by the standardised difference, else by the difference as a share of the larger value, or
+    of `values.measure_span`.
+
+    Args:
+        base: Shape (pairs, measures); NaN where one is not defined.
+    """
+    found = _compared(base, other, names)
+    mean = found.right_mean + found.difference
+    standardised = found.d_z
+    with np.errstate(all="ignore"):
+        spans = np.array([measure_span(name) or np.nan for name in names], np.float64)
+        rated = np.isnan(spans) & (found.right_mean != 0)
+        change = np.where(rated, found.difference / np.abs(found.right_mean), np.nan)
+        larger = np.maximum(np.abs(found.right_mean), np.abs(mean))
+        share = np.abs(found.difference) / np.where(np.isnan(spans), larger, spans)
+    table = pd.DataFrame(
+        {
+            "measure": list(names),
+            "unit": [measure_unit(name) for name in names],
+            "base": found.right_mean,
+            "other": np.where(found.equal, found.right_mean, mean),
+            "difference": found.difference,
+            "low": found.low,
+            "high": found.high,
+            "change": change,
+            "standardised": standardised if len(base) > 1 else np.nan,
+            "p": found.p,
+            "p_holm": holm(found.p),
+            "n": found.n,
+            "missing": found.missing,
+            "equal": found.equal,
+        }
+    )
+    size = np.abs(standardised) if len(base) > 1 else np.where(found.equal, 0.0, share)
+    order = np.lexsort((np.arange(len(names)), -np.nan_to_num(share), -np.nan_to_num(size, nan=-1.0, posinf=1e300)))
+    return table.iloc[order].reset_index(drop=True)
+
+
+def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> pd.DataFrame:
+    """Return a row for each column and round: see `comparison.RunComparison.rounds`.
+
+    Args:
+        base: Shape (pairs, rounds, columns).
+    """
+    pairs, rounds, columns = base.shape
+    wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
+    found = _compared(wide[0], wide[1], [series_name(one) for one in series for _ in range(rounds)])
+    table = {
+        "column": np.repeat([column for column, _ in series], rounds),
+        "nation": np.repeat([nation for _, nation in series], rounds),
+        "round": np.tile(np.arange(rounds), columns),
+        "base": found.right_mean,
+        "other": np.where(found.equal, found.right_mean, found.right_mean + found.difference),
+        "difference": found.difference,
+        "low": found.low,
+        "high": found.high,
+    }
+    for name, side in zip(_SIDES, wide, strict=True):
+        table[f"{name}_low"], table[f"{name}_high"] = _band(side)
+    return pd.DataFrame(table | {"n": found.n, "equal": found.equal})
+
+
+def _band(side: Floats) -> tuple[Floats, Floats]:
+    """Return the interval of one side's mean for each column that has all its numbers."""
+    low, high = np.full((2, side.shape[1]), np.nan)
+    whole = np.isfinite(side).all(axis=0)
+    if len(side) > 1 and whole.any():
+        low[whole], high[whole] = interval((side[:, whole],))
+    return low, high

@@ -8,7 +8,7 @@ from typing import Final
 from prism_mesa.errors import ConfigError, MissingLLMError, PrismError, PrismWarning
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.social.model import SocialModel
-from prism_mesa.studies.design.study_design import Condition, StudyDesign, told_of, who_decides
+from prism_mesa.studies.design.study_design import Condition, StudyDesign, condition_text, who_decides
 
 _MODELS: Final = 48
 _AGENTS: Final = 20_000
@@ -27,7 +27,7 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         config = design.config_of(design.run_of(condition, design.seeds[0]))
         if config.agents.n > _AGENTS or _is_large(config):
             continue
-        told = told_of(condition, design)
+        told = condition_text(condition, design)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrismWarning)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -12,7 +13,7 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.params import Params, leaves
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat, value_of
+from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat, parse_value
 
 _MOST: Final = 1_000_000
 
@@ -22,8 +23,6 @@ class Points:
     """The points of a design.
 
     Attributes:
-        kind: How they were chosen.
-        factors: Dotted keys, in order.
         values: For each point its values, in the order of `factors`.
         sampling: What a sampled design was made from (see `sampling.sample_points`); None for the others.
         notes: What was changed on its way in.
@@ -39,18 +38,12 @@ class Points:
 def make_points(params: StudyParams, where: str) -> Points:
     """Return the points of a study; one without values if nothing varies.
 
-    Args:
-        params: The study.
-        where: What errors begin with.
-
     Raises:
         ConfigError: If the design is none, or does not fit what varies.
     """
     check_keys(params.vary, f"{where}: vary")
     if params.design is None:
-        n = 1
-        for values in params.vary.values():
-            n *= len(values)
+        n = prod(map(len, params.vary.values()))
         if n > _MOST:
             raise ConfigError(f"{where}: vary: these are {n:,} points, more than {_MOST:,}: draw some (design)")
         return Points("factorial", tuple(params.vary), list(product(*params.vary.values())))
@@ -72,14 +65,11 @@ def check_keys(values: Mapping[str, Any], where: str) -> None:
     known = dict(leaves(Config))
     for key in values:
         if key not in known and not key.startswith(_DECLARED):
-            groups = [name for name in known if name.startswith(f"{key}.")]
-            if groups:
-                raise ConfigError(
-                    f"{where}: {key}: is a group of keys ({', '.join(groups[:5])}, ...): name one of them"
-                )
-            raise ConfigError(
-                f"{where}: {key}: no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
-            )
+            members = [name for name in known if name.startswith(f"{key}.")]
+            fault = f"no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
+            if members:
+                fault = f"is a group of keys ({', '.join(members[:5])}, ...): name one of them"
+            raise ConfigError(f"{where}: {key}: {fault}")
 
 
 def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:
@@ -102,8 +92,6 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
         frame, sampling = sample_points(kind, n, ranges, seed, whole=whole)
     except ConfigError as error:
         raise ConfigError(f"{where}: design: {error}") from None
-    for key in whole:
-        frame[key] = frame[key].astype(int)
     notes = (f"{', '.join(whole)}: only whole numbers are drawn",) if whole else ()
     values = list(zip(*(frame[key].tolist() for key in ranges), strict=True))
     return Points(kind, tuple(ranges), values, sampling, notes)
@@ -125,7 +113,7 @@ def is_whole(key: str) -> bool:
     return kind is int or (int in get_args(kind) and float not in get_args(kind))
 
 
-def looked_for(path: str, where: str | Path, working: str | Path = "") -> Path:
+def find_file(path: str, where: str | Path, working: str | Path = "") -> Path:
     """Return a file that a study names: in the working directory, or else beside the study file."""
     file = Path(os.path.expanduser(path))
     beside = Path(where).parent / file
@@ -136,7 +124,7 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
     """Return the points of a CSV file: dotted keys in its first row, a point in each other one."""
     if params.vary:
         raise ConfigError(f"{where}: vary: has no effect beside a file of points ({file}): leave out one of them")
-    path = looked_for(file, where)
+    path = find_file(file, where)
     if not path.is_file():
         raise ConfigError(f"{where}: design: {file}: no such file (looked in {Path.cwd()} and beside {where})")
     try:
@@ -151,18 +139,13 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
             raise ConfigError(f"{where}: {group}: {min(both)}: stands in {file} too; leave it out of one of them")
     if table.empty:
         raise ConfigError(f"{where}: design: {file}: holds no point: a row for each, below the row of keys")
-    values = []
-    for number, row in enumerate(table.itertuples(index=False), start=2):
-        values.append(
-            tuple(
-                _cell(cell, key, f"{where}: design: {file}: line {number}")
-                for key, cell in zip(table, row, strict=True)
-            )
+    empty = table.apply(lambda column: column.str.strip() == "")
+    if empty.any(axis=None):
+        line = int(empty.any(axis=1).argmax())
+        key = table.columns[int(empty.iloc[line].argmax())]
+        raise ConfigError(
+            f"{where}: design: {file}: line {line + 2}: {key}: is empty: an incomplete design; write null for no value"
         )
-    return Points("csv", tuple(table.columns), values)
-
-
-def _cell(text: str, key: str, where: str) -> Any:
-    if not text.strip():
-        raise ConfigError(f"{where}: {key}: is empty: an incomplete design; write null for no value")
-    return value_of(text)
+    return Points(
+        "csv", tuple(table.columns), [tuple(map(parse_value, row)) for row in table.itertuples(index=False, name=None)]
+    )

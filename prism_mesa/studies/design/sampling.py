@@ -8,14 +8,11 @@ import pandas as pd
 from SALib.sample import latin, morris, sobol
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import shown
 from prism_mesa.streams import digest64
-from prism_mesa.studies.params import SAMPLED, SampledDesign
+from prism_mesa.studies.params import SampledDesign
 
-LEVELS: Final = 4
-"""Levels of a factor in Morris' trajectories (Morris 1991, doi:10.1080/00401706.1991.10484804)."""
-MOST: Final = 100_000
-"""Points of a design."""
+LEVELS: Final = 4  # levels of a factor in Morris' trajectories (Morris 1991, doi:10.1080/00401706.1991.10484804)
+MOST: Final = 100_000  # points of a design
 
 
 def sample_points(
@@ -37,28 +34,17 @@ def sample_points(
             trajectories of k + 1 points each. Points can be equal where factors have few values.
         n: A power of two from 2 on for `sobol`, 1 or more for `lhs`, 2 or more for `morris`.
         ranges: Dotted key -> least and largest value.
-        seed: Of the sample.
         whole: Keys whose values are whole numbers; both ends of their ranges are as likely as what lies between.
 
     Returns:
         The points, a column for each key; and plain data from which `points_again` makes the same ones.
-
-    Raises:
-        ConfigError: If a range is empty, or `n` is not as above.
     """
     _check(kind, n, ranges)
-    bounds = [
-        [float(low) - 0.5, float(high) + 0.5] if key in whole else [float(low), float(high)]
-        for key, (low, high) in ranges.items()
-    ]
+    margins = {key: 0.5 if key in whole else 0.0 for key in ranges}
+    bounds = [[float(low) - margins[key], float(high) + margins[key]] for key, (low, high) in ranges.items()]
     problem = {"num_vars": len(ranges), "names": list(ranges), "bounds": bounds}
-    sampling: dict[str, object] = {
-        "kind": kind,
-        "n": int(n),
-        "seed": int(seed),
-        "problem": problem,
-        "whole": [key for key in ranges if key in whole],
-    }
+    rounded = [key for key in ranges if key in whole]
+    sampling: dict[str, object] = {"kind": kind, "n": n, "seed": seed, "problem": problem, "whole": rounded}
     return points_again(sampling), sampling
 
 
@@ -84,19 +70,11 @@ def n_points(kind: SampledDesign, n: int, factors: int) -> int:
     return n * {"sobol": factors + 2, "lhs": 1, "morris": factors + 1}[kind]
 
 
-def _check(kind: str, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
-    if kind not in SAMPLED:
-        raise ConfigError(f"{shown(kind)} is no way to sample; there are {', '.join(SAMPLED)}")
-    if not ranges:
-        raise ConfigError(f"{kind}: needs factors with ranges, as in vary: {{agents.band: [0.02, 0.10]}}")
+def _check(kind: SampledDesign, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
     for key, (low, high) in ranges.items():
         if not (np.isfinite([low, high]).all() and low < high):
             raise ConfigError(f"{key}: the range {low} to {high} is empty; the first number is the least")
-    least = 1 if kind == "lhs" else 2
-    if isinstance(n, bool) or not isinstance(n, int) or n < least:
-        raise ConfigError(f"{kind}: {shown(n)}: has to be a whole number from {least} on")
     if kind == "sobol" and n & (n - 1):
-        near = 2 ** max(1, round(np.log2(n)))
-        raise ConfigError(f"sobol: {n} is no power of two; {near} is")
+        raise ConfigError(f"sobol: {n} is no power of two; {2 ** max(1, round(np.log2(n)))} is")
     if n_points(kind, n, len(ranges)) > MOST:
         raise ConfigError(f"{kind}: {n} makes {n_points(kind, n, len(ranges)):,} points; there can be {MOST:,}")

@@ -1,9 +1,10 @@
 """A study as it is to be run: every condition with its configuration, every run with its name."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, PrismError
@@ -13,14 +14,13 @@ from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identity_of
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
-from prism_mesa.studies.design.identity import shortest
-from prism_mesa.studies.design.points import Points, check_keys, looked_for, make_points
+from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import StudyParams, flat, settings
+from prism_mesa.studies.params import StudyParams, flat, settings, shortest
+from prism_mesa.studies.statistics.cells import level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
-ONE_ARM: Final = "all"
-"""What the arm of a study is called that names none."""
+ONE_ARM: Final = "all"  # what the arm of a study is called that names none
 _FILES: Final = (*INPUT_FILES, ("reasoner", "distilled"), ("reasoner", "ledger_path"))
 
 
@@ -48,13 +48,8 @@ class StudyDesign:
     """A study, checked: arms x points x seeds.
 
     Attributes:
-        params: What the study file says.
-        name: Of the study, and of its folder.
-        where: What errors begin with: the study file.
-        base: The configuration that all runs start from.
         points: Of the design; one without values if nothing varies.
         conditions: Arms x points, in the order of the file.
-        maker: Makes the configurations.
         notes: Changes made when the study was read, and keys without effect.
         skipped: Conditions of optional arms whose LLM is missing: number -> reason.
     """
@@ -129,11 +124,7 @@ class ConfigMaker:
         )
 
     def config_of(self, arm: str, point: Mapping[str, Any]) -> Config:
-        """Return the configuration of a condition.
-
-        Raises:
-            ConfigError: If a key or value is not allowed; the line names the arm or the point.
-        """
+        """Return the configuration of a condition."""
         own = settings(self._params.arms.get(arm))
         values = merged(self._values, nested(own))
         if own:
@@ -160,7 +151,7 @@ def _with_whole_paths(config: Config, where: str) -> Config:
     for group, key in _FILES:
         path = getattr(getattr(config, group), key)
         if path is not None:
-            own = getattr(config, group).model_copy(update={key: str(looked_for(path, where).absolute())})
+            own = getattr(config, group).model_copy(update={key: str(find_file(path, where).absolute())})
             config = config.model_copy(update={group: own})
     return config
 
@@ -176,32 +167,24 @@ def who_decides(config: Config) -> str:
 
 
 def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
+    key = f"{where}: base"
     if isinstance(base, Mapping):
         values = nested(base)
-        _check_base(values, f"{where}: base")
-        return values
-    file = looked_for(base, where)
-    try:
-        values = nested(read_yaml(file, hint=""))
-    except ConfigError as error:
-        raise ConfigError(f"{where}: base: {error}") from None
-    _check_base(values, f"{where}: base: {file}")
-    return values
-
-
-def _check_base(values: Mapping[str, Any], where: str) -> None:
+    else:
+        file = find_file(base, where)
+        try:
+            values = nested(read_yaml(file, hint=""))
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}") from None
+        key = f"{key}: {file}"
     if "economy" in values:
-        raise ConfigError(f"{where}: is the configuration of nations: a study is of runs of the platform")
-    validated(Config, values, where)
+        raise ConfigError(f"{key}: is the configuration of nations: a study is of runs of the platform")
+    validated(Config, values, key)
+    return values
 
 
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
     """Return a study as it is to be run, checked as far as that is possible before anything runs.
-
-    Args:
-        params: What the study file says.
-        name: What the study is called if its file says nothing.
-        where: What errors begin with.
 
     Raises:
         BadInputError: One line: where, what, what is allowed.
@@ -218,26 +201,24 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
             config = maker.config_of(arm, dict(zip(points.factors, point, strict=True)))
             conditions.append(Condition(len(conditions), arm, point, identity_of(config)))
     design = StudyDesign(params, params.name or name, where, base, points, conditions, maker)
-    levels = levels_of(points)
+    levels = factor_levels(points)
     for text in params.expect:
         _named(
             lambda text=text: parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels), where
         )
-    notes = (*points.notes, *_seed_of_base(base), *_same_runs(design))
-    return replace(design, notes=notes)
+    notes = list(points.notes)
+    if base.seed != Config.model_fields["seed"].default:
+        notes.append(f"base: seed={base.seed}: no effect: the study's own key 'seeds' says which seeds there are")
+    return replace(design, notes=(*notes, *_same_runs(design)))
 
 
-def levels_of(points: Points) -> dict[str, list[Any]]:
+def factor_levels(points: Points) -> dict[str, list[Any]]:
     """Return the values that each factor has, in the order in which they come."""
-    found: dict[str, list[Any]] = {factor: [] for factor in points.factors}
-    for place, factor in enumerate(points.factors):
-        seen = set()
-        for point in points.values:
-            told = repr(point[place])
-            if told not in seen:
-                seen.add(told)
-                found[factor].append(point[place])
-    return found
+    levels: dict[str, dict[str, Any]] = {factor: {} for factor in points.factors}
+    for point in points.values:
+        for factor, value in zip(points.factors, point, strict=True):
+            levels[factor].setdefault(repr(value), value)
+    return {factor: list(values.values()) for factor, values in levels.items()}
 
 
 def _named(check: Any, where: str) -> None:
@@ -248,12 +229,6 @@ def _named(check: Any, where: str) -> None:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def _seed_of_base(base: Config) -> list[str]:
-    if base.seed == Config.model_fields["seed"].default:
-        return []
-    return [f"base: seed={base.seed}: no effect: the study's own key 'seeds' says which seeds there are"]
-
-
 def _same_runs(design: StudyDesign) -> list[str]:
     """Return which conditions are the same: they differ in nothing that decides a result, and share their runs."""
     known: dict[Identity, Condition] = {}
@@ -261,7 +236,7 @@ def _same_runs(design: StudyDesign) -> list[str]:
     for condition in design.conditions:
         first = known.setdefault(condition.identity, condition)
         if first is not condition:
-            same.append(f"{told_of(first, design)} = {told_of(condition, design)}")
+            same.append(f"{condition_text(first, design)} = {condition_text(condition, design)}")
     if not same:
         return []
     more = f", and {len(same) - _SHOWN} more" if len(same) > _SHOWN else ""
@@ -273,7 +248,7 @@ def _same_runs(design: StudyDesign) -> list[str]:
 _SHOWN: Final = 3
 
 
-def told_of(condition: Condition, design: StudyDesign) -> str:
+def condition_text(condition: Condition, design: StudyDesign) -> str:
     """Return a condition in words: its arm, and its point."""
     named = [condition.arm] if design.params.arms else []
     point = design.factors_of(condition)
@@ -282,10 +257,10 @@ def told_of(condition: Condition, design: StudyDesign) -> str:
 
 def run_text(planned: PlannedRun, design: StudyDesign) -> str:
     """Describe a run in words: its condition and its seed."""
-    return f"{told_of(planned.condition, design)}, seed {planned.seed}"
+    return f"{condition_text(planned.condition, design)}, seed {planned.seed}"
 
 
-def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
+def override_text(planned: PlannedRun, design: StudyDesign) -> str:
     """Return the overrides of the base that make a run again, ``key=value ...``, for a shell."""
     arm = settings(design.params.arms.get(planned.condition.arm))
     own = {**dict(flat(arm)), **design.factors_of(planned.condition), "seed": planned.seed}
@@ -293,3 +268,36 @@ def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
     config = design.config_of(planned) if files else None
     own |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in files}
     return " ".join(shlex.quote(shortest({key: value})) for key, value in own.items())
+
+
+MOST_WORLDS: Final = 24
+
+type Worlds = Mapping[tuple[str, ...], Config]
+"""Configurations by what leads to them: an arm's name, then ``key=level`` for each factor."""
+
+
+def condition_configs(
+    base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequence[Any]] | None = None
+) -> Worlds:
+    """Return the configuration of each condition of a study.
+
+    If there were more than `MOST_WORLDS`, factors keep the value of `base`, those with numbers first.
+
+    Args:
+        levels: The levels of each factor; by default those in `values`, none for a sampled design.
+    """
+    if levels is None:
+        levels = {} if values.get("design") else values.get("vary") or {}
+    terms = [{arm: settings(own) for arm, own in (values.get("arms") or {}).items()} or {"": {}}]
+    n = len(terms[0])
+    for key, several in sorted(levels.items(), key=lambda item: all(isinstance(v, int | float) for v in item[1])):
+        if n * len(several) <= MOST_WORLDS:
+            terms.append({f"{key}={level_text(value)}": {key: value} for value in several})
+            n *= len(several)
+    start = base.model_dump(mode="json", exclude_unset=True)
+    worlds = {}
+    for path in product(*(term.items() for term in terms)):
+        changes = {key: value for _, settings in path for key, value in flat(settings)}
+        name = tuple(step for step, _ in path if step)
+        worlds[name] = validated(Config, merged(start, nested(changes)), ", ".join(name) or "study")
+    return worlds

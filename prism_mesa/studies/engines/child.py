@@ -10,20 +10,19 @@ from contextlib import suppress
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 
-from prism_mesa.studies.engines.job import Job
-from prism_mesa.studies.engines.one_thread import ONE_THREAD
+from prism_mesa.studies.engines.job import ONE_THREAD, Job
 
 
 def begin(job: Job, sender: "Connection[object, object]", said: str, environment: Mapping[str, str]) -> None:
     """Carry out a job, send its outcome, and end.
 
     Args:
-        job: The run.
         sender: Where its `Outcome` goes.
         said: The file that gets what the run prints.
         environment: Variables, as whoever waits for the run has them now.
     """
-    _lead_group()
+    if hasattr(os, "setsid"):
+        os.setsid()  # lead a group: all processes that this one starts are in it, and Ctrl-C does not reach it
     _listen_to(said)
     os.environ.clear()
     os.environ.update({**environment, **ONE_THREAD})
@@ -36,12 +35,6 @@ def begin(job: Job, sender: "Connection[object, object]", said: str, environment
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # threads and connections that a run has left open keep nobody waiting
-
-
-def _lead_group() -> None:
-    """Lead a group of processes, in which all will be that this one starts, and which Ctrl-C does not reach."""
-    if hasattr(os, "setsid"):
-        os.setsid()
 
 
 def _listen_to(said: str) -> None:

@@ -1,14 +1,113 @@
-"""Who runs runs: executors of the standard library's kind, here or on a cluster. Their tasks call `run_supervised`."""
+"""Executors for runs: threads of this machine, or the workers of a Dask cluster (extra `dask`)."""
 
+import logging
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from threading import Thread
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
+from prism_mesa.extras import how_to_install
 from prism_mesa.studies.engines.job import Job, Outcome
-from prism_mesa.studies.engines.supervise import kill_runs
+from prism_mesa.studies.engines.supervise import kill_runs, main_left_alone
+
+_TIMEOUT_S: Final = 10
+_SETTINGS: Final = {
+    "distributed.scheduler.worker-saturation": 1.0,  # a task waits at the scheduler, not at a worker that is busy
+    "distributed.worker.memory.target": False,  # what takes memory are processes that Dask knows nothing of
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.tick.limit": "1h",
+}
+
+
+@contextmanager
+def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
+    """Open an executor on the workers of a scheduler; without an address on so many processes of this machine."""
+    distributed = _imported("distributed")
+    with _imported("dask", "distributed").config.set(_SETTINGS):
+        if scheduler is not None:
+            with _client_at(distributed, scheduler) as client:
+                yield from _executor(client, has_own_workers=True)
+            return
+        here: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
+        here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
+        with (
+            _environment_left_alone(),
+            main_left_alone(),  # whenever a worker is started: one that has died is started again
+            distributed.LocalCluster(**here) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield from _executor(client)
+
+
+@contextmanager
+def _environment_left_alone() -> Iterator[None]:
+    """Bring back the variables of this process's environment: dask sets some before it starts a worker."""
+    before = os.environ.copy()
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+
+
+@contextmanager
+def open_slurm(workers: int) -> Iterator[Executor]:
+    """Open an executor on so many workers that SLURM starts, as ``jobqueue.slurm`` of the user's configuration says.
+
+    Raises:
+        ConfigError: If dask-jobqueue is not installed, or its configuration lacks something.
+    """
+    distributed, jobqueue = _imported("distributed"), _imported("dask_jobqueue", "dask-jobqueue")
+    with _imported("dask", "distributed").config.set(_SETTINGS):
+        try:
+            cluster = jobqueue.SLURMCluster()
+        except ValueError as error:
+            told = str(error).strip().partition("\n")[0]
+            raise ConfigError(f"--engine slurm: jobqueue.slurm in ~/.config/dask/jobqueue.yaml: {told}") from None
+        with cluster, distributed.Client(cluster) as client:
+            cluster.scale(workers)
+            yield from _executor(client)
+
+
+def _imported(module: str, package: str = "") -> Any:
+    """Return a module of the extra."""
+    package = package or module
+    if find_spec(module) is None:
+        raise ConfigError(f"--engine: {package} is not installed: {how_to_install('dask', package)}")
+    return import_module(module)
+
+
+def _client_at(distributed: Any, scheduler: str) -> Any:
+    try:
+        return distributed.Client(scheduler, timeout=_TIMEOUT_S)
+    except (OSError, ValueError, TypeError) as error:
+        told = str(error).strip().partition("\n")[0]
+        raise ConfigError(f"--scheduler: {scheduler}: no Dask scheduler there: {told}") from None
+
+
+def _executor(client: Any, *, has_own_workers: bool = False) -> Iterator[Executor]:
+    """Yield the executor of a client; what was submitted and has not been begun is dropped if that ends in an error.
+
+    With workers of the scheduler's own it says how many runs they take (see `executors.runs_at_a_time`).
+    """
+    executor: Any = client.get_executor(pure=False)
+    if has_own_workers:
+        executor.runs_at_a_time = lambda: sum(client.nthreads().values())
+    try:
+        yield executor
+    except BaseException:
+        executor.shutdown(wait=False)  # which drops them
+        raise
+    executor.shutdown()
+
 
 type EngineKind = Literal["local", "dask", "slurm"]
 ENGINES: Final[tuple[EngineKind, ...]] = get_args(EngineKind.__value__)
@@ -40,9 +139,7 @@ def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None)
         raise ConfigError(f"--scheduler: has no use with --engine {kind}, only with dask")
     if kind == "local":
         return _local(workers)
-    from prism_mesa.studies.engines import dask
-
-    return dask.open_dask(scheduler, workers) if kind == "dask" else dask.open_slurm(workers)
+    return open_dask(scheduler, workers) if kind == "dask" else open_slurm(workers)
 
 
 def runs_at_a_time(engine: Executor, workers: int) -> int:
@@ -70,7 +167,7 @@ def _local(workers: int) -> Iterator[Executor]:
         raise
 
 
-def outcome_of(future: "Future[Outcome]", job: Job) -> Outcome:
+def future_outcome(future: "Future[Outcome]", job: Job) -> Outcome:
     """Return the outcome of a job whose future is done, whatever became of the future.
 
     A worker of a cluster may be gone, and with it what it ran: that is an outcome too.

@@ -1,7 +1,7 @@
-"""What is handed to whoever runs a run of a study, and what comes back: plain data, which any process can be sent."""
+"""What is sent to the process that runs a run, and what comes back: plain data."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 
 @dataclass(frozen=True)
@@ -9,7 +9,6 @@ class Limits:
     """What one run may take; None: no limit.
 
     Attributes:
-        seconds: On the wall, from the start of its process.
         memory_gb: Of RAM, in GB of 10**9 bytes.
     """
 
@@ -22,14 +21,10 @@ class Job:
     """A run of a study that is to be run.
 
     Attributes:
-        run: Its name, a digest of all that decides its results.
-        config: The values of its `Config`, as JSON has them.
-        measures: Names of the measures to take (see `measures.catalogue`).
         keep: Whether its tables are kept in a folder, as ``prism run`` keeps them, or only its measures.
         collect: Tables of which the rows are to come back.
         folder: Parent folder of the run's own, which is ``folder/run``.
         path: Folders in which modules of the user's own are looked for, after everything installed.
-        limits: What it may take.
         spent: Calls and tokens of an LLM that attempts before this one have told: one that goes on does not tell them
             again.
     """
@@ -53,7 +48,6 @@ class Outcome:
     """What became of a run.
 
     Attributes:
-        run: Its name.
         ending: `done`; `raised`: the run raised an error; `timeout` and `memory`: it hit a limit; `killed`: an outside
             signal ended it, or its process vanished; `skipped`: it did not begin, as its LLM is missing.
         reason: One line that says why the run is not done; empty if it is.
@@ -70,3 +64,14 @@ class Outcome:
     measures: dict[str, float] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, bytes] = field(default_factory=dict)
+
+
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+"""Variables of the environment that say how many threads libraries start; they read them when they are imported."""

@@ -12,7 +12,7 @@ import warnings
 from contextlib import suppress
 from tempfile import TemporaryDirectory
 
-from prism_mesa.studies.engines.one_thread import ONE_THREAD
+from prism_mesa.studies.engines.job import ONE_THREAD
 
 gc.disable()  # of what is made from here on nothing is garbage
 signal.signal(signal.SIGINT, signal.SIG_IGN)

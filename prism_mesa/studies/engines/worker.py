@@ -5,7 +5,7 @@ import sysconfig
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +26,7 @@ from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
-from prism_mesa.studies.measures.curves import CURVES, READ, curves_of
+from prism_mesa.studies.measures.curves import CURVES, READ, run_curves
 
 _INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
 _PRISM: Final = str(Path(__file__).parents[2])
@@ -50,20 +50,16 @@ def carry_out(job: Job) -> Outcome:
             outcome = _done(job, facts)
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise
             outcome = Outcome(job.run, "raised", _reason(error), facts=facts)
-    summed_up = "notes" in outcome.facts
-    told = [str(one.message) for one in warned if not (summed_up and issubclass(one.category, NotedWarning))]
-    took = {"cpu_s": time.process_time() - at, "peak_memory_mb": peak_memory_mb(), "signal": None}
-    notes = [*outcome.facts.get("notes", ()), *told]
-    outcome.facts.update(took | {"notes": list(dict.fromkeys(map(printable, notes)))})
+    has_notes = "notes" in outcome.facts
+    warnings_ = [str(w.message) for w in warned if not (has_notes and issubclass(w.category, NotedWarning))]
+    notes = map(printable, (*outcome.facts.get("notes", ()), *warnings_))
+    outcome.facts.update(cpu_s=time.process_time() - at, peak_memory_mb=peak_memory_mb(), signal=None)
+    outcome.facts["notes"] = list(dict.fromkeys(notes))
     return outcome
 
 
 def _done(job: Job, facts: dict[str, Any]) -> Outcome:
-    """Run and measure. `facts` gets what is known of the run, also if it ends in an error.
-
-    Raises:
-        PrismError: If the run cannot go on, or a measure cannot be taken.
-    """
+    """Run and measure. `facts` gets what is known of the run, also if it ends in an error."""
     config, made = make_config(job.config, job.run), _Made()
     try:
         summary, table = _kept(job, config, made) if job.keep == "tables" else _left_nothing(job, made(config))
@@ -73,7 +69,12 @@ def _done(job: Job, facts: dict[str, Any]) -> Outcome:
     facts |= _facts(summary)
     if summary["status"] != "done":
         return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
-    run = FinishedRun(work.config, summary, cache(table), lambda: _follows(work))
+    run = FinishedRun(
+        work.config,
+        summary,
+        cache(table),
+        lambda: pd.DataFrame(dict(zip(("src", "dst"), work.model.network.edges(), strict=True))),
+    )
     measures = measured(run, job.measures)
     return Outcome(job.run, "done", "", measures, facts, _collected(job, run, facts["notes"]))
 
@@ -83,14 +84,13 @@ class _Made:
 
     Attributes:
         runs: What has been made; the last one counts.
-        cpu_s: What that took.
-        told: Of what it spent, what attempts before this one have told already.
+        reported: Calls and tokens that earlier attempts have reported already.
     """
 
     def __init__(self) -> None:
         self.runs: list[PlatformRun] = []
         self.cpu_s = 0.0
-        self.told: dict[str, int] = {}
+        self.reported: dict[str, int] = {}
 
     def __call__(self, config: Config, world: KeptWorld | None = None) -> PlatformRun:
         """Make the run."""
@@ -107,10 +107,11 @@ class _Made:
 
     def took(self) -> dict[str, float]:
         """Return calls and tokens of the LLMs that decide and write, and CPU seconds, whether the run ended well."""
-        who = [asked for work in self.runs for asked in (work.asked, work.model.writer) if asked is not None]
-        kinds = {"calls": ("calls",), "tokens": ("prompt_tokens", "completion_tokens")}
-        spent = {name: sum(one.usage[kind] for one in who for kind in counts) for name, counts in kinds.items()}
-        spent = {name: max(0, n - self.told.get(name, 0)) for name, n in spent.items()}
+        usages = [llm.usage for work in self.runs for llm in (work.asked, work.model.writer) if llm is not None]
+        calls = sum(usage["calls"] for usage in usages)
+        tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in usages)
+        spent = {"calls": max(0, calls - self.reported.get("calls", 0))}
+        spent["tokens"] = max(0, tokens - self.reported.get("tokens", 0))
         return spent | {"model_cpu_s": self.cpu_s + sum(sum(work.watch.rounds) for work in self.runs)}
 
 
@@ -123,20 +124,20 @@ def _kept(job: Job, config: Config, made: _Made) -> tuple[Mapping[str, Any], _Ta
     A run that was killed after a checkpoint goes on from there.
     """
     folder = Path(job.folder) / job.run
-    made.told = _told_of(folder, job.spent)
+    made.reported = _reported(folder, job.spent)
     result = go_on_in(folder, config, partial(made, config))
     if result is None:
-        made.told = {}
+        made.reported = {}
         result = made(config).keep(job.folder, job.run, dated=False)
     return result.summary, result.table
 
 
-def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
-    """Return what of the calls and tokens that have been told the ledger in a run's folder knows: it counts them too.
+def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
+    """Return the calls and tokens that earlier attempts reported and that the ledger in a run's folder counts too.
 
     Those of attempts in folders that were moved aside are not in it.
     """
-    if not any(told.values()) or not (folder / LEDGER).is_file():
+    if not any(spent.values()) or not (folder / LEDGER).is_file():
         return {}
     try:
         with Ledger(folder / LEDGER, read_only=True) as ledger:
@@ -144,39 +145,22 @@ def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
             calls, tokens = sum(row.attempts for row in asked), tokens_spent(ledger.answers(), asked)
     except DataError:
         return {}
-    return {name: min(told.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
+    return {name: min(spent.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
 
 
 def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
     """Run, keep nothing, and return the summary and where tables are to be had."""
-    records = RowsInMemory(work.tables, _wanted(job))
-    return work.leave_nothing(records, job.run), records.table
-
-
-def _wanted(job: Job) -> Collection[str] | None:
-    """Return the tables of which rows are needed while rounds are run; None: all."""
     read = [find_measure(name).tables for name in job.measures]
-    if None in read:
-        return None
-    of_curves = READ if CURVES in job.collect else ()
-    return {*job.collect, *of_curves, *(table for tables in read for table in tables or ())}
-
-
-def _follows(work: PlatformRun) -> pd.DataFrame:
-    """Return who follows whom, as `FinishedRun` has it."""
-    return pd.DataFrame(dict(zip(("src", "dst"), work.model.network.edges(), strict=True)))
+    wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for tables in read for t in tables or ())}
+    records = RowsInMemory(work.tables, None if None in read else wanted)
+    return work.leave_nothing(records, job.run), records.table
 
 
 def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return who decided, from the summary of a run."""
     decisions = summary["decisions"]
-    return {
-        "decided_by": decisions["decided_by"],
-        "open": decisions["open"],
-        "by_source": decisions["by_source"],
-        "fallback": decisions["by_source"].get("fallback", 0),
-        "notes": list(summary["notes"]),
-    }
+    facts = {name: decisions[name] for name in ("decided_by", "open", "by_source")}
+    return facts | {"fallback": facts["by_source"].get("fallback", 0), "notes": list(summary["notes"])}
 
 
 def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
@@ -184,7 +168,7 @@ def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]
     found = {}
     for name in job.collect:
         try:
-            frame = curves_of(run) if name == CURVES else run.table(name)
+            frame = run_curves(run) if name == CURVES else run.table(name)
             rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         except DataError as error:
             notes.append(f"collect: {error}")
@@ -201,25 +185,24 @@ _PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 def _reason(error: BaseException) -> str:
     """Return in one line what a run raised, and where in a user's code; of what is no error of PRISM's where in any."""
-    told, fault = str(error), error
+    message, fault = str(error), error
     if isinstance(error, RunBrokenError):
-        told, fault = error.reason, error.__cause__ or error
+        message, fault = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
-        told = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
     if getattr(fault, "__notes__", ()):
         place = ""  # they say where
     elif isinstance(fault, PrismError):
         place = "" if fault.__cause__ is None else _place(fault.__cause__, of_users=True)
     else:
         place = _place(fault)
-    return shortened(printable(f"{told}{place}"))
+    return shortened(printable(f"{message}{place}"))
 
 
 def _place(error: BaseException, *, of_users: bool = False) -> str:
     """Return where an error was raised, in words: the last place in a user's code, else in PRISM's, else in any.
 
     Args:
-        error: The error.
         of_users: Whether it is nowhere if it is not in a user's code.
     """
     frames = traceback.extract_tb(error.__traceback__)

@@ -9,8 +9,7 @@ from prism_mesa.kernels.ties import mutual_pairs
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import generator
 
-_PAIRS: Final = 100_000
-"""Pairs of followees that clustering is estimated from: to a standard error of .0016 at most."""
+_PAIRS: Final = 100_000  # pairs of followees that clustering is estimated from: to a standard error of .0016 at most
 
 type Ints = npt.NDArray[np.integer[Any]]
 
@@ -24,7 +23,6 @@ def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
     Args:
         src: Who is followed, rows from 0.
         dst: Who follows.
-        n: How many agents there are.
     """
     followers, followees = _degrees(src, dst, n)
     edges = max(1, len(src))
@@ -48,7 +46,6 @@ def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
     Args:
         src: Who is followed, rows from 0.
         dst: Who follows.
-        n: How many agents there are.
     """
     followers, followees = _degrees(src, dst, n)
     some = followees > 0

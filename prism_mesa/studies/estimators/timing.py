@@ -1,4 +1,4 @@
-"""When things are done: bursts, hours of the day, delays."""
+"""Bursts, hours of the day, and how long something lasts."""
 
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ def burstiness(times: npt.ArrayLike, whose: npt.ArrayLike, fewest: int = 10) -> 
     doi:10.1209/0295-5075/81/48002).
 
     Args:
-        times: Of the events, in any order and unit.
         whose: Who did each, whole numbers from 0.
         fewest: Events that somebody needs to be counted, at least 2.
 
@@ -66,3 +65,18 @@ def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
     """
     fits = [correlation(profile, np.roll(np.asarray(reference), hours)) for hours in range(HOURS)]
     return int(np.nanargmax(fits)) if np.isfinite(fits).any() else 0
+
+
+def survival(
+    lengths: npt.NDArray[np.integer[Any]], ended: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """Return lengths at which something ended, ascending, and the share of all that lasts longer.
+
+    Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452: what has not ended counts up to its length so far.
+
+    >>> [column.tolist() for column in survival(np.array([1, 2, 2, 5]), np.array([True, True, False, False]))]
+    [[1, 2], [0.75, 0.5]]
+    """
+    at, ends = np.unique(lengths[ended], return_counts=True)
+    lasted = len(lengths) - np.searchsorted(np.sort(lengths), at)
+    return at, np.cumprod(1 - ends / lasted)

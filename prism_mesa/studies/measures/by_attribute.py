@@ -1,9 +1,10 @@
 """Measures by an attribute of agents, or of posts, that the configuration declares, named ``measure@attribute``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import inf, nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +13,22 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, did_you_mean, printable
 from prism_mesa.social.state.opinions import bimodality
 from prism_mesa.studies.estimators.trees import matched_difference
-from prism_mesa.studies.measures.columns import Ints, have_joined, writers
-from prism_mesa.studies.measures.homophily import KRACKHARDT, NEWMAN, assortativity, external_internal
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
-from prism_mesa.studies.measures.window import measured_posts
+from prism_mesa.studies.measures.exposure import KRACKHARDT, NEWMAN, assortativity, external_internal
+from prism_mesa.studies.measures.measure import (
+    FinishedRun,
+    Ints,
+    Measure,
+    have_joined,
+    index_measure,
+    measured_posts,
+    ratio,
+    share_measure,
+    writers,
+)
 
 _COMPARED: Final = 10
 """Posts of the smallest cascades that are compared at equal sizes: smaller ones differ little in shape."""
 
-_JUUL: Final = "Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _SIDES: Final = "of a number the sides are below and above the middle of its range"
 
 
@@ -31,18 +39,15 @@ def measure_by_attribute(name: str) -> Measure:
         ConfigError: If there is none.
     """
     base, _, attribute = name.partition("@")
-    if base not in BY_ATTRIBUTE:
-        near = did_you_mean(base, BY_ATTRIBUTE) or f" By an attribute there are {', '.join(BY_ATTRIBUTE)}."
+    measures = measures_by_attribute(attribute)
+    if base not in measures:
+        near = did_you_mean(base, measures) or f" By an attribute there are {', '.join(measures)}."
         raise ConfigError(f"measures: {printable(name)}: no such measure.{near}")
-    return BY_ATTRIBUTE[base](attribute)
+    return measures[base]
 
 
 def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[float]":
-    """Return an attribute of all agents, or of all posts, as the table has it.
-
-    Raises:
-        ConfigError: If the run has no such attribute.
-    """
+    """Return an attribute of all agents, or of all posts, as the table has it."""
     declared = [name for name, own in run.config.attributes.items() if own.of == of]
     if attribute not in declared:
         have = ", ".join(declared) or "none"
@@ -51,11 +56,7 @@ def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[f
 
 
 def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
-    """Return on which side each agent is, as whole numbers from 0: its value, or of a number below or above the middle.
-
-    Raises:
-        ConfigError: If the run has no such attribute.
-    """
+    """Return the side of each agent, from 0: its value; of a number 1 above the middle of its range."""
     values, ends = _values(run, attribute), run.config.attributes[attribute].range
     if ends is not None:
         return np.asarray(values.to_numpy(np.float64) > sum(ends) / 2, np.int64)
@@ -67,7 +68,6 @@ def modularity(one: Ints, other: Ints) -> float:
 
     Args:
         one: The group at one end of each pair, whole numbers from 0.
-        other: The group at the other end.
     """
     if not len(one):
         return nan
@@ -105,11 +105,7 @@ def _with_followers(attribute: str, run: FinishedRun) -> float:
 
 
 def _stances(attribute: str, run: FinishedRun) -> npt.NDArray[np.float64]:
-    """Return a number of the agents that are there at the end.
-
-    Raises:
-        ConfigError: If the run has no such attribute, or it is no number of a range.
-    """
+    """Return a number of the agents that are there at the end."""
     values = _values(run, attribute)
     if run.config.attributes[attribute].range is None:
         raise ConfigError(f"{printable(attribute)}: opinions are numbers of a range, and it has values")
@@ -135,11 +131,7 @@ def _bimodality(attribute: str, run: FinishedRun) -> float:
 
 
 def _matched(column: str, attribute: str, run: FinishedRun) -> float:
-    """Return how much larger a column of `cascades` is for posts of the second value than of the first, at equal sizes.
-
-    Raises:
-        ConfigError: If posts have no such attribute, or it does not divide them in two.
-    """
+    """Return by how much a column of `cascades` is larger for posts of the second value, at equal sizes."""
     values, declared = _values(run, attribute, "post"), run.config.attributes[attribute]
     if declared.range is None and len(declared.values or ()) != 2:
         raise ConfigError(f"{printable(attribute)}: two groups of posts are compared; give it two values, or a range")
@@ -157,109 +149,105 @@ def _correlation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def _measure(
-    base: str,
-    compute: Callable[[str, FinishedRun], float],
-    meaning: str,
-    attribute: str,
-    *,
-    low: float = -1,
-    high: float = 1,
-    unit: str = "",
-    source: str = "",
-    tables: tuple[str, ...] = (),
-) -> Measure:
-    own = meaning.format(f"`{attribute}`")
-    return Measure(f"{base}@{attribute}", partial(compute, attribute), own, unit, low, high, source, tables)
-
-
-def _named(base: str, compute: Callable[[str, FinishedRun], float], meaning: str, **more: Any) -> tuple[str, "_Make"]:
-    return base, partial(_measure, base, compute, meaning, **more)
-
-
-type _Make = Callable[[str], Measure]
-
-BY_ATTRIBUTE: Final[Mapping[str, _Make]] = dict(
-    (
-        _named(
+def _measures_of_sides(attribute: str, by: str) -> tuple[Measure, ...]:
+    return (
+        index_measure(
             "follow_ei",
-            partial(_of_follows, external_internal),
-            f"E-I index of follows by {{}}: 1 all between sides, -1 all within; {_SIDES}",
+            partial(_of_follows, external_internal, attribute),
+            f"E-I index of follows by {by}: 1 all between sides, -1 all within; {_SIDES}",
             source=KRACKHARDT,
         ),
-        _named(
+        index_measure(
             "follow_assortativity",
-            _assortativity,
-            "assortativity of follows by {}: 1 all within, 0 as by chance; of a number the correlation at both ends",
+            partial(_assortativity, attribute),
+            f"assortativity of follows by {by}: 1 all within, 0 as by chance; of a number the correlation at both ends",
             source=NEWMAN,
         ),
-        _named(
+        index_measure(
             "follow_modularity",
-            partial(_of_follows, modularity),
-            f"modularity of the follow network by {{}}; {_SIDES}",
+            partial(_of_follows, modularity, attribute),
+            f"modularity of the follow network by {by}; {_SIDES}",
             source="Leicht and Newman 2008, doi:10.1103/PhysRevLett.100.118703",
         ),
-        _named(
+        index_measure(
             "impression_ei",
-            partial(_of_rows, "impressions", external_internal),
-            f"E-I index of impressions by {{}} of reader and writer; {_SIDES}",
+            partial(_of_rows, "impressions", external_internal, attribute),
+            f"E-I index of impressions by {by} of reader and writer; {_SIDES}",
             source=KRACKHARDT,
             tables=("impressions",),
         ),
-        _named(
+        index_measure(
             "engagement_ei",
-            partial(_of_rows, "engagements", external_internal),
-            f"the same of likes, replies and reshares by {{}}; {_SIDES}",
+            partial(_of_rows, "engagements", external_internal, attribute),
+            f"the same of likes, replies and reshares by {by}; {_SIDES}",
             source=KRACKHARDT,
             tables=("engagements",),
         ),
-        _named(
+        share_measure(
             "cross_cutting",
-            partial(_of_rows, "impressions", _share_across),
-            f"impressions of what somebody of another side wrote, by {{}}; {_SIDES}",
-            low=0,
-            unit="share",
+            partial(_of_rows, "impressions", _share_across, attribute),
+            f"impressions of what somebody of another side wrote, by {by}; {_SIDES}",
             tables=("impressions",),
         ),
-        _named(
+        index_measure(
             "followers_correlation",
-            _with_followers,
-            "rank correlation (Spearman) of {} and followers; of numbers",
+            partial(_with_followers, attribute),
+            f"rank correlation (Spearman) of {by} and followers; of numbers",
             tables=("churn",),
         ),
-        *(
-            _named(
-                f"matched_{name}",
-                partial(_matched, column),
-                f"{told} of cascades of at least {_COMPARED}, by the attribute {{}} of posts: second value minus first "
-                "(of a number above minus below the middle of its range), at equal sizes",
-                low=-inf,
-                high=inf,
-                unit=unit,
-                source=_JUUL,
-            )
-            for name, column, told, unit in (
-                ("depth", "depth", "mean depth", "reshares"),
-                ("breadth", "breadth", "mean breadth", "posts"),
-                ("virality", "structural_virality", "mean structural virality", "steps"),
-            )
+    )
+
+
+def _measures_of_shapes(attribute: str, by: str) -> tuple[Measure, ...]:
+    return tuple(
+        Measure(
+            f"matched_{name}",
+            partial(_matched, column, attribute),
+            f"{statistic} of cascades of at least {_COMPARED}, by the attribute {by} of posts: second value minus "
+            "first (of a number above minus below the middle of its range), at equal sizes",
+            unit,
+            -inf,
+            source="Juul and Ugander 2021, doi:10.1073/pnas.2100786118",
+        )
+        for name, column, statistic, unit in (
+            ("depth", "depth", "mean depth", "reshares"),
+            ("breadth", "breadth", "mean breadth", "posts"),
+            ("virality", "structural_virality", "mean structural virality", "steps"),
+        )
+    )
+
+
+def _measures_of_opinions(attribute: str, by: str) -> tuple[Measure, ...]:
+    return (
+        Measure(
+            "opinion_mean",
+            partial(_mean, attribute),
+            f"mean of {by} at the end, of the agents that are there",
+            "",
+            -inf,
         ),
-        _named("opinion_mean", _mean, "mean of {} at the end, of the agents that are there", low=-inf, high=inf),
-        _named(
+        Measure(
             "opinion_variance",
-            _variance,
-            "variance of {} at the end: the larger, the farther apart agents are",
-            low=0,
-            high=inf,
+            partial(_variance, attribute),
+            f"variance of {by} at the end: the larger, the farther apart agents are",
+            "",
             source="DiMaggio, Evans and Bryson 1996, doi:10.1086/230995",
         ),
-        _named(
+        index_measure(
             "opinion_bimodality",
-            _bimodality,
-            "bimodality of {} at the end, (skewness² + 1) / kurtosis: 5/9 if all are as frequent, 1 of two camps",
+            partial(_bimodality, attribute),
+            f"bimodality of {by} at the end, (skewness² + 1) / kurtosis: 5/9 if all are as frequent, 1 of two camps",
             low=0,
             source="Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700",
         ),
     )
-)
-"""What makes each of these measures, by the part of the name before the ``@``."""
+
+
+def measures_by_attribute(attribute: str) -> dict[str, Measure]:
+    """Return all measures by an attribute, by the part of the name before the ``@``."""
+    parts = (_measures_of_sides, _measures_of_shapes, _measures_of_opinions)
+    return {
+        measure.name: replace(measure, name=f"{measure.name}@{attribute}")
+        for part in parts
+        for measure in part(attribute, f"`{attribute}`")
+    }

@@ -1,12 +1,17 @@
-"""Measures of cascades: the trees of reshares under posts; replies, and reshares of them, are not looked at."""
+"""Measures of cascades (the trees of reshares under posts), and of the posts that users place (`posts.seeded`)."""
 
 from collections.abc import Callable
-from typing import Final
+from math import nan
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.runs.measures import ENOUGH, TAILS
 from prism_mesa.social.state.posts import POST
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, said
+from prism_mesa.studies.measures.exposure import communities_reached
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, share_measure, summary
 
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
@@ -23,17 +28,10 @@ def _mean_of(column: str) -> Callable[[FinishedRun], float]:
 
 
 CASCADES: Final = (
-    Measure("cascades", said("cascades", "n"), "posts, each with its tree of reshares", "cascades"),
-    Measure("cascade_mean", said("cascades", "mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
-    Measure("cascade_max", said("cascades", "max_size"), "size of the largest cascade", "posts", 1),
-    Measure(
-        "cascade_never_reshared",
-        said("cascades", "share_never_reshared"),
-        "posts that nobody reshared",
-        "share",
-        0,
-        1,
-    ),
+    Measure("cascades", summary("cascades", "n"), "posts, each with its tree of reshares", "cascades"),
+    Measure("cascade_mean", summary("cascades", "mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
+    Measure("cascade_max", summary("cascades", "max_size"), "size of the largest cascade", "posts", 1),
+    share_measure("cascade_never_reshared", summary("cascades", "share_never_reshared"), "posts that nobody reshared"),
     Measure(
         "cascade_depth_mean",
         _mean_of("depth"),
@@ -41,7 +39,13 @@ CASCADES: Final = (
         "reshares",
         source=_GOEL,
     ),
-    Measure("cascade_depth", said("cascades", "max_depth"), "depth of the deepest cascade", "reshares", source=_GOEL),
+    Measure(
+        "cascade_depth",
+        summary("cascades", "max_depth"),
+        "depth of the deepest cascade",
+        "reshares",
+        source=_GOEL,
+    ),
     Measure(
         "cascade_breadth_mean",
         _mean_of("breadth"),
@@ -50,17 +54,24 @@ CASCADES: Final = (
         1,
         source=_GOEL,
     ),
-    Measure("cascade_breadth", said("cascades", "max_breadth"), "breadth of the broadest", "posts", 1, source=_GOEL),
+    Measure(
+        "cascade_breadth",
+        summary("cascades", "max_breadth"),
+        "breadth of the broadest",
+        "posts",
+        1,
+        source=_GOEL,
+    ),
     Measure(
         "cascade_virality",
-        said("cascades", "mean_structural_virality"),
+        summary("cascades", "mean_structural_virality"),
         "mean structural virality of cascades with a reshare: mean distance of all pairs in the tree; 0 without any",
         "steps",
         source=_GOEL,
     ),
     Measure(
         "cascade_virality_max",
-        said("cascades", "max_structural_virality"),
+        summary("cascades", "max_structural_virality"),
         "structural virality of the most viral cascade",
         "steps",
         source=_GOEL,
@@ -68,12 +79,72 @@ CASCADES: Final = (
     *(
         Measure(
             f"cascade_tail_{above}",
-            said("cascades", "tail_exponents", f"above_{above}", "exponent"),
+            summary("cascades", "tail_exponents", f"above_{above}", "exponent"),
             f"exponent of the tail of sizes from {above} on, if it is a power law; NaN with fewer than {ENOUGH} such",
             "",
             1,
             source=_CLAUSET,
         )
         for above in TAILS
+    ),
+)
+
+
+def _placed(run: FinishedRun, column: str) -> npt.NDArray[Any]:
+    """Return a number of each seeded post, as the summary has it."""
+    return np.array([post[column] for post in run.summary["seeded"]])
+
+
+def _mean(values: npt.NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else nan
+
+
+def _sizes(run: FinishedRun) -> npt.NDArray[Any]:
+    if not run.summary["seeded"]:
+        return np.zeros(0)
+    trees = run.table("cascades")
+    place = np.searchsorted(trees["root"].to_numpy(), _placed(run, "post"))
+    return np.asarray(trees["size"])[place]
+
+
+def _impressions(run: FinishedRun) -> float:
+    if not run.summary["seeded"]:
+        return nan
+    return _mean(run.table("posts")["impressions"].to_numpy()[_placed(run, "post")])
+
+
+def _communities(run: FinishedRun) -> float:
+    if not run.summary["seeded"] or is_sampled(run, "impressions"):
+        return nan
+    return communities_reached(run, _placed(run, "post"))
+
+
+SEEDED: Final = (
+    Measure(
+        "seeded_cascade_mean",
+        lambda run: _mean(_sizes(run)),
+        "mean size of the cascades of seeded posts, 1 + reshares",
+        "posts",
+        1,
+    ),
+    Measure("seeded_impressions", _impressions, "mean impressions of a seeded post and its copies", "impressions"),
+    share_measure(
+        "seeded_communities",
+        _communities,
+        "communities in which anybody read a seeded post or a reshare of it, as a mean over them; NaN where not all "
+        "impressions are recorded",
+        tables=("impressions",),
+    ),
+    Measure(
+        "seeded_followers",
+        lambda run: _mean(_placed(run, "followers")),
+        "mean followers of the authors of seeded posts, at the beginning",
+        "agents",
+    ),
+    share_measure(
+        "seeded_bridging",
+        lambda run: _mean(_placed(run, "share_across")),
+        "share of the followers of the authors of seeded posts who are of other communities, at the beginning, as a "
+        "mean over posts",
     ),
 )

@@ -5,27 +5,22 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from math import inf, isinf
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, printable
 from prism_mesa.params import shown
+from prism_mesa.runs.identity import digest, module_digest
 from prism_mesa.studies.measures.by_attribute import measure_by_attribute
-from prism_mesa.studies.measures.cascades import CASCADES
-from prism_mesa.studies.measures.churn import CHURN
-from prism_mesa.studies.measures.clocks import CLOCKS
-from prism_mesa.studies.measures.engagement import DECISIONS, ENGAGEMENT, STATE_SHARES
-from prism_mesa.studies.measures.exposure import EXPOSURE
-from prism_mesa.studies.measures.homophily import HOMOPHILY
-from prism_mesa.studies.measures.inequality import INEQUALITY
-from prism_mesa.studies.measures.large import LARGE_TREES
+from prism_mesa.studies.measures.cascades import CASCADES, SEEDED
+from prism_mesa.studies.measures.engagement import CHURN, DECISIONS, ENGAGEMENT, INEQUALITY, STATE_SHARES
+from prism_mesa.studies.measures.exposure import EXPOSURE, HOMOPHILY
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, first_sentence
-from prism_mesa.studies.measures.observed import OBSERVED
-from prism_mesa.studies.measures.rhythms import RHYTHMS
-from prism_mesa.studies.measures.seeded import SEEDED
+from prism_mesa.studies.measures.observed import LARGE_TREES, OBSERVED
+from prism_mesa.studies.measures.rhythms import CLOCKS, RHYTHMS, SPREADS
 from prism_mesa.studies.measures.sessions import SESSIONS
-from prism_mesa.studies.measures.spreads import SPREADS
 
 __all__ = ["MEASURES", "SUBJECTS", "FinishedRun", "Measure", "find_measure", "measured"]
 
@@ -76,11 +71,7 @@ def find_measure(name: str) -> Measure:
 
 
 def _own(name: str, key: str) -> Any:
-    """Return what ``module:function`` names.
-
-    Raises:
-        ConfigError: If there is no such module, or nothing of that name in it.
-    """
+    """Return what ``module:function`` names."""
     module_name, _, own = name.partition(":")
     if not (module_name and own):
         raise ConfigError(f"{key}: write your own as module:function, for example my_measures:toxicity")
@@ -97,12 +88,7 @@ def _own(name: str, key: str) -> Any:
 
 
 def measured(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
-    """Return measures of a run, by name; each table is read once for all of them.
-
-    Raises:
-        ConfigError: If there is no such measure.
-        RunError: If one raises, or returns no finite number and not NaN; the message names it.
-    """
+    """Return measures of a run, by name; each table is read once for all of them."""
     once = replace(run, table=cache(run.table), follows=cache(run.follows))
     return {name: _value(find_measure(name), once) for name in names}
 
@@ -120,3 +106,20 @@ def _value(measure: Measure, run: FinishedRun) -> float:
             f"{key}: returned {shown(found)}: a measure is one finite number, or NaN where it is not defined"
         )
     return float(found)
+
+
+_PACKAGE: Final = Path(__file__).parents[2]
+
+
+@cache
+def measures_version() -> str:
+    """Return what stands for the code of the measures that come with PRISM."""
+    folders = [_PACKAGE / "studies" / name for name in ("estimators", "measures")]
+    files = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    return digest(*(path.read_bytes() for path in (*files, _PACKAGE / "runs" / "measures.py")))
+
+
+def measure_version(name: str) -> str:
+    """Return what stands for the code of a measure: for one of a user's own, its module's file."""
+    module, colon, _ = name.partition(":")
+    return module_digest(module) if colon else measures_version()

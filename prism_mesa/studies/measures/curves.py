@@ -8,28 +8,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.runs.measures import ccdf
-from prism_mesa.studies.estimators.stays import survival
+from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.estimators.trees import reproduction, shapes_by_size
-from prism_mesa.studies.measures.churn import stays
-from prism_mesa.studies.measures.measure import FinishedRun
-from prism_mesa.studies.measures.observed import hop_of_measured, sizes_of
-from prism_mesa.studies.measures.rhythms import activities, delays, hours_of
-from prism_mesa.studies.measures.window import measured_posts
+from prism_mesa.studies.measures.engagement import stays
+from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
+from prism_mesa.studies.measures.observed import measured_hops, measured_sizes
+from prism_mesa.studies.measures.rhythms import activities, delays, hourly_shares
 
-CURVES: Final = "curves"
-"""What the table is called where a study collects it (`collect: [curves]`)."""
-
-READ: Final = ("engagements", "churn")
-"""Tables that it is made from while rounds are run."""
-
-SHARES: Final = np.linspace(0, 1, 101)
-"""Of agents, at which the Lorenz curve of activity is told."""
-
-DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)
-"""Minutes up to which shares of reactions are told."""
-
-FEWEST: Final = 30
-"""Nodes of a hop by which its reproduction number is told."""
+CURVES: Final = "curves"  # what the table is called where a study collects it (`collect: [curves]`)
+READ: Final = ("engagements", "churn")  # tables that it is made from while rounds are run
+SHARES: Final = np.linspace(0, 1, 101)  # of agents, at which the Lorenz curve of activity is told
+DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)  # minutes up to which shares of reactions are told
+FEWEST: Final = 30  # nodes of a hop by which its reproduction number is told
 
 type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -55,10 +45,6 @@ def up_to(minutes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.searchsorted(ascending, DELAYS_MIN, side="right") / len(ascending)
 
 
-def _sizes(run: FinishedRun) -> Curve:
-    return ccdf(run.once(sizes_of))
-
-
 def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
     def means(run: FinishedRun) -> Curve:
         shapes = shapes_by_size(run.once(measured_posts).cascades)
@@ -68,29 +54,26 @@ def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
 
 
 def _hops(run: FinishedRun) -> Curve:
-    hop = run.once(hop_of_measured)
+    hop = run.once(measured_hops)
     found = reproduction(hop)[np.bincount(hop, minlength=1) >= FEWEST]
     return np.arange(len(found)), found
 
 
-def _stays(run: FinishedRun) -> Curve:
-    return survival(*run.once(stays)) if run.config.has_churn else ((), ())
-
-
 _KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
-    "cascade_sizes": _sizes,  # share of cascades of at least so many
-    "hours": lambda run: (np.arange(24), run.once(hours_of)),
+    "cascade_sizes": lambda run: ccdf(run.once(measured_sizes)),  # share of cascades of at least so many
+    "hours": lambda run: (np.arange(24), run.once(hourly_shares)),
     "activity": lambda run: (SHARES, lorenz(run.once(activities))),
     "delays": lambda run: (DELAYS_MIN, up_to(run.once(delays))),
     "reproduction": _hops,
     "depth": _by_size("depth"),
     "breadth": _by_size("breadth"),
     "virality": _by_size("structural_virality"),
-    "stays": _stays,  # rounds, share of stays that last longer
+    # rounds, share of stays that last longer
+    "stays": lambda run: survival(*run.once(stays)) if run.config.has_churn else ((), ()),
 }
 
 
-def curves_of(run: FinishedRun) -> pd.DataFrame:
+def run_curves(run: FinishedRun) -> pd.DataFrame:
     """Return the curves of a run: columns `curve`, its name; `x` and `y`, numbers."""
     parts = []
     for name, points in _KINDS.items():

@@ -17,8 +17,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.world.build import make_network
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.columns import joined_in
-from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.studies.measures.measure import FinishedRun, joined_in
 
 
 def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False) -> FinishedRun:
@@ -29,7 +28,6 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
     `follows` says how, and `churn` who has joined.
 
     Args:
-        run: A result, or the run's folder, which is only read.
         trust: Whether a file that only the folder names may be read (see `runs.trust`).
 
     Raises:
@@ -50,11 +48,11 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
 
 
 def _follows(run_dir: "os.PathLike[str]", *, trust: bool) -> pd.DataFrame:
-    src, dst = networks_of(folder_of(run_dir), trust=trust)[1].edges()
+    src, dst = start_and_end_networks(folder_of(run_dir), trust=trust)[1].edges()
     return pd.DataFrame({"src": src, "dst": dst}, copy=False)
 
 
-def networks_of(run_dir: Path, *, trust: bool = False) -> tuple[FollowNetwork, FollowNetwork]:
+def start_and_end_networks(run_dir: Path, *, trust: bool = False) -> tuple[FollowNetwork, FollowNetwork]:
     """Return who followed whom at the beginning of a run, and at its end; one network where it did not move.
 
     Where agents join in the run, the beginning has the drawn follows of all who have joined by its end.

@@ -1,11 +1,12 @@
-"""Measures of posts as data sets have them: cascades of measured posts, and rates per impression."""
+"""Measures of posts as data sets have them: cascades of measured posts, rates per impression, large cascades."""
 
 from collections.abc import Callable
 from math import nan
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.measures import ENOUGH, tail_exponent
@@ -15,47 +16,39 @@ from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.estimators import follows
 from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
 from prism_mesa.studies.estimators.trees import hops, reproduction
-from prism_mesa.studies.measures.columns import have_joined
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
-from prism_mesa.studies.measures.window import measured_posts, of_kind
+from prism_mesa.studies.measures.measure import (
+    FinishedRun,
+    Measure,
+    have_joined,
+    index_measure,
+    is_kind,
+    measured_posts,
+    ratio,
+    share_measure,
+    summary,
+)
 
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _WHICH: Final = "posts (of runs of 60 hours or more without those of the first 24 and the last 18)"
-
-ENOUGH_OF_100: Final = 200
-"""Cascades of at least 100 that the exponent of their sizes needs."""
-
-SEEN_ENOUGH: Final = 600
-"""Impressions that a post needs to count for rates per impression."""
-
+ENOUGH_OF_100: Final = 200  # cascades of at least 100 that the exponent of their sizes needs
+SEEN_ENOUGH: Final = 600  # impressions that a post needs to count for rates per impression
 _SAMPLES: Final = 100
-
-_MIDDLE: Final = (10, 99)
-"""Sizes of the cascades whose shapes are compared."""
+_MIDDLE: Final = (10, 99)  # sizes of the cascades whose shapes are compared
 
 
-def sizes_of(run: FinishedRun) -> npt.NDArray[np.int64]:
+def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
     """Return the sizes of the cascades of the measured posts."""
     return np.asarray(run.once(measured_posts).cascades["size"], np.int64)
 
 
 def _share(size_is: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]) -> Callable[[FinishedRun], float]:
-    def share(run: FinishedRun) -> float:
-        sizes = sizes_of(run)
-        return ratio(float(size_is(sizes).sum()), len(sizes))
-
-    return share
-
-
-def _mean_size(run: FinishedRun) -> float:
-    sizes = sizes_of(run)
-    return ratio(float(sizes.sum()), len(sizes))
+    return lambda run: _mean(size_is(measured_sizes(run)))
 
 
 def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
     def exponent(run: FinishedRun) -> float:
-        found = tail_exponent(sizes_of(run), above)
+        found = tail_exponent(measured_sizes(run), above)
         return found.exponent if found.n >= enough and np.isfinite(found.exponent) else nan
 
     return exponent
@@ -63,17 +56,12 @@ def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
 
 def _tail(run: FinishedRun) -> PowerLaw:
     """Return the power law of the sizes from 10 on."""
-    return fit_power_law(sizes_of(run), _MIDDLE[0])
+    return fit_power_law(measured_sizes(run), _MIDDLE[0])
 
 
 def _plausibility(run: FinishedRun) -> float:
     fit = run.once(_tail)
     return plausibility(fit, _SAMPLES, str(run.config.seed)) if fit.n >= ENOUGH else nan
-
-
-def _reshares_per_post(run: FinishedRun) -> float:
-    posts = run.once(measured_posts)
-    return ratio(len(posts.reshares), len(posts.table))
 
 
 def _rate(counter: str) -> Callable[[FinishedRun], float]:
@@ -85,42 +73,35 @@ def _rate(counter: str) -> Callable[[FinishedRun], float]:
     return rate
 
 
-def _impressions_per_post(run: FinishedRun) -> float:
-    posts = run.once(measured_posts).table
-    return ratio(float(posts["impressions"].sum()), len(posts))
+def _mean(values: Any) -> float:
+    return ratio(float(np.sum(values)), np.size(values))
 
 
-def hop_of_posts(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """Return the reshares between each row of `posts` and its root, and whether it is one."""
     posts = run.table("posts")
-    joins = of_kind(posts, RESHARE)
+    joins = is_kind(posts, RESHARE)
     return np.asarray(hops(posts["parent"].to_numpy(np.int64, na_value=-1), joins), np.int32), joins
 
 
-def hop_of_measured(run: FinishedRun) -> npt.NDArray[np.int32]:
+def measured_hops(run: FinishedRun) -> npt.NDArray[np.int32]:
     """Return the hop of each measured post, 0, and of each of its reshares."""
-    mask, (hop, joins) = run.once(measured_posts).mask, run.once(hop_of_posts)
+    mask, (hop, joins) = run.once(measured_posts).mask, run.once(post_hops)
     return np.asarray(hop[mask | (joins & mask[run.table("posts")["root"].to_numpy()])])
 
 
 def _at_hop(place: int) -> Callable[[FinishedRun], float]:
     def number(run: FinishedRun) -> float:
-        found = reproduction(run.once(hop_of_measured))
+        found = reproduction(run.once(measured_hops))
         return float(found[place]) if len(found) > place else nan
 
     return number
 
 
-def _later_hops(run: FinishedRun) -> float:
-    hop = run.once(hop_of_measured)
-    return ratio(float((hop >= 2).sum()), float((hop >= 1).sum()))
-
-
 def _shape(column: str) -> Callable[[FinishedRun], float]:
     def mean(run: FinishedRun) -> float:
         trees = run.once(measured_posts).cascades
-        some = trees[trees["size"].between(*_MIDDLE)]
-        return ratio(float(some[column].sum()), len(some))
+        return _mean(trees[column][trees["size"].between(*_MIDDLE)])
 
     return mean
 
@@ -144,10 +125,16 @@ def _of_follows(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
 
 
 _SIZES: Final = (
-    Measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared", "share", 0, 1),
-    Measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once", "share", 0, 1),
-    Measure("post_size_mean", _mean_size, "mean size of their cascades, 1 + reshares", "posts", 1),
-    Measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100", "share", 0, 1),
+    share_measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared"),
+    share_measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once"),
+    Measure(
+        "post_size_mean",
+        lambda run: _mean(measured_sizes(run)),
+        "mean size of their cascades, 1 + reshares",
+        "posts",
+        1,
+    ),
+    share_measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100"),
     *(
         Measure(
             f"post_tail_{above}",
@@ -160,28 +147,23 @@ _SIZES: Final = (
         )
         for above, enough in ((10, ENOUGH), (100, ENOUGH_OF_100))
     ),
-    Measure(
+    index_measure(
         "post_tail_ks",
         lambda run: run.once(_tail).ks,
         "largest distance of their cumulative sizes from 10 on from that power law",
-        "",
-        0,
-        1,
-        _CLAUSET,
+        source=_CLAUSET,
+        low=0,
     ),
-    Measure(
+    share_measure(
         "post_tail_p",
         _plausibility,
         f"share of {_SAMPLES} samples of that power law that lie as far from it: below .1 the sizes are no power law; "
         f"NaN with fewer than {ENOUGH} such",
-        "share",
-        0,
-        1,
-        _CLAUSET,
+        source=_CLAUSET,
     ),
     Measure(
         "post_reshares",
-        _reshares_per_post,
+        lambda run: ratio(len(run.once(measured_posts).reshares), len(run.once(measured_posts).table)),
         "reshares of posts per post, in the rounds of such posts",
         "reshares per post",
     ),
@@ -197,7 +179,12 @@ _RATES: Final = (
         )
         for action, counter in zip(ACTIONS, COUNTERS, strict=True)
     ),
-    Measure("post_impressions", _impressions_per_post, "impressions per such post", "impressions"),
+    Measure(
+        "post_impressions",
+        lambda run: _mean(run.once(measured_posts).table["impressions"]),
+        "impressions per such post",
+        "impressions",
+    ),
 )
 
 _SHAPES: Final = (
@@ -211,7 +198,12 @@ _SHAPES: Final = (
         )
         for place in range(3)
     ),
-    Measure("reproduction_later", _later_hops, "reshares of reshares per reshare of such posts", "reshares"),
+    Measure(
+        "reproduction_later",
+        lambda run: ratio(*(float((run.once(measured_hops) >= n).sum()) for n in (2, 1))),
+        "reshares of reshares per reshare of such posts",
+        "reshares",
+    ),
     *(
         Measure(
             f"shape_{name}",
@@ -229,60 +221,111 @@ _SHAPES: Final = (
 )
 
 
-def _followees(run: FinishedRun) -> float:
-    followees = run.table("agents")["followees"].to_numpy()[have_joined(run)]
-    return ratio(float(followees.sum()), len(followees))
-
-
 _FOLLOWS: Final = (
-    Measure("agents", said("agents"), "agents that are there at the end", "agents"),
-    Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents", tables=("churn",)),
+    Measure("agents", summary("agents"), "agents that are there at the end", "agents"),
     Measure(
+        "followees_mean",
+        lambda run: _mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
+        "agents that an agent follows, as a mean",
+        "agents",
+        tables=("churn",),
+    ),
+    index_measure(
         "degree_assortativity",
         _of_follows(follows.degree_assortativity),
         "correlation over follows of the followers of who is followed with the followees of who follows",
-        "",
-        -1,
-        1,
-        "Foster et al. 2010, doi:10.1073/pnas.0912671107",
+        source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
-    Measure(
+    share_measure(
         "friendship_paradox",
         _of_follows(follows.friendship_paradox),
         "agents, of those who follow anybody, whose followees have on average more followers than they have",
-        "share",
-        0,
-        1,
-        "Feld 1991, doi:10.1086/229693",
+        source="Feld 1991, doi:10.1086/229693",
     ),
 )
 
 _MUTUAL: Final = (
-    Measure("reciprocity", lambda run: run.once(_mutual)[0], "follows that are returned", "share", 0, 1),
-    Measure(
+    share_measure("reciprocity", lambda run: run.once(_mutual)[0], "follows that are returned"),
+    share_measure(
         "mutual_of_possible",
         lambda run: run.once(_mutual)[1],
         "the same as a share of what numbers of followers and followees allow: the sum of the smaller of both",
-        "share",
-        0,
-        1,
     ),
-    Measure(
+    index_measure(
         "followers_followees",
         lambda run: follows.degree_correlation(run.once(follow_rows)),
         "correlation of the logarithms of followers and followees, of agents who have both",
-        "",
-        -1,
-        1,
     ),
-    Measure(
+    share_measure(
         "clustering",
         lambda run: follows.clustering(run.once(follow_rows)),
         "pairs of an agent's followees of whom one follows the other, as a mean over agents; of a sample of pairs",
-        "share",
-        0,
-        1,
     ),
 )
 
 OBSERVED: Final = (*_SIZES, *_RATES, *_SHAPES, *_FOLLOWS, *_MUTUAL)
+
+
+LARGE: Final = 56
+"""Posts of the smallest cascade that is large: the smallest of the trees that are compared with (Twitter15/16)."""
+
+ENOUGH_LARGE: Final = 20  # large cascades that their shapes need
+_GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
+WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH_LARGE} such"
+
+
+def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
+    """Return the rows of `cascades` of large cascades, and how many of their posts are at hop 0, 1, 2, ..."""
+    trees = run.once(measured_posts).cascades
+    trees, posts = trees[trees["size"] >= LARGE], run.table("posts")
+    is_large = np.zeros(len(posts), np.bool_)
+    is_large[trees["root"].to_numpy()] = True
+    hop, joins = run.once(post_hops)
+    return trees, np.bincount(hop[is_large[posts["root"].to_numpy()] & (joins | is_large)], minlength=4)
+
+
+def _large(number: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float]) -> Callable[[FinishedRun], float]:
+    def value(run: FinishedRun) -> float:
+        trees, at_hop = run.once(large_trees)
+        return float(number(trees, at_hop)) if len(trees) >= ENOUGH_LARGE else nan
+
+    return value
+
+
+LARGE_TREES: Final = (
+    Measure("large_depth", _large(lambda trees, _: trees["depth"].median()), f"median depth of {WHICH}", "reshares"),
+    Measure(
+        "large_virality",
+        _large(lambda trees, _: trees["structural_virality"].mean()),
+        "mean structural virality of such cascades",
+        "steps",
+        source=_GOEL,
+    ),
+    index_measure(
+        "large_size_virality",
+        _large(lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
+        "rank correlation (Spearman) of size and structural virality of such cascades",
+    ),
+    *(
+        share_measure(
+            f"large_hop_{hop}",
+            _large(lambda _, at_hop, hop=hop: at_hop[hop] / at_hop[1:].sum()),  # type: ignore[misc]
+            f"reshares of such cascades at hop {hop}, pooled" + (": of the post itself" if hop == 1 else ""),
+        )
+        for hop in (1, 2, 3)
+    ),
+    *(
+        Measure(
+            f"large_reproduction_{hop}",
+            _large(lambda _, at_hop, hop=hop: ratio(at_hop[hop], at_hop[hop - 1])),  # type: ignore[misc]
+            f"reshares at hop {hop} per reshare at hop {hop - 1} of such cascades, pooled",
+            "reshares",
+        )
+        for hop in (2, 3)
+    ),
+    share_measure(
+        "large_breadth",
+        _large(lambda trees, _: (trees["breadth"] / trees["size"]).median()),
+        "median of breadth over size of such cascades",
+    ),
+)

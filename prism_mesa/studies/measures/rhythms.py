@@ -1,28 +1,36 @@
-"""Measures of when agents act and how much each of them does: activity, bursts, hours of the day, delays."""
+"""Measures of when agents act, how much each does, and how fast posts are seen and passed on."""
 
+from collections.abc import Callable
 from math import nan
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_profile, shift_between
-from prism_mesa.studies.measures.columns import codes_of
-from prism_mesa.studies.measures.measure import FinishedRun, Measure
-from prism_mesa.studies.measures.window import measured_posts, of_kind
+from prism_mesa.studies.measures.measure import (
+    FinishedRun,
+    Measure,
+    category_codes,
+    index_measure,
+    is_kind,
+    measured_posts,
+    ratio,
+    share_measure,
+)
+from prism_mesa.studies.measures.observed import ENOUGH_LARGE, SEEN_ENOUGH, WHICH, large_trees, measured_sizes
 
 type Floats = npt.NDArray[np.float64]
 
 _TABLES: Final = ("engagements",)
 DAY_MIN: Final = 24 * 60
 _GOH: Final = "Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002"
-
-EASTERN: Final = 5
-"""Hours that UTC is ahead of US Eastern time in winter."""
+EASTERN: Final = 5  # hours that UTC is ahead of US Eastern time in winter
 
 CONGRESS_HOURS: Final = (
     *(0.0063, 0.0019, 0.0008, 0.0004, 0.0004, 0.0006, 0.0024, 0.0056, 0.0178, 0.0519, 0.0764, 0.0872),
@@ -34,7 +42,7 @@ CONGRESS_HOURS: Final = (
 def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
     """Return posts and reshares of each agent, as VoterFraud2020 counts tweets and retweets; only of who has any."""
     posts = run.table("posts")
-    counted = posts["author"].to_numpy()[of_kind(posts, POST) | of_kind(posts, RESHARE)]
+    counted = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
     done = np.bincount(counted[counted >= 0])
     return done[done > 0]
 
@@ -51,8 +59,8 @@ def written_at(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
     Posts are written when their round opens; replies and reshares when they are made, of agents that are recorded.
     """
     posts, engaged = run.table("posts"), run.table("engagements")
-    own = posts[of_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
-    codes, names = codes_of(engaged["action"])
+    own = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
+    codes, names = category_codes(engaged["action"])
     wrote = engaged[np.isin(codes, [names.index(ACTIONS[i]) for i in _WRITTEN if ACTIONS[i] in names])]
     rounds, ticks = wrote["round"].to_numpy(), wrote["tick"].to_numpy()
     times = [_minutes(run.config, own["written"].to_numpy(), np.zeros(len(own))), _minutes(run.config, rounds, ticks)]
@@ -68,7 +76,7 @@ def _burstiness(run: FinishedRun) -> float:
     return float(found.mean()) if len(found) else nan
 
 
-def hours_of(run: FinishedRun) -> Floats:
+def hourly_shares(run: FinishedRun) -> Floats:
     """Return the share of what is written in each hour, of UTC or of each one's own clock; of whole days, if any."""
     start = run.config.clock.start
     since_midnight = start.hour * 60 + start.minute
@@ -96,14 +104,14 @@ def real_hours(config: Config) -> Floats:
 def _hours(run: FinishedRun) -> float:
     if run.config.rounds * run.config.clock.round_minutes < DAY_MIN or run.config.clock.round_minutes > 60:
         return nan
-    return correlation(hours_of(run), real_hours(run.config))
+    return correlation(hourly_shares(run), real_hours(run.config))
 
 
 def reactions(run: FinishedRun) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]:
     """Return each like, reply and reshare of measured posts: root, place in `ACTIONS`, minutes since it appeared."""
     engaged = run.table("engagements")
     engaged = engaged[run.once(measured_posts).mask[engaged["root"]]]
-    root, (codes, names) = engaged["root"].to_numpy(), codes_of(engaged["action"])
+    root, (codes, names) = engaged["root"].to_numpy(), category_codes(engaged["action"])
     after = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[root]
     action = np.array([ACTIONS.index(name) for name in names], np.int8)[codes]
     return root, action, _minutes(run.config, after, engaged["tick"].to_numpy())
@@ -116,42 +124,210 @@ def delays(run: FinishedRun) -> Floats:
 
 
 RHYTHMS: Final = (
-    Measure(
+    index_measure(
         "written_gini",
         lambda run: gini(run.once(activities)),
         "Gini coefficient of posts and reshares of each agent that has any",
-        "",
-        0,
-        1,
-        "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845",
+        source="Gini 1912; as in Dorfman 1979, doi:10.2307/1924845",
+        low=0,
     ),
-    Measure(
+    share_measure(
         "written_top_10",
         lambda run: top_share(run.once(activities), 0.1),
         "what the tenth of such agents with most of them has of posts and reshares",
-        "share",
-        0,
-        1,
     ),
-    Measure(
+    index_measure(
         "burstiness",
         _burstiness,
         "mean burstiness of what an agent writes (posts, replies, reshares), of agents with at least 10 such: -1 a "
         "clock, 0 a Poisson process",
-        "",
-        -1,
-        1,
-        _GOH,
-        _TABLES,
+        source=_GOH,
+        tables=_TABLES,
     ),
-    Measure(
+    index_measure(
         "hours_r",
         _hours,
         "correlation of the hours in which agents write with those of tweets of the US Congress; NaN of runs of less "
         "than a day, or with rounds of more than an hour",
-        "",
-        -1,
-        1,
         tables=_TABLES,
+    ),
+)
+
+
+SEEN: Final = 20  # impressions in its first 24 hours that a post needs to count
+_LATER_MIN: Final = DAY_MIN + 12 * 60
+_SILENT: Final = 0.01
+_PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
+_NEEDS: Final = "of the posts that `records.views` draws, NaN without any"
+
+
+def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
+    """Return rows of `views` in the first minutes of measured posts that appeared as long before the end.
+
+    They have a column `after`: minutes from the appearance to the beginning of the round, ascending for each root.
+    """
+    if not run.config.records.views:
+        return pd.DataFrame({"root": [], "after": [], "impressions": []})
+    views, appeared, each = run.table("views"), run.table("posts")["round"].to_numpy(), run.config.clock.round_minutes
+    born = appeared[views["root"]]
+    views = views.assign(after=(views["round"] - born) * each)
+    counts = run.once(measured_posts).mask[views["root"]] & ((run.config.rounds - born) * each >= minutes)
+    return views[counts & (views["after"] < minutes)]
+
+
+def half_lives(run: FinishedRun) -> "pd.Series[float]":
+    """Return minutes in which each post got half of the impressions of its first 24 hours, of posts with `SEEN`.
+
+    The impressions of a round count as spread evenly over it.
+    """
+    views = _views_within(run, DAY_MIN)
+    by_root, new = views.groupby("root")["impressions"], views["impressions"]
+    total = by_root.transform("sum")
+    lacking = total / 2 - (by_root.cumsum() - new)  # as the round begins
+    reached = (total >= SEEN) & (lacking > 0) & (lacking <= new)
+    return (views["after"] + lacking / new * run.config.clock.round_minutes)[reached]
+
+
+def _silent(run: FinishedRun) -> float:
+    views = _views_within(run, _LATER_MIN)
+    is_late = views["after"] >= DAY_MIN
+    first, later = (views[part].groupby("root")["impressions"].sum() for part in (~is_late, is_late))
+    first = first[first >= SEEN]
+    return float((later.reindex(first.index, fill_value=0) <= _SILENT * first).mean())
+
+
+def _large_delays(run: FinishedRun) -> "pd.Series[float]":
+    """Return minutes from the appearance of a post to each reshare in its cascade, by root, of large cascades."""
+    root, action, minutes = run.once(reactions)
+    large = run.once(large_trees)[0]["root"]
+    counts = np.isin(root, large if len(large) >= ENOUGH_LARGE else []) & (action == ACTIONS.index("reshare"))
+    return pd.Series(minutes[counts], index=root[counts])
+
+
+_DELAYS: Final[tuple[tuple[str, str, str, Callable[[FinishedRun], float]], ...]] = (
+    ("large_delay_lower", "minutes", "lower quartile of the", lambda run: run.once(_large_delays).quantile(0.25)),
+    ("large_delay_median", "minutes", "median", lambda run: run.once(_large_delays).median()),
+    ("large_delay_upper", "minutes", "upper quartile of the", lambda run: run.once(_large_delays).quantile(0.75)),
+    (
+        "large_reshares_by",
+        "hours",
+        "median over cascades of the upper quartile of the",
+        lambda run: run.once(_large_delays).groupby(level=0).quantile(0.75).median() / 60,
+    ),
+)
+CLOCKS: Final = (
+    Measure(
+        "view_half_life",
+        lambda run: float(run.once(half_lives).median()),
+        "median time from the appearance of a measured post to half of the impressions of its first 24 hours, of posts "
+        f"with {SEEN} of these that appeared 24 hours before the end; a round's count as spread evenly; {_NEEDS}",
+        "minutes",
+        source=_PFEFFER,
+        tables=("views",),
+    ),
+    share_measure(
+        "silent_after_day",
+        _silent,
+        f"measured posts with {SEEN} impressions in their first 24 hours that get at most a hundredth as many in the "
+        f"next 12, of posts that appeared 36 hours before the end; {_NEEDS}",
+        source=_PFEFFER,
+        tables=("views",),
+    ),
+    *(
+        Measure(
+            name,
+            number,
+            f"{statistic} time from a post to a reshare in its cascade, over {WHICH}; of agents that are recorded",
+            unit,
+            tables=("engagements",),
+        )
+        for name, unit, statistic, number in _DELAYS
+    ),
+)
+
+
+FOLLOWED_ENOUGH: Final = 100  # followers that an author needs for impressions per follower
+
+
+def _median_rate(counter: str) -> Callable[[FinishedRun], float]:
+    def median(run: FinishedRun) -> float:
+        posts = run.once(measured_posts).table
+        seen = posts[posts["impressions"] >= SEEN_ENOUGH]
+        return float((seen[counter] / seen["impressions"]).median()) if len(seen) else nan
+
+    return median
+
+
+def _reach(run: FinishedRun) -> float:
+    posts = run.once(measured_posts).table
+    followers = run.table("agents")["followers"].to_numpy()[posts["author"].to_numpy()]
+    enough = followers >= FOLLOWED_ENOUGH
+    return float(np.median(posts["impressions"].to_numpy()[enough] / followers[enough])) if enough.any() else nan
+
+
+def _only(kind: int) -> Callable[[FinishedRun], float]:
+    """Return what takes the share of agents, of those who post or reshare, who do only the one."""
+    other_kind = POST if kind == RESHARE else RESHARE
+
+    def share(run: FinishedRun) -> float:
+        posts = run.table("posts")
+        authors: npt.NDArray[np.integer] = posts["author"].to_numpy()
+        own, other = (np.bincount(authors[is_kind(posts, k) & (authors >= 0)]) for k in (kind, other_kind))
+        both = np.zeros((2, max(len(own), len(other))), np.int64)
+        both[0, : len(own)], both[1, : len(other)] = own, other
+        return ratio(float(((both[0] > 0) & (both[1] == 0)).sum()), float((both.sum(axis=0) > 0).sum()))
+
+    return share
+
+
+def _delay_at(quantile: float) -> Callable[[FinishedRun], float]:
+    def at(run: FinishedRun) -> float:
+        found = run.once(delays)
+        return float(np.quantile(found, quantile)) if len(found) else nan
+
+    return at
+
+
+SPREADS: Final = (
+    *(
+        share_measure(
+            f"post_{action}_rate_median",
+            _median_rate(counter),
+            f"median over measured posts that were seen at least {SEEN_ENOUGH} times of {counter} per impression",
+        )
+        for action, counter in (("like", "likes"), ("reshare", "reshares"))
+    ),
+    Measure(
+        "post_reach_median",
+        _reach,
+        f"median impressions per follower of measured posts whose authors have at least {FOLLOWED_ENOUGH} followers",
+        "impressions",
+    ),
+    share_measure(
+        "post_top_1",
+        lambda run: top_share(measured_sizes(run) - 1, 0.01),
+        "what the hundredth of measured posts with most has of reshares",
+    ),
+    share_measure(
+        "written_top_1",
+        lambda run: top_share(run.once(activities), 0.01),
+        "what the hundredth of agents with most has of posts and reshares",
+    ),
+    share_measure("written_only_reshares", _only(RESHARE), "agents, of those who post or reshare, who only reshare"),
+    share_measure("written_only_posts", _only(POST), "such agents who only post"),
+    *(
+        Measure(
+            f"delay_{name}",
+            _delay_at(quantile),
+            f"{statistic} of the times from a measured post to a like, reply or reshare of it within a day; of agents "
+            "that are recorded",
+            "minutes",
+            tables=("engagements",),
+        )
+        for name, statistic, quantile in (
+            ("median", "median", 0.5),
+            ("lower", "lower quartile", 0.25),
+            ("upper", "upper quartile", 0.75),
+        )
     ),
 )

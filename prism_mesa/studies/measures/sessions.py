@@ -12,9 +12,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.social.behavior import FEED_READY
 from prism_mesa.social.state.posts import POST
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.columns import codes_of
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
-from prism_mesa.studies.measures.window import measured_rounds, of_kind
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, category_codes, is_kind, measured_rounds, ratio
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Mask = npt.NDArray[np.bool_]
@@ -36,7 +34,6 @@ class Windows:
 
     Attributes:
         agent: Whose each is, ascending.
-        round: When.
         did: Action, or `post`, -> in which of them it was done.
         possible: How many there would be if these agents came online in every round.
     """
@@ -47,7 +44,7 @@ class Windows:
     possible: int
 
 
-def windows_of(run: FinishedRun) -> Windows:
+def usage_windows(run: FinishedRun) -> Windows:
     """Return the windows of use of agents whose transitions and engagements are recorded.
 
     Rounds of the first day are left out where posts of it are (see `window.measured_rounds`).
@@ -55,7 +52,7 @@ def windows_of(run: FinishedRun) -> Windows:
     agents, moves = run.table("agents"), run.table("transitions")
     first, _ = measured_rounds(run.config)
     known = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
-    codes, triggers = codes_of(moves["trigger"])
+    codes, triggers = category_codes(moves["trigger"])
     opened = codes == (triggers.index(FEED_READY) if FEED_READY in triggers else len(triggers))
     rounds, n = run.config.rounds, len(agents)
 
@@ -65,49 +62,38 @@ def windows_of(run: FinishedRun) -> Windows:
 
     used = keys(moves["agent"].to_numpy()[opened], moves["round"].to_numpy()[opened])
     engaged = run.table("engagements")
-    actions, names = codes_of(engaged["action"])
+    actions, names = category_codes(engaged["action"])
     did: dict[str, Mask] = {}
     for action in ACTIONS:
         mine = actions == (names.index(action) if action in names else len(names))
         done = keys(engaged["agent"].to_numpy()[mine], engaged["round"].to_numpy()[mine])
         did[action] = np.isin(used, done, assume_unique=True)
     posts = run.table("posts")
-    own = posts[of_kind(posts, POST)]
+    own = posts[is_kind(posts, POST)]
     wrote = own["author"].to_numpy()
     inside = (wrote >= 0) & (wrote < n)
     did["post"] = np.isin(used, keys(wrote[inside], own["written"].to_numpy()[inside]), assume_unique=True)
     return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
 
 
-def _used(run: FinishedRun) -> float:
-    windows = run.once(windows_of)
-    return ratio(float(len(windows.agent)), windows.possible)
-
-
 def _share(action: str) -> Callable[[FinishedRun], float]:
     def share(run: FinishedRun) -> float:
-        did = run.once(windows_of).did[action]
+        did = run.once(usage_windows).did[action]
         return ratio(float(did.sum()), len(did))
 
     return share
 
 
 def _none(run: FinishedRun) -> float:
-    did = np.stack(list(run.once(windows_of).did.values()))
+    did = np.stack(list(run.once(usage_windows).did.values()))
     return ratio(float((~did.any(axis=0)).sum()), did.shape[1])
 
 
-def shares_of_persons(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.NDArray[np.float64]:
+def person_shares(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.NDArray[np.float64]:
     """Return the share of windows in which a person did a thing, of persons sampled as experience sampling does.
 
     Each agent with any window is a person. It is asked after so many of its windows as somebody in the data was
     (`USED_WINDOWS`, drawn by agent), or after all if it has fewer; which ones is drawn.
-
-    Args:
-        agent: Whose each window is.
-        round_: When it was.
-        did: Whether the thing was done in it.
-        seed: Of the draws.
     """
     draws = Streams(seed)
     persons, place = np.unique(agent, return_inverse=True)
@@ -123,8 +109,8 @@ def shares_of_persons(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.ND
 
 
 def _persons(run: FinishedRun) -> npt.NDArray[np.float64]:
-    windows = run.once(windows_of)
-    return shares_of_persons(windows.agent, windows.round, windows.did["reshare"], run.config.seed)
+    windows = run.once(usage_windows)
+    return person_shares(windows.agent, windows.round, windows.did["reshare"], run.config.seed)
 
 
 def _spread(run: FinishedRun) -> float:
@@ -151,7 +137,12 @@ SESSIONS: Final = (
         for action, done in _DONE.items()
     ),
     Measure("window_none", _none, "windows of use in which it did none of the four", *_SHARE),
-    Measure("window_used", _used, "rounds that are windows of use, of all rounds of the same agents", *_SHARE),
+    Measure(
+        "window_used",
+        lambda run: ratio(len(run.once(usage_windows).agent), run.once(usage_windows).possible),
+        "rounds that are windows of use, of all rounds of the same agents",
+        *_SHARE,
+    ),
     Measure(
         "persons_reshared_sd",
         _spread,

@@ -8,10 +8,8 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.streams import Ints
-from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of
-from prism_mesa.studies.statistics.expectation import parse_expectation
-from prism_mesa.studies.statistics.runs_table import RunTable
-from prism_mesa.studies.statistics.verdict import Verdict
+from prism_mesa.studies.statistics.cells import ARM, Cells, RunTable, make_cells
+from prism_mesa.studies.statistics.expectation import Verdict, parse_expectation
 
 __all__ = ["Analysis", "RunTable", "Verdict", "analyse"]
 
@@ -60,21 +58,17 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
 
     Args:
         table: The runs, complete or not; missing ones are counted beside every number.
-        expectations: Their texts.
 
     Raises:
         ConfigError: If an expectation cannot be understood, or is about what the study has not.
     """
     # scipy.stats, statsmodels and SALib take seconds to load, and whoever only looks at a result needs none of them
-    from prism_mesa.studies.statistics.answers import answers
-    from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms
-    from prism_mesa.studies.statistics.effects import effects
-    from prism_mesa.studies.statistics.groups import groups
-    from prism_mesa.studies.statistics.precision import precision
+    from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms, precision
+    from prism_mesa.studies.statistics.effects import answers, effects, groups
     from prism_mesa.studies.statistics.sensitivity import sensitivity
     from prism_mesa.studies.statistics.verdicts import verdicts
 
-    cells = cells_of(table)
+    cells = make_cells(table)
     levels = {factor: cells.levels[factor] for factor in table.factors}
     expected = [
         parse_expectation(text, measures=table.measures, arms=table.arms, factors=levels) for text in expectations

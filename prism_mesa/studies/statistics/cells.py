@@ -1,24 +1,103 @@
-"""The runs of a study by condition and seed: what all statistics start from."""
+"""The runs of a study by condition and seed, from which all statistics start; levels of factors; columns of tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.levels import level_text, places_of
-from prism_mesa.studies.statistics.runs_table import RunTable
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """The runs of a study, and how they were designed.
+
+    Attributes:
+        runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`,
+            `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN if missing).
+        arms: In the order of the study; ("all",) if it has none.
+        factors: Dotted keys that vary.
+        design: How conditions were chosen.
+        paired: Whether all conditions have the same seeds.
+        sampling: What a sampled design was made from, for the indices: SALib's problem, its seed and size (see
+            `design.sampling.sample_points`); None otherwise.
+    """
+
+    runs: pd.DataFrame
+    arms: tuple[str, ...]
+    factors: tuple[str, ...]
+    measures: tuple[str, ...]
+    design: Literal["factorial", "sobol", "lhs", "morris", "csv"] = "factorial"
+    paired: bool = True
+    sampling: dict[str, object] | None = None
+
+
+type LevelKey = tuple[str, Any]
+
+
+def level_key(value: Any) -> LevelKey:
+    """Return what two levels have in common if they are the same, as YAML reads them.
+
+    >>> level_key(1) == level_key(1.0), level_key(True) == level_key(1), level_key("1") == level_key(1)
+    (True, False, False)
+    """
+    if isinstance(value, bool | np.bool_):
+        return ("truth", bool(value))
+    if value is None or (isinstance(value, float) and value != value):
+        return ("nothing", None)
+    if isinstance(value, int | float | np.integer | np.floating):
+        return ("number", float(value))
+    return ("text", level_text(value))
+
+
+def level_text(value: Any) -> str:
+    """Return a level as one would write it in YAML.
+
+    >>> level_text(True), level_text(0.5), level_text(20.0), level_text("x_algo"), level_text(None)
+    ('true', '0.5', '20', 'x_algo', 'null')
+    """
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if value is None or (isinstance(value, float) and value != value):
+        return "null"
+    if isinstance(value, float | np.floating):
+        return repr(float(value)).removesuffix(".0")
+    if isinstance(value, list | tuple | np.ndarray):
+        return f"[{', '.join(level_text(one) for one in value)}]"
+    return str(value)
+
+
+def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
+    """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
+
+    Args:
+        first: Levels that come before all others, whether or not a value is one of them.
+    """
+    levels = list(first)
+    places = {level_key(level): place for place, level in enumerate(levels)}
+    found = []
+    for value in values:
+        key = level_key(value)
+        if key not in places:
+            places[key] = len(levels)
+            levels.append(value)
+        found.append(places[key])
+    codes = np.array(found, np.int64)
+    kinds = {level_key(level)[0] for level in levels}
+    if kinds <= {"number"} or kinds <= {"truth"}:
+        order = sorted(range(len(levels)), key=lambda place: float(levels[place]))
+        return np.argsort(order)[codes], tuple(levels[place] for place in order)
+    return codes, tuple(levels)
+
 
 type Bools = npt.NDArray[np.bool_]
 
-ARM: Final = "arm"
-"""The term that arms are the levels of."""
-ROUNDING: Final = 1e-12
-"""What part of a number the rounding of its last digits may come to."""
+ARM: Final = "arm"  # the term that arms are the levels of
+ROUNDING: Final = 1e-12  # what part of a number the rounding of its last digits may come to
 
 
 @dataclass(frozen=True)
@@ -34,7 +113,6 @@ class Cells:
             Replicates are seeds where these are the same in all conditions, else those of each condition.
         planned: Shape (conditions, replicates): whether a run was planned and not skipped.
         done: Shape (conditions, replicates): whether the run is done.
-        measures: Names.
         paired: Whether replicates are seeds.
     """
 
@@ -70,16 +148,16 @@ class Cells:
         return ((right, left) for left, right in combinations(range(len(self.levels[term])), 2))
 
 
-def cells_of(table: RunTable) -> Cells:
+def make_cells(table: RunTable) -> Cells:
     """Return the runs of a study by condition and replicate.
 
     A run counts if it is `done`; of a measure that is infinite nothing counts.
     """
     runs = table.runs
     codes, levels = {}, {}
-    codes[ARM], levels[ARM] = places_of(runs[ARM], table.arms)
+    codes[ARM], levels[ARM] = level_places(runs[ARM], table.arms)
     for factor in table.factors:
-        codes[factor], levels[factor] = places_of(runs[factor])
+        codes[factor], levels[factor] = level_places(runs[factor])
     keys = np.column_stack(list(codes.values()))
     _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     condition = condition.reshape(-1)
@@ -150,3 +228,49 @@ def variance(sample: Floats) -> Floats:
     mean = np.where(there, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
     squares = np.where(there, (sample - mean) ** 2, 0.0).sum(axis=0)
     return np.asarray(np.divide(squares, n - 1, out=np.full(len(n), np.nan), where=n > 1))
+
+
+type Columns = Mapping[str, str]
+
+EXPECTED: Final = "expectations"
+MARGINS: Final = "expectations, of a margin"
+OTHERS: Final = "other differences"  # families of Holm's correction, as column `family` names them
+_TEXTS: Final = ("text", "measure", "term", "left", "right", "family", "effect", "factor", "index")
+_COUNTS: Final = ("n", "missing", "df", "seeds")
+
+
+def _columns(names: str) -> Columns:
+    """Return columns with their types: texts, counts, the flag `equivalent`, else numbers."""
+    kinds = {**dict.fromkeys(_TEXTS, "str"), **dict.fromkeys(_COUNTS, "int64"), "equivalent": "bool"}
+    return {name: kinds.get(name, "float64") for name in names.split()}
+
+
+ANSWERS: Final = _columns("measure n missing mean median sd low high")
+"""Those after `arm` and the factors, which have the types that the runs give them."""
+DIFFERENCES: Final = _columns(
+    "measure term left right n missing difference low high d_z p p_holm family u p_mann_whitney rank_biserial"
+)
+GROUPS: Final = _columns("measure term n missing h df p p_holm")
+EQUIVALENCE: Final = _columns(
+    "text measure left right n missing margin low high p_low p_high p p_apart p_holm equivalent"
+)
+EFFECTS: Final = _columns("measure effect n missing df f p p_holm partial_eta_squared")
+SENSITIVITY: Final = _columns("measure factor index value low high")
+PRECISION: Final = _columns("measure term left right seeds half_width")
+EXPECTED_WIDTH: Final = _columns("measure term left right half_width")
+
+
+def make_table(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return a table with exactly these columns.
+
+    Args:
+        parts: Rows: for the first column a list, for each other a value, or as many as that list has.
+    """
+    gathered: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
+    first = next(iter(columns))
+    for part in parts:
+        for name, kind in columns.items():
+            values = np.asarray(part[name], object if kind == "str" else kind)
+            gathered[name].append(np.broadcast_to(values, len(part[first])))
+    joined: dict[str, Any] = {name: np.concatenate(arrays) if arrays else [] for name, arrays in gathered.items()}
+    return pd.DataFrame({name: pd.Series(joined[name], dtype=kind) for name, kind in columns.items()})

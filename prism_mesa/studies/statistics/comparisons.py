@@ -1,4 +1,4 @@
-"""One side of a study against another: differences with intervals, seed by seed where seeds are paired."""
+"""One side of a study against another: differences with intervals, and how wide these are with more seeds."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,31 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ARM, ROUNDING, Bools, Cells, alike, variance
-from prism_mesa.studies.statistics.expectation import Expectation
-from prism_mesa.studies.statistics.intervals import interval
-from prism_mesa.studies.statistics.levels import level_text
-from prism_mesa.studies.statistics.significance import holm, mann_whitney, p_of_mean, p_of_two
-from prism_mesa.studies.statistics.tables import DIFFERENCES, EXPECTED, MARGINS, OTHERS, table_of
-from prism_mesa.studies.statistics.verdict import Verdict
+from prism_mesa.studies.statistics.cells import (
+    ARM,
+    DIFFERENCES,
+    EXPECTED,
+    EXPECTED_WIDTH,
+    MARGINS,
+    OTHERS,
+    PRECISION,
+    ROUNDING,
+    Bools,
+    Cells,
+    RunTable,
+    alike,
+    level_text,
+    make_cells,
+    make_table,
+    variance,
+)
+from prism_mesa.studies.statistics.expectation import Expectation, Verdict
+from prism_mesa.studies.statistics.significance import holm, interval, mann_whitney, mean_p, two_sample_p
 
-MOST_LEVELS: Final = 6
-"""Levels of a factor of which all pairs are compared."""
+MOST_LEVELS: Final = 6  # levels of a factor of which all pairs are compared
 MOST_ARMS: Final = 20
 
 PAIRED: Final = "paired t-test of the seeds' mean differences"
@@ -37,13 +50,11 @@ class Comparison:
         difference: The mean over all pairs of left minus right.
         low: Where its 95 % interval begins: Student's with as many degrees of freedom as seeds minus one, or Welch's
             over the runs of both sides.
-        high: Where it ends.
         p: Two-sided.
         equal: Whether there is a pair, and none differs.
         right_mean: The mean of the right side, of pairs that are there.
         samples: What was tested: a difference for each seed, shape (seeds, measures), or the runs of left and right.
         scale: The size of what differences were taken of: how far they can be rounded.
-        test: In words.
     """
 
     n: Ints
@@ -77,9 +88,7 @@ def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
     """Return one side of a study against another.
 
     Args:
-        cells: The runs.
         left: For each condition, whether it is on the left.
-        right: The same for the right.
         over: Terms that tell neither side: each pair has the same levels of them. Where a side holds several
             conditions for one pair, their mean counts, and the pair is missing if one of them is.
     """
@@ -102,7 +111,7 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
         difference=_ratio(np.where(there, differences, 0.0).sum(axis=(0, 1)), n),
         low=low,
         high=high,
-        p=p_of_mean(by_seed, scale),
+        p=mean_p(by_seed, scale),
         equal=equal,
         right_mean=_ratio(np.where(there, rights, 0.0).sum(axis=(0, 1)), n),
         samples=(by_seed,),
@@ -177,7 +186,7 @@ def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
             continue
         difference[columns], right_mean[columns] = x.mean(axis=0) - y.mean(axis=0), y.mean(axis=0)
         low[columns], high[columns] = interval((x, y))
-        p[columns] = p_of_two(x, y)
+        p[columns] = two_sample_p(x, y)
         equal[columns] = (x == y[0]).all(axis=0) & (y == y[0]).all(axis=0)
     return Comparison(
         n=np.minimum(n_left, n_right),
@@ -225,7 +234,7 @@ def differences(
 
     If an expectation is about a row, the row has its p; Holm's correction of the other rows covers only these.
     """
-    table = table_of(DIFFERENCES, [_difference(cells, *pair) for pair in pairs])
+    table = make_table(DIFFERENCES, [_difference(cells, *pair) for pair in pairs])
     asked = _asked(expected)
     for place, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
         if columns := asked.get((row.measure, row.term, frozenset([row.left, row.right]))):
@@ -282,3 +291,102 @@ def _ranked(cells: Cells, left: Bools, right: Bools) -> tuple[Floats, Floats, Fl
     for columns, rows in alike(np.concatenate([lefts, rights])):
         found[:, columns] = mann_whitney(lefts[rows[: len(lefts)]][:, columns], rights[rows[len(lefts) :]][:, columns])
     return found[0], found[1], found[2]
+
+
+MOST_ROWS: Final = 50_000
+_FEW: Final = 12
+
+type Pair = tuple[str, int, int]
+
+
+def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
+    """Return how wide the interval of each difference is with 2, 3, ... seeds, as the table `precision`.
+
+    The half width is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds that are there: what
+    is to be expected of k seeds, not what the first k happened to give. Where seeds are not paired it is Welch's, of
+    the runs that k seeds make. Pairs are those of arms, or of factors in a study without; with very many rows not all
+    numbers of seeds are there.
+    """
+    arms = [pair for pair in pairs if pair[0] == ARM]
+    shown = arms or list(pairs)
+    seeds = _seeds(cells.planned.shape[1], len(shown) * len(cells.measures))
+    parts = []
+    for term, left, right in shown:
+        over = [other for other in cells.terms if other != term]
+        tested = compare(cells, cells.at(term, left), cells.at(term, right), over).samples
+        spread = np.asarray(sum(map(variance, tested)))
+        each = 1 if cells.paired else int(min(cells.at(term, left).sum(), cells.at(term, right).sum()))
+        n = seeds[:, None] * each
+        widths = _half_width(spread, n, df=n - 1 if cells.paired else 2 * (n - 1))
+        measures = list(cells.measures) * len(seeds)
+        numbers = {"seeds": np.repeat(seeds, len(cells.measures)), "half_width": widths.reshape(-1)}
+        parts.append(_row(cells, (term, left, right)) | {"measure": measures} | numbers)
+    return make_table(PRECISION, parts)
+
+
+def _seeds(most: int, rows_each: int) -> Ints:
+    every = np.arange(2, most + 1)
+    if len(every) * rows_each <= MOST_ROWS or len(every) <= _FEW:
+        return every
+    return np.unique(np.geomspace(2, most, _FEW).round().astype(np.int64))
+
+
+def _row(cells: Cells, pair: Pair) -> dict[str, object]:
+    term, left, right = pair
+    texts = (level_text(cells.levels[term][place]) for place in (left, right))
+    return {"measure": list(cells.measures), "term": term, **dict(zip(("left", "right"), texts, strict=True))}
+
+
+def _half_width(spread: Floats, n: int | Ints, df: int | Ints) -> Floats:
+    return np.asarray(stats.t.ppf(0.975, df) * np.sqrt(spread / n))
+
+
+def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
+    """Return how wide the intervals of differences will be with so many seeds, from a pilot with two seeds or more.
+
+    Two seeds say little of one pair of conditions. So the variance of a difference is pooled over all pairs of a term
+    and over the conditions in which they were compared, and taken for independent between these: half width
+    t(.975, k - 1) s / sqrt(k c) with k seeds and c conditions. Where differences of a seed go up and down together in
+    all conditions, intervals will be wider. Where no two conditions of any pair were run, it is twice the variance
+    within conditions, as if seeds were not paired.
+
+    Args:
+        pilot: Its runs; best all that are planned, those that are not of the pilot as `missing`: which conditions
+            there will be counts too.
+        seeds: Of the study that is planned, for each condition; 2 or more.
+
+    Returns:
+        `measure`, `term`, `left`, `right`, `half_width` of the 95 % interval; NaN where the pilot cannot tell. No rows
+        of a study without pairs to compare.
+    """
+    cells = make_cells(pilot)
+    pairs, _ = pairs_of_terms(cells, pilot.design)
+    parts = []
+    for term in dict.fromkeys(pair[0] for pair in pairs):
+        of_term = [pair for pair in pairs if pair[0] == term]
+        conditions = max(1, len(cells.conditions) // len(cells.levels[term]))
+        pooled = _pooled(cells, of_term) / conditions
+        df = seeds - 1 if cells.paired else 2 * (seeds * conditions - 1)
+        width = _half_width(pooled, seeds, df)
+        parts += [_row(cells, pair) | {"half_width": width} for pair in of_term]
+    return make_table(EXPECTED_WIDTH, parts)
+
+
+def _pooled(cells: Cells, pairs: Sequence[Pair]) -> Floats:
+    """Return the variance of a difference within conditions, for each measure: the mean over pairs of a term."""
+    apart = 2 * _mean_there(np.stack([variance(value) for value in cells.values]))
+    found = []
+    for term, left, right in pairs if cells.paired else ():
+        over = [other for other in cells.terms if other != term]
+        keys = [tuple(int(cells.codes[other][place]) for other in over) for place in range(len(cells.conditions))]
+        lefts = {keys[place]: place for place in np.flatnonzero(cells.at(term, left))}
+        rights = {keys[place]: place for place in np.flatnonzero(cells.at(term, right))}
+        found += [variance(cells.values[lefts[key]] - cells.values[rights[key]]) for key in lefts if key in rights]
+    together = _mean_there(np.stack(found)) if found else apart
+    return np.where(np.isnan(together), apart, together)
+
+
+def _mean_there(rows: Floats) -> Floats:
+    there = np.isfinite(rows)
+    sums, n = np.where(there, rows, 0.0).sum(axis=0), there.sum(axis=0)
+    return np.asarray(np.divide(sums, n, out=np.full(rows.shape[1], np.nan), where=n > 0))

@@ -1,4 +1,4 @@
-"""Main effects and interactions of a factorial design: an analysis of variance."""
+"""Answers by condition, tests of three levels or more (Kruskal-Wallis), and effects of factors (ANOVA)."""
 
 from itertools import combinations
 from typing import Any, Final
@@ -8,13 +8,96 @@ import pandas as pd
 from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import Bools, Cells, alike
-from prism_mesa.studies.statistics.significance import holm
-from prism_mesa.studies.statistics.tables import EFFECTS, table_of
+from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Bools, Cells, alike, make_table
+from prism_mesa.studies.statistics.significance import holm, interval
 
-MOST_COLUMNS: Final = 400
-"""Columns of a design's matrix; with more of them interactions are left out."""
 
+def answers(cells: Cells) -> pd.DataFrame:
+    """Return a row for each condition and measure (see `analysis.Analysis`)."""
+    conditions, replicates, measures = cells.values.shape
+    columns = np.sort(cells.values.transpose(1, 0, 2).reshape(replicates, conditions * measures), axis=0)  # NaN last
+    n = np.isfinite(columns).sum(axis=0)
+    found = cells.conditions.loc[np.repeat(np.arange(conditions), measures)].reset_index(drop=True)
+    numbers = {
+        "measure": np.tile(np.array(cells.measures, object), conditions),
+        "n": n,
+        "missing": np.repeat(cells.planned.sum(axis=1), measures) - n,
+        **_described(columns, n),
+    }
+    return found.assign(**{name: pd.Series(numbers[name], dtype=kind) for name, kind in ANSWERS.items()})
+
+
+def _described(columns: Floats, n: np.ndarray) -> dict[str, Floats]:
+    """Return numbers of each column, of which the first `n` rows are there."""
+    described = {name: np.full(len(n), np.nan) for name in ("mean", "median", "sd", "low", "high")}
+    for size in np.unique(n[n > 0]):
+        some = np.flatnonzero(n == size)
+        there = columns[:size, some]
+        described["mean"][some] = there.mean(axis=0)
+        described["median"][some] = np.median(there, axis=0)
+        if size > 1:
+            described["sd"][some] = there.std(axis=0, ddof=1)
+            described["low"][some], described["high"][some] = interval((there,))
+    return described
+
+
+CONDITION: Final = "condition"  # the term of which each condition is a level
+
+
+def groups(cells: Cells, design: str) -> pd.DataFrame:
+    """Return the table `groups` (see `analysis.Analysis`).
+
+    Of a design that is not factorial only arms are compared: its conditions have a run for each seed and no more.
+    """
+    parts: list[dict[str, Any]] = []
+    for term, codes in _terms(cells, design).items():
+        runs = np.asarray(cells.values[cells.planned])
+        h, df, p = kruskal_wallis(runs, np.repeat(codes, cells.planned.sum(axis=1)))
+        counts = np.isfinite(runs).sum(axis=0)
+        numbers = {"n": counts, "missing": len(runs) - counts, "h": h, "df": df, "p": p, "p_holm": np.nan}
+        parts.append({"measure": list(cells.measures), "term": term, **numbers})
+    table = make_table(GROUPS, parts)
+    table["p_holm"] = holm(table["p"])
+    return table
+
+
+def _terms(cells: Cells, design: str) -> dict[str, Ints]:
+    """Return terms with three levels or more, with the place of each condition's level."""
+    found = {
+        term: cells.codes[term]
+        for term in cells.terms
+        if len(cells.levels[term]) > 2 and (term == ARM or design == "factorial")
+    }
+    n = len(cells.conditions)
+    if len(cells.terms) > 1 and n > 2 and design == "factorial":  # of one term alone, conditions are its levels
+        found[CONDITION] = np.arange(n)
+    return found
+
+
+def kruskal_wallis(values: Floats, group: Ints) -> tuple[Floats, Ints, Floats]:
+    """Return H, its degrees of freedom and p for each column; of numbers that are all the same, 0 and 1.
+
+    Args:
+        values: Shape (runs, columns); NaN where there is none.
+        group: For each run, its group. Those without a number do not count.
+    """
+    h, p = np.full((2, values.shape[1]), np.nan)
+    df = np.zeros(values.shape[1], np.int64)
+    for columns, rows in alike(values):
+        there, of = values[rows][:, columns], group[rows]
+        present = np.unique(of)
+        df[columns] = max(0, len(present) - 1)
+        if len(present) < 2:
+            continue
+        flat = (there == there[0]).all(axis=0)
+        h[columns[flat]], p[columns[flat]] = 0.0, 1.0
+        if not flat.all():
+            found = stats.kruskal(*(there[of == one][:, ~flat] for one in present), axis=0)
+            h[columns[~flat]], p[columns[~flat]] = found.statistic, found.pvalue
+    return h, df, p
+
+
+MOST_COLUMNS: Final = 400  # columns of a design's matrix; with more of them interactions are left out
 _NO_ERROR: Final = "which do not vary between seeds of a condition, or have too few runs"
 _NOT_APART: Final = "so that their effects are not independent of each other (sums of squares of type II)"
 
@@ -29,7 +112,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     with `typ` 2, for all measures at once.
     """
     if design != "factorial" or not cells.planned.any():
-        return table_of(EFFECTS, []), ()
+        return make_table(EFFECTS, []), ()
     notes: list[str] = []
     names = _effects_of(cells, notes)
     condition = np.repeat(np.arange(len(cells.conditions)), cells.planned.sum(axis=1))
@@ -49,7 +132,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
         notes.append(f"Effects: none of {flat} of {len(cells.measures)} measures, {_NO_ERROR}.")
     if names and unbalanced:
         notes.append(f"Effects: runs are missing for {unbalanced} of {len(cells.measures)} measures, {_NOT_APART}.")
-    table = table_of(EFFECTS, parts)
+    table = make_table(EFFECTS, parts)
     order = table["measure"].map({name: place for place, name in enumerate(cells.measures)})
     table = table.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
     table["p_holm"] = holm(table["p"])
@@ -84,7 +167,6 @@ def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tup
 
     Args:
         dummies: Columns of each effect, a row for each run.
-        block: For each run, its block.
         values: Shape (runs, measures), without gaps.
     """
     none = np.zeros(values.shape[1], bool)
@@ -120,7 +202,6 @@ def _explained(gram: Floats, cross: Floats, some: Bools) -> tuple[Floats, int]:
     Args:
         gram: Products of all its columns with each other.
         cross: Their products with each measure.
-        some: Which columns.
     """
     values, vectors = np.linalg.eigh(gram[np.ix_(some, some)])
     kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)

@@ -1,4 +1,4 @@
-"""How far outcomes depend on each factor of a sampled design: Sobol and Morris indices, from SALib."""
+"""How far outcomes depend on each factor: Sobol and Morris indices (SALib), shares of variance of crossed designs."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,16 +8,77 @@ import pandas as pd
 from SALib.analyze import morris, sobol
 
 from prism_mesa.errors import counted
-from prism_mesa.streams import Floats
+from prism_mesa.streams import Floats, generator
 from prism_mesa.studies.design.sampling import LEVELS, points_again
-from prism_mesa.studies.statistics.cells import ARM, Cells
-from prism_mesa.studies.statistics.runs_table import RunTable
-from prism_mesa.studies.statistics.tables import SENSITIVITY, table_of
-from prism_mesa.studies.statistics.variance_shares import variance_shares
+from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Bools, Cells, RunTable, constant, make_table
+
+DRAWS: Final = 4000
+_SEED: Final = "seed"
+
+
+def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the table `sensitivity` of a factorial design (see `analysis.Analysis`), and notes on measures it lacks.
+
+    This is an analysis of variance over the seeds that all conditions have, without arms that lack a condition. The
+    part of a term is the variance of its levels' means minus the part due to chance; `interactions` is the further
+    variance between conditions; `seed` is the variance within conditions. If a term is itself a seed (`agents.seed`),
+    its levels are a sample, and its part is the variance over all seeds. The 95 % intervals are generalised intervals:
+    quantiles of shares with redrawn mean squares (Weerahandi 1993, doi:10.1080/01621459.1993.10476355).
+    """
+    rows, unsplit = [], []
+    for place, measure in enumerate(cells.measures):
+        finite = np.isfinite(cells.values[:, :, place])
+        kept = ~np.isin(cells.codes[ARM], cells.codes[ARM][~finite.any(axis=1)])
+        values = cells.values[kept][:, finite[kept].all(axis=0), place]
+        if not cells.terms or values.shape[1] < 2 or len(values) < 2 or constant(values.reshape(-1, 1))[0]:
+            unsplit += [measure] * bool(cells.terms)
+            continue
+        parts = _parts(cells, kept, values)
+        shares = np.array(list(parts.values())) / sum(parts.values())
+        low, high = np.quantile(shares[:, 1:], (0.025, 0.975), axis=1)
+        numbers = {"value": shares[:, 0], "low": low, "high": high}
+        rows.append({"measure": [measure] * len(parts), "factor": list(parts), "index": "share", **numbers})
+    note = f"Variance of {', '.join(unsplit)}: not split; it is constant, or fewer than two seeds have all runs."
+    return make_table(SENSITIVITY, rows), (note,) if unsplit else ()
+
+
+def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
+    """Return the variance from each source: the estimate, then `DRAWS` values with redrawn mean squares.
+
+    Args:
+        values: The measure in these conditions, shape (conditions, seeds), without gaps.
+    """
+    draws, (conditions, seeds), grand = generator("variance shares"), values.shape, values.mean()
+
+    def mean_square(squares: float, df: int) -> Floats:
+        return np.asarray(squares / np.append(df, draws.chisquare(df, DRAWS)))
+
+    def fixed(squares: float, df: int) -> Floats:
+        drawn = error[1:] * (draws.noncentral_chisquare(df, squares / error[1:]) - 2 * df)
+        return np.asarray(np.maximum(np.append(squares - df * error[0], drawn), 0.0) / values.size)
+
+    of_seeds = conditions * ((values.mean(axis=0) - grand) ** 2).sum()
+    left, df_left = seeds * ((values.mean(axis=1) - grand) ** 2).sum(), conditions - 1
+    total = ((values - grand) ** 2).sum()
+    error = mean_square(max(total - of_seeds - left, ROUNDING * total), df_left * (seeds - 1))
+    parts = {}
+    for term in cells.terms:
+        level = np.unique(cells.codes[term][kept], return_inverse=True)[1]
+        n = int(level.max()) + 1
+        if n > 1:
+            each = values.size // n
+            squares = each * ((np.bincount(level, values.mean(axis=1)) * n / conditions - grand) ** 2).sum()
+            sampled = np.maximum(mean_square(squares, n - 1) - error, 0.0) / each
+            parts[term] = sampled if term.endswith(f".{_SEED}") else fixed(squares, n - 1)
+            left, df_left = left - squares, df_left - n + 1
+    if df_left:
+        parts["interactions"] = fixed(max(left, 0.0), df_left)
+    parts[_SEED] = (mean_square(of_seeds, seeds - 1) + (conditions - 1) * error) / conditions
+    return parts
+
 
 RESAMPLES: Final = 200
-_SEED: Final = 1
-"""Of the resamples; SALib takes 0 for none."""
+_RESAMPLING_SEED: Final = 1  # of the resamples; SALib takes 0 for none
 
 type Row = dict[str, Any]
 
@@ -32,7 +93,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
     if table.design == "factorial":
         return variance_shares(cells)
     if table.design not in ("sobol", "morris") or not table.sampling:
-        return table_of(SENSITIVITY, []), ()
+        return make_table(SENSITIVITY, []), ()
     points = points_again(table.sampling)
     outcomes = _outcomes(cells, points)
     parts: list[Row] = []
@@ -50,7 +111,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
         else:
             rows = _sobol(table, y) if table.design == "sobol" else _morris(table, points, y)
             parts += [{"measure": [measure], **row} for row in rows]
-    return table_of(SENSITIVITY, parts), tuple(notes)
+    return make_table(SENSITIVITY, parts), tuple(notes)
 
 
 def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
@@ -87,7 +148,7 @@ def _varies(table: RunTable, y: Floats, factors: int) -> bool:
 
 def _sobol(table: RunTable, y: Floats) -> Iterator[Row]:
     problem = _problem(table)
-    found = sobol.analyze(problem, y, calc_second_order=False, num_resamples=RESAMPLES, seed=_SEED)
+    found = sobol.analyze(problem, y, calc_second_order=False, num_resamples=RESAMPLES, seed=_RESAMPLING_SEED)
     for index, key in (("s1", "S1"), ("st", "ST")):
         for name, value, half in zip(problem["names"], found[key], found[f"{key}_conf"], strict=True):
             yield {"factor": name, "index": index, "value": value, "low": value - half, "high": value + half}
@@ -96,7 +157,7 @@ def _sobol(table: RunTable, y: Floats) -> Iterator[Row]:
 def _morris(table: RunTable, points: pd.DataFrame, y: Floats) -> Iterator[Row]:
     problem = _problem(table)
     x = points.to_numpy(np.float64)
-    found = morris.analyze(problem, x, y, num_levels=LEVELS, num_resamples=RESAMPLES * 5, seed=_SEED)
+    found = morris.analyze(problem, x, y, num_levels=LEVELS, num_resamples=RESAMPLES * 5, seed=_RESAMPLING_SEED)
     for index in ("mu_star", "mu", "sigma"):
         for place, name in enumerate(problem["names"]):
             value = float(found[index][place])

@@ -7,20 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prism_mesa.streams import Floats
-from prism_mesa.studies.statistics.cells import ARM, Bools, Cells
+from prism_mesa.studies.statistics.cells import ARM, EQUIVALENCE, Bools, Cells, level_key, make_table
 from prism_mesa.studies.statistics.comparisons import Comparison, compare
-from prism_mesa.studies.statistics.equivalence import Equivalence, tost
-from prism_mesa.studies.statistics.expectation import Expectation, Side
-from prism_mesa.studies.statistics.levels import level_key
-from prism_mesa.studies.statistics.significance import ALPHA, holm
-from prism_mesa.studies.statistics.tables import EQUIVALENCE, table_of
-from prism_mesa.studies.statistics.verdict import Finding, Verdict, decided, sentence
+from prism_mesa.studies.statistics.expectation import Expectation, Finding, Side, Verdict, decided, sentence
+from prism_mesa.studies.statistics.significance import ALPHA, Equivalence, holm, tost
 
 
 def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdict, ...], pd.DataFrame]:
     """Return a verdict on each expectation, and the table `equivalence` (see `analysis.Analysis`)."""
-    found: list[Finding | None] = [None] * len(expected)
+    findings: dict[int, Finding] = {}
     tests: dict[int, Equivalence] = {}
     for places in _by_sides(expected):
         first = expected[places[0]]
@@ -30,13 +25,13 @@ def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdi
         for column, place in enumerate(places):
             if expected[place].relation == "=":
                 tests[place] = _equivalence(expected[place], compared, column, cells.paired)
-            found[place] = _finding(expected[place], compared, column, tests.get(place), cells.paired)
-    whole = [one for one in found if one is not None]
-    corrected = holm([one.p for one in whole])
+            findings[place] = _finding(expected[place], compared, column, tests.get(place), cells.paired)
+    ordered = [findings[place] for place in range(len(expected))]
+    corrected = holm([finding.p for finding in ordered])
     family = int(np.isfinite(corrected).sum())
-    whole = [replace(one, p_holm=float(p), family=family) for one, p in zip(whole, corrected, strict=True)]
-    rows = [_equivalence_row(whole[place], test) for place, test in sorted(tests.items())]
-    return tuple(map(_verdict, whole)), table_of(EQUIVALENCE, rows)
+    ordered = [replace(f, p_holm=float(p), family=family) for f, p in zip(ordered, corrected, strict=True)]
+    rows = [_equivalence_row(ordered[place], test) for place, test in sorted(tests.items())]
+    return tuple(map(_verdict, ordered)), make_table(EQUIVALENCE, rows)
 
 
 def _by_sides(expected: Sequence[Expectation]) -> list[list[int]]:
@@ -77,7 +72,7 @@ def _finding(
         p_holm=np.nan,
         n=int(compared.n[column]),
         missing=int(compared.missing[column]),
-        seeds=min(_number(sample[:, column]) for sample in compared.samples),
+        seeds=min(int(np.isfinite(sample[:, column]).sum()) for sample in compared.samples),
         equal=bool(compared.equal[column]),
         margin=test.margin if test else np.nan,
         beyond=test.beyond if test else False,
@@ -91,10 +86,6 @@ def _named(test: Equivalence | None, kind: str) -> str:
     if not test:
         return kind
     return f"{kind}, against the margin" if test.beyond else f"two one-sided tests (TOST), each a {kind}"
-
-
-def _number(sample: Floats) -> int:
-    return int(np.isfinite(sample).sum())
 
 
 def _verdict(found: Finding) -> Verdict:

@@ -33,17 +33,14 @@ from prism_mesa.runs.trust import is_inside
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.social.tables import ALWAYS as SOCIAL_ALWAYS
 from prism_mesa.studies.params import flat
-from prism_mesa.studies.supplement.cleaning import Cleaner
-from prism_mesa.studies.supplement.packing import Action, Contents
+from prism_mesa.studies.supplement.packing import Action, Cleaner, Contents
 from prism_mesa.studies.supplement.zip_files import Content
 
-ENDED: Final = ("done", "failed", "interrupted")
-"""How runs stand that can be packed."""
+ENDED: Final = ("done", "failed", "interrupted")  # how runs stand that can be packed
 CONFIG: Final = "config.yaml"
 INPUTS: Final = "inputs"
 GIVEN: Final = "a chart, agents or a reasoner that were given in Python"
-LACKS: Final = "needs it"
-"""What is said of all that is left out without which something cannot be done."""
+LACKS: Final = "needs it"  # what is said of all that is left out without which something cannot be done
 _STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
 _NOT_NEEDED: Final = {
     *(f"{group}.{key}" for group, key in INPUT_FILES),
@@ -56,8 +53,6 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
     """Put the files of a run among contents, and return the run.
 
     Args:
-        run_dir: Its folder.
-        contents: What is packed.
         data: Whether its input files, if it read any, are packed.
         within: Where in the archive: empty, or a folder with a slash at its end.
         shared: The way from there to where input files and modules are, which several runs share: empty, or ``../``.
@@ -138,11 +133,7 @@ def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> 
 def _put_input(
     run: RecordedRun, config: Config, contents: Contents, key: tuple[str, str], beside: str, *, data: bool
 ) -> str:
-    """Put a file that a run read, if it may be packed; return where it is, or would be; empty if it read none.
-
-    Raises:
-        DataError: If the file is not what the run read.
-    """
+    """Put a file that a run read, if it may be packed; return where it is, or would be; empty if it read none."""
     given = getattr(getattr(config, key[0]), key[1])
     if given is None:
         return ""
@@ -204,8 +195,6 @@ def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bo
     Args:
         key: What names it.
         where: ``module:object``.
-        contents: What is packed.
-        beside: Where in the archive.
         own: Whether the user made the run; else the name is somebody else's, and means nothing here.
 
     Returns:
@@ -213,7 +202,14 @@ def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bo
     """
     files = (source_files(where.partition(":")[0]) if own else None) or {}
     files = {name: file for name, file in files.items() if not is_inside(Path(sys.prefix), file)}
-    held = next((found for file in files.values() if (found := contents.cleaner.found_in(_text(file)))), "")
+    held = next(
+        (
+            found
+            for file in files.values()
+            if (found := contents.cleaner.found_in(file.read_text("utf-8", errors="replace")))
+        ),
+        "",
+    )
     if not files or held:
         why = "its source is not here, or in an installed package" if own else "no run in here is known to be your own"
         why = f"its source holds {held}" if held else why
@@ -221,10 +217,6 @@ def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bo
         return []
     contents.files |= {f"{beside}{MODULES}/{name}": file for name, file in files.items()}
     return [f"{beside}{MODULES}/{name}" for name in files]
-
-
-def _text(file: Path) -> str:
-    return file.read_text("utf-8", errors="replace")
 
 
 def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, ...], made: tuple[str, ...]) -> Action:
@@ -245,11 +237,7 @@ def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, 
 
 
 def check_table(file: Path, cleaner: Cleaner) -> None:
-    """Make sure that no text of a table holds a secret, or a path of this machine.
-
-    Raises:
-        DataError: If one does, or the file cannot be read.
-    """
+    """Make sure that no text of a table holds a secret, or a path of this machine."""
     with naming_file(file), pq.ParquetFile(file) as opened:
         texts = [one.name for one in opened.schema_arrow if _is_text(one.type)]
         for batch in opened.iter_batches(columns=texts) if texts else ():

@@ -18,10 +18,10 @@ from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import check_within, naming_file
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
-from prism_mesa.studies.design.points import looked_for
-from prism_mesa.studies.design.worlds import Worlds, worlds_of
+from prism_mesa.studies.design.points import find_file
+from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
-from prism_mesa.studies.params import flat, settings
+from prism_mesa.studies.params import StudyParams, flat, settings, study_params
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
@@ -38,15 +38,16 @@ _VALUES: Final = ("calibration.json", "trials.json", "validation.json")
 _TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")
 _REPORTS: Final = ("report.html", "report.md")
 _LARGEST: Final = 50 * 2**20
-UP: Final = "../.."
-"""The way from a run's folder in an archive to its top."""
+UP: Final = "../.."  # the way from a run's folder in an archive to its top
 
 
-def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict[str, Any], Worlds, list[str]]:
-    """Put the files of a study among contents.
+def pack_study(
+    study_dir: Path, facts: Mapping[str, Any], contents: Contents, *, data: bool
+) -> tuple[Worlds, list[str]]:
+    """Add the files of a study, whose manifest says `facts`, to the contents.
 
     Returns:
-        The study's manifest, the configurations of its conditions, and the keys that these change.
+        The configurations of its conditions, and the keys that these change.
 
     Raises:
         DataError: If it has no results yet, or holds a secret where none can be taken out.
@@ -56,12 +57,8 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
     for name in (MANIFEST, "study.yaml", "base.yaml", f"{RUNS}.parquet", f"{FACTS}.parquet"):
         if not (study_dir / name).is_file():
             raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
-    facts: dict[str, Any] = _values(study_dir / MANIFEST)
-    if not isinstance(facts, dict) or not isinstance(facts.get("made") or {}, dict):
-        raise DataError(f"{study_dir / MANIFEST}: is not what a study writes")
-    base = _base(folder)
-    worlds, varied, measures = _varied(study_dir, base)
-    inputs = _inputs(study_dir, facts, base, contents)
+    base, params = _base(folder), _params(study_dir / "study.yaml")
+    inputs = _inputs(params, facts, base, contents)
     own = _pack_runs(folder, contents, data=data)
     for key, name in inputs.items():
         if name not in contents.files:
@@ -71,7 +68,8 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
         contents.put_values(name, _values(study_dir / name))
     for name in filter(lambda one: (study_dir / one).is_file(), _TEXTS):
         _put_yaml_text(study_dir / name, contents)
-    for named, where in (*objects_named(base).items(), *(("measures", one) for one in measures)):
+    measures = [("measures", measure) for measure in params.measures if ":" in measure]
+    for named, where in (*objects_named(base).items(), *measures):
         if not where.startswith(OWN_PACKAGE):
             put_module(named, where, contents, "", own=own)
     _put_base(base, contents)
@@ -82,27 +80,28 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
         check_within(study_dir, figure)
         contents.files[f"figures/{figure.name}"] = figure
     contents.actions.insert(0, _action(facts, contents))
-    return facts, worlds, varied
+    by_arms = [key for arm in params.arms.values() for key, _ in flat(settings(arm))]
+    values = {"arms": params.arms, "vary": params.vary, "design": params.design}
+    return condition_configs(base, values), list(dict.fromkeys([*by_arms, *params.vary]))
 
 
-def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: Contents) -> dict[tuple[str, str], str]:
-    """Return what files that the base and the conditions name are called in an archive, by key and path."""
-    working = Path(str((facts.get("made") or {}).get("working_directory", ".")))
-    where = str(facts.get("file", ""))
-    study, named = yaml.safe_load(_read(study_dir / "study.yaml")), dict[str, list[Any]]()
-    for arm in (study.get("arms") or {}).values():
+def _inputs(
+    params: StudyParams, facts: Mapping[str, Any], base: Config, contents: Contents
+) -> dict[tuple[str, str], str]:
+    """Return the names in the archive of the files that the base and the conditions name, by key and path."""
+    working, where = Path(str(facts["made"].get("working_directory", "."))), str(facts.get("file", ""))
+    named = {key: list(values) for key, values in params.vary.items()}
+    for arm in params.arms.values():
         for key, value in flat(settings(arm)):
             named.setdefault(key, []).append(value)
-    for key, value in (study.get("vary") or {}).items():
-        named.setdefault(key, []).extend(value if isinstance(value, list) else [])
     names = dict[tuple[str, str], str]()
     for group, key in INPUT_FILES:
         for given in (getattr(getattr(base, group), key), *named.get(f"{group}.{key}", ())):
             if isinstance(given, str):
-                names[f"{group}.{key}", given] = input_name(looked_for(given, where, working), group, contents, "")
+                names[f"{group}.{key}", given] = input_name(find_file(given, where, working), group, contents, "")
                 contents.cleaner.call(given, names[f"{group}.{key}", given])
-    for part in ("base", "set"):
-        for key, given in flat(study[part]) if isinstance(study.get(part), dict) else ():
+    for part in (params.base, params.set):
+        for key, given in flat(part) if isinstance(part, Mapping) else ():
             group, _, name = key.partition(".")
             if isinstance(given, str) and (group, name) in INPUT_FILES:  # base.yaml has it with its whole path
                 contents.cleaner.call(given, names[key, getattr(getattr(base, group), name)])
@@ -137,11 +136,7 @@ def _read(file: Path) -> str:
 
 
 def _values(file: Path) -> Any:
-    """Return what a JSON or YAML file holds.
-
-    Raises:
-        DataError: If it cannot be read.
-    """
+    """Return what a JSON or YAML file holds."""
     try:
         return json.loads(_read(file)) if file.suffix == ".json" else yaml.safe_load(_read(file))
     except (ValueError, RecursionError, yaml.YAMLError) as error:
@@ -175,15 +170,11 @@ def _put_base(base: Config, contents: Contents) -> None:
     contents.put_yaml("base.yaml", values)
 
 
-def _varied(study_dir: Path, base: Config) -> tuple[Worlds, list[str], list[str]]:
-    """Return the configurations of conditions, the keys that these change, and the user's own measures."""
+def _params(file: Path) -> StudyParams:
     try:
-        values = yaml.safe_load(_read(study_dir / "study.yaml"))
-        arms = [key for arm in (values.get("arms") or {}).values() for key, _ in flat(settings(arm))]
-        own = [str(one) for one in values.get("measures") or () if ":" in str(one)]
-        return worlds_of(base, values), list(dict.fromkeys([*arms, *(values.get("vary") or {})])), own
-    except (yaml.YAMLError, AttributeError, TypeError, RecursionError, ConfigError):
-        raise DataError(f"{study_dir / 'study.yaml'}: cannot be read as a study") from None
+        return study_params(_values(file), str(file))
+    except ConfigError as error:
+        raise DataError(f"{file}: cannot be read as a study: {error}") from None
 
 
 def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
@@ -217,7 +208,7 @@ def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
         id="#study",
         name=f"The study {contents.name}",
         description="prism study run study.yaml",
-        started=(facts.get("made") or {}).get("started"),
+        started=facts["made"].get("started"),
         ended=None,
         failed="",
         unended="",

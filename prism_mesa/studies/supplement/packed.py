@@ -19,10 +19,10 @@ from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import read_manifest, run_around
-from prism_mesa.studies.design.worlds import Worlds
+from prism_mesa.studies.design.study_design import Worlds
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
-from prism_mesa.studies.supplement.cleaning import Cleaner
-from prism_mesa.studies.supplement.crate import crate_of
+from prism_mesa.studies.folder import read_json
+from prism_mesa.studies.supplement.checking import crate_metadata
 from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, LACKS, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (
@@ -34,6 +34,7 @@ from prism_mesa.studies.supplement.packing import (
     README,
     VERSIONS,
     Action,
+    Cleaner,
     Contents,
     checksums,
 )
@@ -50,9 +51,7 @@ class Packed:
     """An archive that was written.
 
     Attributes:
-        file: Where it is.
         files: How many files are in it.
-        size_bytes: Its size.
         left_out: What is not in it that one might look for, a line each.
     """
 
@@ -79,7 +78,6 @@ def pack(
         out: The file; by default the folder's name with ``.zip``, beside it.
         data: Whether files that runs read (a network, posts, profiles) are packed.
         license: Under which the content may be used: its address or SPDX name.
-        author: Who made it.
 
     Raises:
         DataError: If there is no run and no study, it has not come to an end, holds a secret that cannot be taken out,
@@ -99,18 +97,14 @@ def pack(
     contents.files[FACTS] = (json.dumps(own, indent=2) + "\n").encode()
     contents.files[README] = _readme(contents).encode()
     contents.check()
-    contents.files[CRATE] = crate_of(contents, facts)
+    contents.files[CRATE] = crate_metadata(contents, facts)
     contents.files[CHECKSUMS] = checksums(contents.files)
     write_zip(file, contents.files)
     return Packed(file, len(contents.files), file.stat().st_size, tuple(contents.left_out))
 
 
 def _check_out(file: Path) -> None:
-    """Check that nothing is lost where the archive is written: only an archive is replaced.
-
-    Raises:
-        DataError: If something else is there, or the file would lie in a run's folder.
-    """
+    """Check that nothing is lost where the archive is written: only an archive is replaced."""
     if (run := run_around(file.parent)) is not None:
         raise DataError(f"--out: {file}: lies in the folder of a run, {run}, which is only read: name another")
     if not os.path.lexists(file):
@@ -145,11 +139,12 @@ def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str,
 
 
 def _study(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str, Any]]:
-    working = _working_directory(folder)
-    cleaner = Cleaner([str(folder.absolute()), *working])
+    facts = dict(read_json(folder / STUDY_MANIFEST) or {})
+    made = facts["made"] = facts["made"] if isinstance(facts.get("made"), dict) else {}
+    working = made.get("working_directory")
+    cleaner = Cleaner([str(folder.absolute()), *([working] if isinstance(working, str) else [])])
     contents = Contents("study", folder.absolute().name, cleaner)
-    facts, worlds, varied = pack_study(folder, contents, data=data)
-    made = facts.get("made") or {}
+    worlds, varied = pack_study(folder, facts, contents, data=data)
     _put_versions(contents, made)
     question = str(facts.get("question", ""))
     _put_odd(contents, odd, worlds, varied, question, False)
@@ -179,15 +174,6 @@ def _without_paths[P: Params](params: P, cleaner: Cleaner) -> P:
     return params.model_copy(update=changed)
 
 
-def _working_directory(folder: Path) -> Iterator[str]:
-    try:
-        found = json.loads((folder / STUDY_MANIFEST).read_text("utf-8"))["made"]["working_directory"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return
-    if isinstance(found, str):
-        yield found
-
-
 def _put_versions(contents: Contents, facts: Mapping[str, Any]) -> None:
     contents.put_values(VERSIONS, {key: facts[key] for key in _VERSIONS if key in facts})
 
@@ -198,8 +184,8 @@ def _day(*times: Any) -> str:
 
 
 def _readme(contents: Contents) -> str:
-    """Return what whoever opens the archive reads first."""
-    what = [
+    """Return what a reader of the archive sees first."""
+    paragraphs = [
         f"# {contents.kind.capitalize()} {contents.name}",
         "Made with PRISM on Mesa. Nothing in here is code that runs by itself; paths of the machine and keys were "
         f"taken out, and {'`[removed]`'} stands for them.",
@@ -207,47 +193,44 @@ def _readme(contents: Contents) -> str:
         "Checked with `sha256sum -c manifest-sha256.txt`, or, unpacked or not, with `prism archive --check`.",
     ]
     if any(line.startswith(GIVEN) for line in contents.left_out):
-        what.append("What was given in Python is not in here, so `prism replay` repeats nothing of it.")
-    elif contents.kind == "run" and contents.actions[0].unended:
-        what.append("The run has not come to its end, so `prism replay` repeats nothing of it.")
-    elif contents.kind == "run":
-        command = _replay(".", contents.actions[0])
-        what.append(f"The run is repeated, and its tables compared, with `{command}` in this folder.")
-    else:
-        what.append(
-            _repeated_runs(contents.actions[1:])
-            if any(name.startswith("runs/") for name in contents.files)
-            else "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
-            "`again` of `facts.parquet`."
-        )
+        paragraphs.append("What was given in Python is not in here, so `prism replay` repeats nothing of it.")
+    elif contents.kind == "study":
+        has_runs = any(name.startswith("runs/") for name in contents.files)
+        paragraphs.append(_repeated_runs(contents.actions[1:]) if has_runs else _NO_TABLES)
         if not _FITTED & set(contents.files):
-            what.append(_made_anew(contents))
+            paragraphs.append(_made_anew(contents))
+    elif contents.actions[0].unended:
+        paragraphs.append("The run has not come to its end, so `prism replay` repeats nothing of it.")
+    else:
+        command = _replay(".", contents.actions[0])
+        paragraphs.append(f"The run is repeated, and its tables compared, with `{command}` in this folder.")
     if contents.left_out:
-        what.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
-    return "\n\n".join(what) + "\n"
+        paragraphs.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+_NO_TABLES: Final = (
+    "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column `again` of "
+    "`facts.parquet`."
+)
 
 
 def _repeated_runs(runs: Sequence[Action]) -> str:
-    """Return how the runs of a study are repeated, and of which there is nothing to repeat."""
+    """Say how the runs of a study are repeated, each with its command, and of which there is nothing to repeat."""
     ended = [run for run in runs if not run.unended]
     others = ", ".join(f"`{run.id.removeprefix('#run-')}` ({run.unended})" for run in runs if run.unended)
-    if not others:
-        return _commands(ended, "Each run")
-    told = f"Of runs that have not come to their end there is nothing to repeat: {others}."
-    return f"{told}\n\n{_commands(ended, 'Each other run')}" if ended else told
-
-
-def _commands(runs: Sequence[Action], each: str) -> str:
-    """Return how runs are repeated: those with code or data of the user's own otherwise than others."""
+    paragraphs = [f"Of runs that have not come to their end there is nothing to repeat: {others}."] if others else []
     names = defaultdict[str, list[str]](list)
-    for run in runs:
+    for run in ended:
         shares = any(name.startswith(f"{INPUTS}/") for name in run.read)
         names[_replay("runs/<run>", run, trust=shares)].append(run.id.removeprefix("#run-"))
-    told = f"{each} in `runs/` is repeated, and its tables compared, with"
+    how = f"{'Each other run' if others else 'Each run'} in `runs/` is repeated, and its tables compared, with"
     if len(names) == 1:
-        return f"{told} `{next(iter(names))}` in this folder."
-    lines = [f"- `{command}`: {', '.join(f'`{name}`' for name in names[command])}" for command in sorted(names)]
-    return f"{told} its command in this folder:\n\n" + "\n".join(lines)
+        paragraphs.append(f"{how} `{next(iter(names))}` in this folder.")
+    elif names:
+        lines = [f"- `{command}`: {', '.join(f'`{name}`' for name in names[command])}" for command in sorted(names)]
+        paragraphs.append(f"{how} its command in this folder:\n\n" + "\n".join(lines))
+    return "\n\n".join(paragraphs)
 
 
 def _made_anew(contents: Contents) -> str:
@@ -270,10 +253,8 @@ def _replay(where: str, run: Action, *, trust: bool = False) -> str:
     return f"{_BESIDE if own else ''}prism replay{how} {where}"
 
 
-_BESIDE: Final = f"PYTHONPATH={MODULES} "
-"""What a command begins with that needs code of the user's own."""
-_FITTED: Final = {"calibration.json", "validation.json"}
-"""What studies hold that `prism study run` does not make."""
+_BESIDE: Final = f"PYTHONPATH={MODULES} "  # what a command begins with that needs code of the user's own
+_FITTED: Final = {"calibration.json", "validation.json"}  # what studies hold that `prism study run` does not make
 _HOLDS: Final = {
     "study.yaml": "question, arms, factors, seeds, measures, expectations",
     "base.yaml": "the configuration that all runs start from, with every key",

@@ -1,15 +1,15 @@
 """Writing a zip of the same bytes for the same content, and reading one that may come from anybody."""
 
+import io
 import os
 import re
 import secrets
+import shutil
 import stat
-import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final
 
@@ -18,15 +18,11 @@ from prism_mesa.errors import DataError, RunError, printable, shortened
 type Content = bytes | Path
 
 MOST_FILES: Final = 200_000
-MOST_BYTES: Final = 64 * 10**9
-"""Of all files of an archive, unpacked."""
-MOST_TIMES: Final = 100
-"""How many times its own size an archive may unpack to, beside `_FREE` bytes."""
+MOST_BYTES: Final = 64 * 10**9  # of all files of an archive, unpacked
+MOST_TIMES: Final = 100  # how many times its own size an archive may unpack to, beside `_FREE` bytes
 _FREE: Final = 50 * 10**6
-_DATE: Final = (1980, 1, 1, 0, 0, 0)
-"""The first that a zip can say."""
-_PACKED: Final = (".parquet", ".png")
-"""Files that are compressed already."""
+_DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first that a zip can say
+_PACKED: Final = (".parquet", ".png")  # files that are compressed already
 _BLOCK: Final = 1 << 20
 _LONGEST_NAME: Final = 300
 _RESERVED: Final = re.compile(r"[\x00-\x1f\x7f<>:\"|?*\\]")
@@ -57,34 +53,19 @@ def _write(packed: zipfile.ZipFile, name: str, content: Content) -> None:
     entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
     entry.compress_type = zipfile.ZIP_STORED if name.endswith(_PACKED) else zipfile.ZIP_DEFLATED
     entry.file_size = content.stat().st_size if isinstance(content, Path) else len(content)
-    with packed.open(entry, "w") as stream:
-        for block in blocks_of(content):
-            stream.write(block)
+    with packed.open(entry, "w") as target, opened_content(content) as source:
+        shutil.copyfileobj(source, target, _BLOCK)
 
 
-def blocks_of(content: Content) -> Iterator[bytes]:
-    """Yield the bytes of a content, piece by piece."""
-    if isinstance(content, bytes):
-        yield content
-        return
-    with content.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            yield block
-
-
-def sha256_of(content: Content) -> str:
-    """Return the SHA-256 of a content, as hexadecimal digits."""
-    found = sha256()
-    for block in blocks_of(content):
-        found.update(block)
-    return found.hexdigest()
+def opened_content(content: Content) -> io.BufferedReader | io.BytesIO:
+    """Open a content for reading."""
+    return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
 
 
 class Archive:
     """An archive that may come from anybody: a zip, or the folder that one was unpacked into.
 
     Attributes:
-        path: Where it is.
         sizes: Bytes of each of its files, unpacked, by name.
     """
 
@@ -148,35 +129,13 @@ def open_archive(path: Path) -> Iterator[Archive]:
 def _checked(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for entry in entries:
-        name, kind = entry.orig_filename, stat.S_IFMT(entry.external_attr >> 16)
-        told = f"{path}: {printable(shortened(name, 80))}"
-        if fault := _fault_of(name):
-            raise DataError(f"{told}: {fault}")
-        if kind not in (0, stat.S_IFREG):
-            raise DataError(f"{told}: is a link or no plain file")
-        if entry.flag_bits & 0x1:
-            raise DataError(f"{told}: is encrypted")
-        if name in sizes:
-            raise DataError(f"{told}: is in it twice")
+        name = entry.orig_filename
+        fault = "is in it twice" if name in sizes else _fault_of(name)
+        if fault:
+            raise DataError(f"{path}: {printable(shortened(name, 80))}: {fault}")
         sizes[name] = entry.file_size
     _check_sizes(path, sizes, MOST_TIMES * path.stat().st_size + _FREE)
-    folded = {_folded(name) for name in sizes}
-    if len(folded) < len(sizes):
-        raise DataError(f"{path}: two names in it are one on some systems")
-    if within := next((one for one in folded for above in _folders_of(one) if above in folded), ""):
-        raise DataError(f"{path}: {printable(shortened(within, 80))}: lies in what is a file itself")
     return sizes
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
-
-
-def _folders_of(name: str) -> Iterator[str]:
-    """Yield all folders that a file lies in, if its name is one of an archive."""
-    for end, letter in enumerate(name):
-        if letter == "/":
-            yield name[:end]
 
 
 def _check_sizes(path: Path, sizes: Mapping[str, int], most: int) -> None:

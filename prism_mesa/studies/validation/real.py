@@ -56,20 +56,19 @@ def carried() -> Real:
         "cascade_sizes": _curve(list(SIZES), list(SIZES.values())),
         "delays": _curve(DELAYS, QUANTILES),
         "hours": _curve(range(24), CONGRESS_HOURS),
-        "activity": _curve([0, *(1 - top for top in reversed(TOP_SHARES)), 1], [0, *_held(), 1]),
+        "activity": _curve(
+            [0, *(1 - top for top in reversed(TOP_SHARES)), 1],
+            [0, *(1 - share for share in reversed(TOP_SHARES.values())), 1],
+        ),
     }
     return Real({target.measure: target.real for target in TARGETS}, curves, frozenset())
-
-
-def _held() -> list[float]:
-    return [1 - share for share in reversed(TOP_SHARES.values())]
 
 
 def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
     return np.asarray(list(x) if isinstance(x, range) else x, np.float64), np.asarray(y, np.float64)
 
 
-def real_of(folder: str | Path | None) -> Real:
+def load_real_values(folder: str | Path | None) -> Real:
     """Return real values, computed from the data in a folder as far as they are there.
 
     Args:

@@ -14,16 +14,17 @@ class Source:
     """Where real values come from.
 
     Attributes:
-        title: In a few words.
-        reference: Where it was published.
         what: What was counted.
-        data: The data set that it is a part of.
     """
 
     title: str
     reference: str
     what: str
-    data: str
+
+    @property
+    def data(self) -> str:
+        """The data set that it is a part of."""
+        return self.title.partition(",")[0]
 
 
 SOURCES: Final[Mapping[str, Source]] = {
@@ -31,66 +32,58 @@ SOURCES: Final[Mapping[str, Source]] = {
         "VoterFraud2020, tweets",
         "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
         "sizes of the cascades of 3,982,990 tweets, those never retweeted among them",
-        "VoterFraud2020",
     ),
     "voterfraud_users": Source(
         "VoterFraud2020, users",
         "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
         "tweets and retweets of 341,676 users",
-        "VoterFraud2020",
     ),
     "esm_windows": Source(
         "experience sampling, windows",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
         "what US Twitter users had done in the 1,610 of 6,218 windows of 30 minutes in which they used it",
-        "experience sampling",
     ),
     "esm_persons": Source(
         "experience sampling, persons",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
         "how 234 of these users differ (the same answers as the windows)",
-        "experience sampling",
     ),
     "large_trees": Source(
         "Twitter15 and Twitter16",
         "Ma et al. 2016, IJCAI; Ma, Gao and Wong 2017, doi:10.18653/v1/P17-1066",
         "trees of 2,139 cascades of at least 56 posts; who reshared from whom was reconstructed by the authors, since "
         "Twitter names the root alone: with doubtful reshares attributed to the root, structural virality is 6 % lower",
-        "Twitter15 and Twitter16",
     ),
     "ropensci": Source(
         "rOpenSci",
         "analytics of its account, 2016-2021, published by itself",
         "9,723,067 impressions of 1,668 tweets",
-        "rOpenSci",
     ),
     "klout": Source(
         "Klout",
         "Spasojevic et al. 2015, arXiv:1506.02089",
         "minutes from post to reaction on Twitter, of the first day",
-        "Klout",
     ),
     "half_life": Source(
         "half-life of a tweet",
         "Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, doi:10.1609/icwsm.v17i1.22228, arXiv:2302.09654",
         "impression counts of tweets: half of them came in about 80 minutes (median), and for about 95 % of tweets no "
         "relevant number after 24 hours",
-        "half-life of a tweet",
     ),
     "noted": Source(
         "posts with community notes",
         "Slaughter et al. 2025, PNAS, doi:10.1073/pnas.2503413122; the hour is read off a figure",
         "when the reposts came of control posts that match 6,757 posts with a note on X, March to June 2023",
-        "posts with community notes",
     ),
     "congress": Source(
-        "US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets", "US Congress"
+        "US Congress",
+        "an archive of 525 accounts of members",
+        "times of 179,974 tweets",
     ),
     "graphs": Source(
         "two follow graphs",
         "Anwar, Saveski and Roy 2021, WSDM",
         "who follows whom among 9,226 and 13,688 users",
-        "follow graphs",
     ),
 }
 """The data sets that real values come from, by the names that targets have for them."""
@@ -101,10 +94,8 @@ class Target:
     """A measure that is held against data.
 
     Attributes:
-        measure: Its name in the catalogue.
         real: The value of the data.
         low: From where on a simulated mean is inside.
-        high: Up to where.
         source: One of `SOURCES`.
         told: What it is, in a few words.
         role: `fitted`: parameters were chosen so that it holds; `given`: it goes into the configuration; `other`:

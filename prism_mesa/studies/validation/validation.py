@@ -12,19 +12,27 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, RunError, one_line
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import code_version, digest, identity_of
+from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.collect import run_table
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
-from prism_mesa.studies.folder import StudyFolder, make_study_folder, open_folder, write_text
+from prism_mesa.studies.folder import StudyFolder, describe_study, open_folder, write_text
 from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.study import run_study
-from prism_mesa.studies.validation.matching import KEY, STEPS, Match, matched_threshold, reshare_rate, worlds
 from prism_mesa.studies.validation.real import Real
-from prism_mesa.studies.validation.rows import Row, as_json, rows_of
+from prism_mesa.studies.validation.rows import Row, as_json, target_rows, why_not
 from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
-from prism_mesa.studies.validation.variants import FULL, VARIANTS
-from prism_mesa.studies.validation.worlds import why_not
+from prism_mesa.studies.validation.variants import (
+    FULL,
+    KEY,
+    STEPS,
+    VARIANTS,
+    Match,
+    matched_threshold,
+    reshare_rate,
+    worlds,
+)
 
 VALIDATION: Final = "validation.json"
 _MATCHED: Final = "matched.json"
@@ -37,9 +45,7 @@ _SHAPES: Final = (
     *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
     "reshares_per_impression",
 )
-BESIDE: Final = (*_BESIDE, *_SHAPES)
-"""What helps to read the table: predicted shapes, and what they hang on."""
-
+BESIDE: Final = (*_BESIDE, *_SHAPES)  # what helps to read the table: predicted shapes, and what they hang on
 MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *BESIDE]))
 """What is measured of each run."""
 
@@ -144,8 +150,8 @@ def validate(
     numbers = range(config.seed, config.seed + seeds)
     alone = _design(config, validation_folder(config, name, out).name, numbers, (), {})
     kept = open_folder(alone, out)
-    make_study_folder(kept)
-    kept.describe(alone, "")
+    make_folder(kept.path)
+    describe_study(alone, kept, "")
     matches = _matches(config, variants, kept.path, on_match)
     design = _design(config, alone.name, numbers, variants, matches)
     result = run_study(design, kept, engine, on_run=on_run)
@@ -183,8 +189,8 @@ def _tables(
     def excused(target: Target) -> str:
         return why_not(target, config, *size)
 
-    others = {name: rows_of(done[done["arm"] == name], real, excused, targets) for name in variants}
-    return rows_of(full, real, excused, targets), others
+    others = {name: target_rows(done[done["arm"] == name], real, excused, targets) for name in variants}
+    return target_rows(full, real, excused, targets), others
 
 
 def _design(
@@ -192,7 +198,7 @@ def _design(
 ) -> StudyDesign:
     moved = {one: {KEY: match.threshold} for one, match in matches.items()}
     arms: dict[str, dict[str, Any]] = {FULL: {}}
-    arms |= {one: {**VARIANTS[one].overrides, **moved.get(one, {})} for one in variants}
+    arms |= {variant: {**VARIANTS[variant].overrides, **moved.get(variant, {})} for variant in variants}
     values = {
         "question": f"Is {name} inside what is known of real platforms?",
         "base": config.model_dump(mode="json", exclude={"seed": True}),

@@ -95,12 +95,12 @@ def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
     """Return sizes and shares of what is real, by name."""
     if real is False:
         return {}
-    from prism_mesa.studies.validation.real import carried, real_of  # loads scipy, as long as a small run
+    from prism_mesa.studies.validation.real import carried, load_real_values  # loads scipy, as long as a small run
 
     if real is True:
         return {f"{CARRIED} (real)": carried().curves["cascade_sizes"]}
     if isinstance(real, str | os.PathLike):
-        return {f"{CARRIED} (real)": real_of(os.fspath(real)).curves["cascade_sizes"]}
+        return {f"{CARRIED} (real)": load_real_values(os.fspath(real)).curves["cascade_sizes"]}
     if not isinstance(real, Mapping):
         raise ConfigError(f"real: give True, a folder of data, or sizes by name, not {shown(real)}")
     return {str(name): _ccdf_of(str(name), sizes) for name, sizes in real.items()}

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import ConfigError, DataError, counted
 from prism_mesa.params import shown
 from prism_mesa.runs.measures import gini
-from prism_mesa.studies.statistics.intervals import interval
+from prism_mesa.studies.statistics.significance import interval
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
 from prism_mesa.view.plots.style import (
     CM,

@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import shown
 from prism_mesa.runs.run_files import folder_of
-from prism_mesa.studies.measures.columns import writers
+from prism_mesa.studies.measures.exposure import assortativity
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.studies.measures.homophily import assortativity
-from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.studies.measures.measure import FinishedRun, writers
 from prism_mesa.view.plots.network import Groups, groups_of, largest_groups
 from prism_mesa.view.plots.sources import OneRun
 from prism_mesa.view.plots.style import SMALL, TEXT, WIDE, labels_of, open_panel

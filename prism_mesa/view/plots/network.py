@@ -17,10 +17,9 @@ from prism_mesa.runs.run_files import folder_of, has_table
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
 from prism_mesa.studies.measures.by_attribute import sides
-from prism_mesa.studies.measures.columns import communities, main_interests
-from prism_mesa.studies.measures.finished import finished_run, networks_of
-from prism_mesa.studies.measures.homophily import external_internal
-from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.studies.measures.exposure import external_internal
+from prism_mesa.studies.measures.finished import finished_run, start_and_end_networks
+from prism_mesa.studies.measures.measure import FinishedRun, communities, main_interests
 from prism_mesa.view.plots.sources import OneRun
 from prism_mesa.view.plots.style import (
     CM,
@@ -101,7 +100,7 @@ def network_figure(of: str | Path, *, width: float = WIDE) -> Figure:
     run = finished_run(folder)
     if run.config.network.dynamics != "live" or len(run.table("agents")) > MOST_AGENTS:
         raise DataError(f"{folder}: its network is fixed, or of more than {MOST_AGENTS:,} agents")
-    before, after = networks_of(folder)
+    before, after = start_and_end_networks(folder)
     groups = groups_of(run)
     if len(groups.of) < before.n_agents:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.studies.statistics.tables import MARGINS, OTHERS
+from prism_mesa.studies.statistics.cells import MARGINS, OTHERS
 from prism_mesa.view.study.blocks import Block, Bullets, Code, Column, Fold, Group, Paragraph, Section, Table, Words
 from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
 from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant

@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from prism_mesa.errors import counted
-from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE, measure_by_attribute
+from prism_mesa.studies.measures.by_attribute import measures_by_attribute
 from prism_mesa.studies.measures.catalogue import MEASURES, find_measure
 from prism_mesa.studies.measures.measure import Measure
 from prism_mesa.studies.result import StudyResult
@@ -79,8 +79,8 @@ def _known(name: str) -> Measure | None:
     module, _, own = name.partition(":")
     if own and hasattr(sys.modules.get(module), own):
         return find_measure(name)
-    is_by_attribute = "@" in name and name.partition("@")[0] in BY_ATTRIBUTE
-    return measure_by_attribute(name) if is_by_attribute else MEASURES.get(name)
+    base, at, attribute = name.partition("@")
+    return measures_by_attribute(attribute).get(base) if at else MEASURES.get(name)
 
 
 def meaning_of(measure: str) -> str:

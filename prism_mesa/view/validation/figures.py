@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.studies.estimators.trees import SIZE_CLASSES
-from prism_mesa.studies.measures.large import LARGE
+from prism_mesa.studies.measures.observed import LARGE
 from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL

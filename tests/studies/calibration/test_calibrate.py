@@ -10,7 +10,7 @@ from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.runs.config import load_config
 from prism_mesa.studies import driver
 from prism_mesa.studies.calibration import calibrate
-from prism_mesa.studies.calibration.calibrate import budget_of
+from prism_mesa.studies.calibration.calibrate import resolve_budget
 from prism_mesa.studies.calibration.folder import open_calibration_folder
 from prism_mesa.studies.engines.job import Outcome
 
@@ -221,11 +221,11 @@ def test_minutes_end_a_calibration_between_batches_and_the_next_call_goes_on(fit
 
 def test_what_is_said_in_the_call_counts_before_what_the_file_says(planned):
     plan = planned(runs=60, minutes=5)
-    assert budget_of(plan, None, None).runs == 60
-    assert (budget_of(plan, 20, None).runs, budget_of(plan, 20, None).minutes) == (20, None)
-    assert budget_of(planned(), None, None).runs == 200
+    assert resolve_budget(plan, None, None).runs == 60
+    assert (resolve_budget(plan, 20, None).runs, resolve_budget(plan, 20, None).minutes) == (20, None)
+    assert resolve_budget(planned(), None, None).runs == 200
     with pytest.raises(ConfigError, match="runs: 3 are fewer than two trials of 2 seeds: 4"):
-        budget_of(plan, 3, None)
+        resolve_budget(plan, 3, None)
 
 
 @pytest.mark.parametrize(

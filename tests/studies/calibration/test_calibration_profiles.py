@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from prism_mesa.studies.calibration.profiles import IDENTIFIED, ONLY_BELOW, OPEN, probe, profiles_of
+from prism_mesa.studies.calibration.plan import Axis, Space
+from prism_mesa.studies.calibration.profiles import IDENTIFIED, ONLY_BELOW, OPEN, fit_profiles, probe
 from prism_mesa.studies.calibration.proposals import spread
-from prism_mesa.studies.calibration.space import Axis, Space
 from prism_mesa.studies.calibration.surrogate import Surrogate
 
 SPACE = Space((Axis("a", 0, 10), Axis("b", 1, 100, log=True)))
@@ -13,7 +13,7 @@ RISE = 3.84
 def profiles(distances_at, best, n=60):
     points = spread(n, 2, 1)
     distances = distances_at(points)
-    return profiles_of(SPACE, points, distances, (distances**2).sum(1), np.array(best), RISE)
+    return fit_profiles(SPACE, points, distances, (distances**2).sum(1), np.array(best), RISE)
 
 
 def test_the_interval_of_an_identified_parameter_is_where_the_objective_rises_by_so_much():
@@ -55,7 +55,7 @@ def test_profiles_of_one_parameter_need_no_others():
     space = Space((Axis("a", 0, 10),))
     points = spread(20, 1, 1)
     distances = 10 * (points - 0.3)
-    found = profiles_of(space, points, distances, (distances**2).sum(1), np.array([0.3]), RISE)
+    found = fit_profiles(space, points, distances, (distances**2).sum(1), np.array([0.3]), RISE)
     assert found.intervals["verdict"].tolist() == [IDENTIFIED]
 
 

@@ -1,6 +1,7 @@
 from prism_mesa import Config
 from prism_mesa.runs.identity import digest, identity_of
-from prism_mesa.studies.design.identity import measure_version, shortest
+from prism_mesa.studies.measures.catalogue import measure_version
+from prism_mesa.studies.params import shortest
 
 
 def test_parts_do_not_run_together():

@@ -4,7 +4,7 @@ from worlds import plain
 
 from prism_mesa.errors import BadInputError
 from prism_mesa.studies.design.models import check_models
-from prism_mesa.studies.design.study_design import design_study, overrides_of
+from prism_mesa.studies.design.study_design import design_study, override_text
 from prism_mesa.studies.params import study_params
 
 SMALL = {"question": "Does it?", "base": plain({"agents.n": 20, "rounds": 2, "network.mean_degree": 5}), "seeds": 2}
@@ -100,7 +100,7 @@ def test_the_base_is_looked_for_beside_the_study_too(tmp_path, monkeypatch):
 
 def test_what_is_typed_makes_a_run_again():
     design = design_of(arms=TWO, vary={"agents.band": [0.02, 0.1]})
-    assert overrides_of(list(design.runs())[-1], design) == "feed.mode=x_algo agents.band=0.1 seed=2"
+    assert override_text(list(design.runs())[-1], design) == "feed.mode=x_algo agents.band=0.1 seed=2"
 
 
 def test_who_decides_is_settled_before_anything_runs(monkeypatch):
@@ -143,8 +143,8 @@ def test_files_are_named_by_their_whole_path(tmp_path, monkeypatch):
     design = design_of(arms={"own": {"network.edges": "e.csv"}, "drawn": {}})
     own, drawn = design.runs_by_seed().__next__(), next(run for run in design.runs() if run.condition.arm == "drawn")
     assert design.config_of(own).network.edges == str(tmp_path / "e.csv")
-    assert f"network.edges={tmp_path / 'e.csv'} " in overrides_of(own, design)
-    assert "network.edges" not in overrides_of(drawn, design)
+    assert f"network.edges={tmp_path / 'e.csv'} " in override_text(own, design)
+    assert "network.edges" not in override_text(drawn, design)
 
 
 def test_files_are_looked_for_beside_the_study_too_and_in_the_home_folder(tmp_path, monkeypatch):

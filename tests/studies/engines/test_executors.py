@@ -11,8 +11,8 @@ import pytest
 from engine_jobs import are_gone, good_job, job_that, pids_in
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.engines import dask as dask_engine
-from prism_mesa.studies.engines.executors import open_engine, outcome_of, runs_at_a_time
+from prism_mesa.studies.engines import executors as dask_engine
+from prism_mesa.studies.engines.executors import future_outcome, open_engine, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 
@@ -61,11 +61,11 @@ def test_a_future_that_failed_is_an_outcome_too():
     done.set_result(kept)
     failed.set_exception(RuntimeError("worker tcp://x died\n3 times"))
     dropped.cancel()
-    assert outcome_of(done, job) is kept
-    lost = outcome_of(failed, job)
+    assert future_outcome(done, job) is kept
+    lost = future_outcome(failed, job)
     assert (lost.run, lost.ending) == ("a", "killed")
     assert lost.reason == "whoever was to run it could not: RuntimeError: worker tcp://x died 3 times"
-    assert outcome_of(dropped, job).reason == "cancelled before it was begun"
+    assert future_outcome(dropped, job).reason == "cancelled before it was begun"
 
 
 def test_without_the_extra_dask_says_how_to_install_it(monkeypatch):
@@ -118,7 +118,7 @@ def test_the_same_runs_break_on_dask_and_one_whose_worker_died_is_run_again(tmp_
         workers = {future.result() for future in pids}
         assert os.getpid() not in workers
         futures = {job.run: (engine.submit(run_supervised, job), job) for job in jobs}
-        assert {run: outcome_of(*given).ending for run, given in futures.items()} == {
+        assert {run: future_outcome(*given).ending for run, given in futures.items()} == {
             "raises": "raised",
             "hangs": "timeout",
             "is_killed": "killed",
@@ -135,7 +135,7 @@ def test_the_same_runs_break_on_dask_and_one_whose_worker_died_is_run_again(tmp_
         assert are_gone(first)
         second = pids_in(tmp_path, runs=2)
         assert set(first) < set(second)
-        assert outcome_of(again, slow).ending == "timeout"
+        assert future_outcome(again, slow).ending == "timeout"
     assert are_gone([*second, *workers])
     assert dict(os.environ) == environment
 

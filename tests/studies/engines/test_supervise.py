@@ -11,7 +11,7 @@ import pytest
 from engine_jobs import are_gone, good_job, is_there, job_that, pids_in
 from forked import PYTHON
 
-from prism_mesa.studies.engines.executors import open_engine, outcome_of
+from prism_mesa.studies.engines.executors import future_outcome, open_engine
 from prism_mesa.studies.engines.job import Limits
 from prism_mesa.studies.engines.supervise import run_supervised
 
@@ -24,7 +24,7 @@ pytestmark = [
 def outcomes_of(jobs, workers=2):
     with open_engine("local", workers=workers) as engine:
         futures = [engine.submit(run_supervised, job) for job in jobs]
-        return {job.run: outcome_of(future, job) for job, future in zip(jobs, futures, strict=True)}
+        return {job.run: future_outcome(future, job) for job, future in zip(jobs, futures, strict=True)}
 
 
 def test_a_run_that_breaks_in_any_way_is_told_with_its_reason_and_takes_nobody_with_it(tmp_path, monkeypatch, capfd):
@@ -85,7 +85,7 @@ def test_a_run_says_of_whoever_ends_it_from_outside_that_it_was_killed(tmp_path,
         future = engine.submit(run_supervised, job)
         run, *children = pids_in(tmp_path)
         os.kill(run, signal.SIGTERM)
-        outcome = outcome_of(future, job)
+        outcome = future_outcome(future, job)
     assert (outcome.ending, outcome.reason) == ("killed", "its process was killed by SIGTERM")
     assert outcome.facts["signal"] == "SIGTERM"
     assert len(children) == 1

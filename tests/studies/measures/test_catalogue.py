@@ -172,7 +172,7 @@ def test_what_is_no_finished_run_of_a_platform_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "summary_number"),
     [
         ("gini_impresions", r"^measures: gini_impresions: no such measure. Did you mean 'gini_impressions'\?$"),
         (
@@ -188,10 +188,10 @@ def test_what_is_no_finished_run_of_a_platform_is_refused(tmp_path):
         ),
     ],
 )
-def test_a_measure_that_is_not_there_is_refused_in_one_line(name, said, own):
+def test_a_measure_that_is_not_there_is_refused_in_one_line(name, summary_number, own):
     own(len)
     own(3, "number")
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=summary_number):
         find_measure(name)
 
 

@@ -6,8 +6,8 @@ import pytest
 from small_measured_runs import finished
 
 from prism_mesa.studies.measures.catalogue import measured
-from prism_mesa.studies.measures.clocks import CLOCKS
-from prism_mesa.studies.measures.large import ENOUGH, LARGE
+from prism_mesa.studies.measures.observed import ENOUGH_LARGE, LARGE
+from prism_mesa.studies.measures.rhythms import CLOCKS
 
 HALF_HOURS = {"clock": {"round_minutes": 30}, "rounds": 96, "ticks_per_round": 8, "records": {"views": 1}}
 
@@ -69,14 +69,14 @@ def delays(trees):
 def test_delays_are_of_reshares_in_large_cascades_from_the_opening_of_the_round_of_the_post():
     fast = [0] * (LARGE - 1)
     slow = [0] * 20 + [10] * 30 + [20] * 30 + [40] * 20
-    found = delays([fast] * ENOUGH + [[50]] * 5)
+    found = delays([fast] * ENOUGH_LARGE + [[50]] * 5)
     assert set(found.values()) == {15, 0.25}  # minutes; hours
-    found = delays([slow] * ENOUGH)
+    found = delays([slow] * ENOUGH_LARGE)
     assert found == {
         "large_delay_lower": 315,
         "large_delay_median": 615 - 300 / 2,  # between the 50th and the 51st of each hundred
         "large_delay_upper": 615,
         "large_reshares_by": 615 / 60,
     }
-    assert delays([fast] * ENOUGH + [slow] * (ENOUGH + 1))["large_reshares_by"] == 615 / 60
-    assert all(map(isnan, delays([fast] * (ENOUGH - 1)).values()))
+    assert delays([fast] * ENOUGH_LARGE + [slow] * (ENOUGH_LARGE + 1))["large_reshares_by"] == 615 / 60
+    assert all(map(isnan, delays([fast] * (ENOUGH_LARGE - 1)).values()))

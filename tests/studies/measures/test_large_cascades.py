@@ -8,7 +8,7 @@ from small_measured_runs import finished
 
 from prism_mesa.social.cascades import cascades
 from prism_mesa.studies.measures.catalogue import measured
-from prism_mesa.studies.measures.large import ENOUGH, LARGE, LARGE_TREES
+from prism_mesa.studies.measures.observed import ENOUGH_LARGE, LARGE, LARGE_TREES
 
 NAMES = [one.name for one in LARGE_TREES]
 
@@ -39,7 +39,7 @@ SMALL = [0, 1, 2, 3, 4, 5]
 
 
 def test_shapes_are_of_large_cascades_alone_and_hops_are_pooled():
-    trees = [STAR] * ENOUGH + [BROOM] * ENOUGH + [SMALL] * 500
+    trees = [STAR] * ENOUGH_LARGE + [BROOM] * ENOUGH_LARGE + [SMALL] * 500
     reshares = 55 + 61
     assert value(trees, "large_depth") == 2.5
     assert value(trees, "large_hop_1") == pytest.approx((55 + 40) / reshares)
@@ -55,11 +55,11 @@ def test_shapes_are_of_large_cascades_alone_and_hops_are_pooled():
 
 
 def test_few_large_cascades_have_no_shape():
-    assert all(isnan(value([STAR] * (ENOUGH - 1) + [SMALL] * 50, name)) for name in NAMES)
+    assert all(isnan(value([STAR] * (ENOUGH_LARGE - 1) + [SMALL] * 50, name)) for name in NAMES)
     assert isnan(value([SMALL] * 50, "large_depth"))
 
 
 def test_where_nothing_is_reshared_again_no_reshare_has_another_behind_it():
-    assert value([STAR] * ENOUGH, "large_reproduction_2") == 0
-    assert isnan(value([STAR] * ENOUGH, "large_reproduction_3"))  # there is no reshare at hop 2
-    assert value([STAR] * ENOUGH, "large_hop_1") == 1
+    assert value([STAR] * ENOUGH_LARGE, "large_reproduction_2") == 0
+    assert isnan(value([STAR] * ENOUGH_LARGE, "large_reproduction_3"))  # there is no reshare at hop 2
+    assert value([STAR] * ENOUGH_LARGE, "large_hop_1") == 1

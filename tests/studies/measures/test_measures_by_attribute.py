@@ -9,7 +9,7 @@ from scipy.stats import kurtosis, skew, spearmanr
 from small_measured_runs import AGENTS, FOLLOWS, finished
 
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE
+from prism_mesa.studies.measures.by_attribute import measures_by_attribute
 from prism_mesa.studies.measures.catalogue import find_measure, measured
 
 DECLARED = {
@@ -86,7 +86,9 @@ def test_without_follows_there_is_nothing_to_say():
             assert isnan(value(f"{base}@{attribute}", follows=nobody))
 
 
-@pytest.mark.parametrize("base", [base for base in BY_ATTRIBUTE if not base.startswith("matched_")])  # of posts
+@pytest.mark.parametrize(
+    "base", [base for base in measures_by_attribute("x") if not base.startswith("matched_")]
+)  # of posts
 def test_each_says_of_what_it_is_and_lies_in_its_range(base):
     own = find_measure(f"{base}@leaning")
     assert own.name == f"{base}@leaning"
@@ -95,15 +97,15 @@ def test_each_says_of_what_it_is_and_lies_in_its_range(base):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "summary_number"),
     [
         ("follow_ei@", "agents have no attribute ''"),
         ("follow_ei@veracity", r"no attribute 'veracity' \(attributes of agents: party, leaning\)"),
         ("follow_ei@leanin", "no attribute 'leanin'"),
     ],
 )
-def test_an_attribute_that_is_not_there_is_named(name, said):
-    with pytest.raises(RunError, match=said):
+def test_an_attribute_that_is_not_there_is_named(name, summary_number):
+    with pytest.raises(RunError, match=summary_number):
         value(name)
 
 

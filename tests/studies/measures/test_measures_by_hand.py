@@ -11,9 +11,8 @@ from scipy.stats import entropy
 from small_measured_runs import AGENTS, CASCADES, IMPRESSIONS, POSTS, finished
 
 from prism_mesa.studies.measures.catalogue import measured
-from prism_mesa.studies.measures.columns import count_pairs
-from prism_mesa.studies.measures.exposure import effective_numbers
-from prism_mesa.studies.measures.homophily import assortativity, external_internal
+from prism_mesa.studies.measures.exposure import assortativity, effective_numbers, external_internal
+from prism_mesa.studies.measures.measure import count_pairs
 
 
 def value(name, run=None, **how):

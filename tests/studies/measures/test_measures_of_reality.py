@@ -10,10 +10,10 @@ import pytest
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.estimators.timing import correlation
 from prism_mesa.studies.measures.catalogue import FinishedRun, measured
-from prism_mesa.studies.measures.curves import curves_of, lorenz, up_to
+from prism_mesa.studies.measures.curves import lorenz, run_curves, up_to
+from prism_mesa.studies.measures.measure import measured_rounds
 from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS, real_hours
-from prism_mesa.studies.measures.sessions import USED_WINDOWS, shares_of_persons
-from prism_mesa.studies.measures.window import measured_rounds
+from prism_mesa.studies.measures.sessions import USED_WINDOWS, person_shares
 
 TICKS = 28  # so that a tick is a minute of a round of half an hour
 
@@ -166,19 +166,19 @@ def test_persons_are_asked_after_as_many_windows_as_those_of_the_data():
     asked = np.array(USED_WINDOWS) / sum(USED_WINDOWS)
     chance = 0.16
     did = (agent * 7919 + round_ * 104729) % 10_007 < chance * 10_007
-    shares = shares_of_persons(agent, round_, did, seed=1)
+    shares = person_shares(agent, round_, did, seed=1)
     assert len(shares) == n
     assert shares.mean() == pytest.approx(chance, abs=0.02)
     expected = sum(p * (1 - chance) ** k for k, p in enumerate(asked, 1))
     assert (shares == 0).mean() == pytest.approx(expected, abs=0.04)
-    again = shares_of_persons(agent[::-1], round_[::-1], did[::-1], seed=1)
+    again = person_shares(agent[::-1], round_[::-1], did[::-1], seed=1)
     assert np.array_equal(shares, again)
 
 
 def test_a_person_with_few_windows_is_asked_after_all_of_them():
-    shares = shares_of_persons(np.array([3, 8]), np.array([0, 5]), np.array([True, False]), seed=9)
+    shares = person_shares(np.array([3, 8]), np.array([0, 5]), np.array([True, False]), seed=9)
     assert shares.tolist() == [1, 0]
-    assert len(shares_of_persons(np.zeros(0, int), np.zeros(0, int), np.zeros(0, bool), seed=9)) == 0
+    assert len(person_shares(np.zeros(0, int), np.zeros(0, int), np.zeros(0, bool), seed=9)) == 0
 
 
 def test_activity_is_posts_and_reshares_of_who_has_any(run):
@@ -227,7 +227,7 @@ def test_followees_and_their_degrees_are_read_from_the_run(run):
 
 
 def test_curves_are_rows_of_places_and_values(run):
-    curves = curves_of(run)
+    curves = run_curves(run)
     sizes = curves[curves["curve"] == "cascade_sizes"]
     assert sizes["x"].tolist() == [1, 3]
     assert sizes["y"].tolist() == pytest.approx([1, 1 / 3])

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError
+from prism_mesa.studies.statistics.cells import level_key, level_places, level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
-from prism_mesa.studies.statistics.levels import level_key, level_text, places_of
 
 FACTORS = {"agents.band": [0.02, 0.1], "feed.mode": ["x_algo", "chronological"], "oracle": [True, False], "k": [5, 10]}
 
@@ -107,7 +107,7 @@ def test_a_level_written_as_text_is_found_again(level):
 
 
 def test_levels_come_in_the_order_in_which_they_are_met_and_lists_count_as_what_they_hold():
-    places, levels = places_of(["b", True, 1, 1.0, [1, 2], [1, 2], None, float("nan"), "b"], ["z"])
+    places, levels = level_places(["b", True, 1, 1.0, [1, 2], [1, 2], None, float("nan"), "b"], ["z"])
     assert places.tolist() == [1, 2, 3, 3, 4, 4, 5, 5, 1]
     assert levels[:4] == ("z", "b", True, 1)
     assert [level_text(level) for level in levels[4:]] == ["[1, 2]", "null"]

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prism_mesa.studies.statistics.answers import answers
 from prism_mesa.studies.statistics.cells import ARM, Cells
 from prism_mesa.studies.statistics.comparisons import compare
+from prism_mesa.studies.statistics.effects import answers
 
 SETS = 20_000
 """Samples of which each is a measure of one study."""

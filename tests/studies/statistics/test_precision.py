@@ -8,7 +8,7 @@ from scipy import stats
 from study_tables import noise, row, study
 
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.precision import expected_width
+from prism_mesa.studies.statistics.comparisons import expected_width
 
 
 def half(n, df):
@@ -35,7 +35,7 @@ def test_without_arms_levels_of_factors_are_shown_and_with_arms_only_these():
 def test_with_very_many_rows_only_some_numbers_of_seeds_are_shown(monkeypatch):
     table = study({"reach": noise(1, 2, 80), "depth": noise(2, 2, 80)}, ("a", "b"))
     assert len(analyse(table, []).precision) == 2 * 79
-    monkeypatch.setattr("prism_mesa.studies.statistics.precision.MOST_ROWS", 100)
+    monkeypatch.setattr("prism_mesa.studies.statistics.comparisons.MOST_ROWS", 100)
     seeds = sorted(set(analyse(table, []).precision["seeds"]))
     assert (seeds[0], seeds[-1], len(seeds)) == (2, 80, 12)
 

@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 from study_tables import failed, noise, row, study
 
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.cells import cells_of
+from prism_mesa.studies.statistics.cells import make_cells
 from prism_mesa.studies.statistics.comparisons import differences
 from prism_mesa.studies.statistics.significance import holm, mann_whitney
 
@@ -119,7 +119,7 @@ def test_an_interval_leaves_out_0_exactly_where_p_is_below_05(seeds, paired):
     table = study(values, ("a", "b"), factors, paired=paired)
     if paired:
         failed(table, 0)  # a seed has fewer pairs than the others
-    cells = cells_of(table)
+    cells = make_cells(table)
     found = differences(cells, [("arm", 1, 0)])
     clear = found["p"] < 0.05
     assert 0 < clear.sum() < 60

@@ -7,7 +7,7 @@ from statsmodels.stats.weightstats import ttost_ind, ttost_paired
 from study_tables import failed, noise, row, study
 
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.equivalence import tost
+from prism_mesa.studies.statistics.significance import tost
 
 
 def sample(n, mean, sd):

@@ -7,7 +7,7 @@ from statsmodels.stats.multitest import multipletests
 from study_tables import failed, noise, row, study
 
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.groups import kruskal_wallis
+from prism_mesa.studies.statistics.effects import kruskal_wallis
 
 
 def test_kruskal_wallis_is_scipys_for_each_measure_with_its_own_gaps():

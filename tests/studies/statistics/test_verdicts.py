@@ -8,7 +8,7 @@ from study_tables import failed, noise, study
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.cells import cells_of
+from prism_mesa.studies.statistics.cells import make_cells
 from prism_mesa.studies.statistics.comparisons import differences
 from prism_mesa.studies.statistics.expectation import parse_expectation
 from prism_mesa.studies.statistics.verdicts import verdicts
@@ -110,7 +110,7 @@ def test_that_an_equality_fails_is_a_test_corrected_with_the_others():
 @pytest.mark.parametrize("seeds", [2, 3, 5, 9])
 def test_of_few_seeds_an_equality_fails_where_its_interval_lies_beyond_the_margin(seeds):
     names = [f"m{k}" for k in range(25)]
-    cells = cells_of(study({name: noise(k, 2, seeds) / 3 + by(0.7) for k, name in enumerate(names)}, ARMS))
+    cells = make_cells(study({name: noise(k, 2, seeds) / 3 + by(0.7) for k, name in enumerate(names)}, ARMS))
     found = []
     for name in names:
         text = f"{name}: ranked = plain within 0.2"
@@ -181,7 +181,7 @@ def test_equal_arms_with_200_measures_find_no_more_than_chance_allows(paired):
     for seed in range(20):
         values = noise(seed, 200, 2, 20)
         table = study(dict(zip(names, values, strict=True)), ARMS, paired=paired)
-        found = sum(verdict.verdict != "open" for verdict in verdicts(cells_of(table), asked)[0])
+        found = sum(verdict.verdict != "open" for verdict in verdicts(make_cells(table), asked)[0])
         wrong, several = wrong + (found > 0), several + (found > 2)
     assert wrong <= 4
     assert several == 0
@@ -201,7 +201,7 @@ def false_finds(seed, n, paired, draw):
         for k, name in enumerate(names)
     ]
     table = study(dict(zip(names, draw(seed, 200, 2, n), strict=True)), ARMS, paired=paired)
-    cells = cells_of(table)
+    cells = make_cells(table)
     same = " is exactly the same "  # that is so, and no error
     judged = [one for one in verdicts(cells, asked)[0] if same not in one.sentence]
     wrong = [one.verdict == ("fails" if " = " in one.text else "holds") for one in judged]

@@ -11,7 +11,7 @@ import pytest
 from prism_mesa.errors import DataError
 from prism_mesa.studies.measures.catalogue import MEASURES
 from prism_mesa.studies.measures.sessions import USED_WINDOWS
-from prism_mesa.studies.validation.real import carried, real_of
+from prism_mesa.studies.validation.real import carried, load_real_values
 from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SIZES, SOURCES, TARGETS, targets_fitted
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -119,7 +119,7 @@ def test_carried_curves_agree_with_carried_values():
 
 @here
 def test_carried_values_are_those_of_the_data():
-    real, known = real_of(DATA), carried()
+    real, known = load_real_values(DATA), carried()
     assert len(real.computed) == 29
     for measure in real.computed:
         assert real.values[measure] == pytest.approx(known.values[measure], rel=0.005), measure
@@ -137,12 +137,12 @@ def test_persons_are_asked_after_as_many_windows_as_in_the_data():
 
 def test_a_folder_without_data_is_named(tmp_path):
     with pytest.raises(DataError, match=r"holds none of .*cascade_size_histogram\.csv"):
-        real_of(tmp_path)
+        load_real_values(tmp_path)
 
 
 def test_a_folder_that_is_missing_is_said_to_be(tmp_path):
     with pytest.raises(DataError, match=r"nowhere: no such folder$"):
-        real_of(tmp_path / "nowhere")
+        load_real_values(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_file_that_is_not_as_expected_is_said_in_a_line(tmp_path, text, told):
     (tmp_path / "cascades_voterfraud").mkdir()
     (tmp_path / "cascades_voterfraud" / "cascade_size_histogram.csv").write_text(text)
     with pytest.raises(DataError, match=told) as error:
-        real_of(tmp_path)
+        load_real_values(tmp_path)
     assert "\n" not in str(error.value)
 
 
@@ -180,14 +180,14 @@ def test_a_file_that_is_cut_off_is_said_in_a_line(tmp_path):
     packed = gzip.compress(b"activity_level,mu\n" + b"3,0.5\n" * 1000)
     (tmp_path / "cascades_voterfraud" / "users.csv.gz").write_bytes(packed[:-20])
     with pytest.raises(DataError, match=r"users\.csv\.gz: cannot be read as CSV"):
-        real_of(tmp_path)
+        load_real_values(tmp_path)
 
 
 def test_users_who_only_post_or_only_reshare_are_counted_of_those_who_do_either(tmp_path):
     (tmp_path / "cascades_voterfraud").mkdir()
     users = pd.DataFrame({"activity_level": [0, 1, 2, 5, 92], "mu": [0, 0, 0, 1, 0.5]})
     users.to_csv(tmp_path / "cascades_voterfraud" / "users.csv.gz", index=False)
-    values = real_of(tmp_path).values
+    values = load_real_values(tmp_path).values
     assert (values["written_only_reshares"], values["written_only_posts"]) == (0.5, 0.25)
     assert values["written_top_1"] == 0.92
 
@@ -196,7 +196,7 @@ def test_a_folder_with_some_data_gives_what_is_there(tmp_path):
     (tmp_path / "cascades_voterfraud").mkdir()
     file = tmp_path / "cascades_voterfraud" / "cascade_size_histogram.csv"
     pd.DataFrame({"size": [1, 2, 120], "n": [80, 19, 1]}).to_csv(file, index=False)
-    real = real_of(tmp_path)
+    real = load_real_values(tmp_path)
     assert real.values["post_size_1"] == 0.8
     assert real.values["post_size_100"] == 0.01
     assert real.values["post_top_1"] == pytest.approx(119 / 138)

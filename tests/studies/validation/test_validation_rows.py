@@ -9,10 +9,9 @@ from scipy import stats
 
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import carried
-from prism_mesa.studies.validation.rows import as_json, rows_of
+from prism_mesa.studies.validation.rows import as_json, target_rows, why_not
 from prism_mesa.studies.validation.targets import TARGETS
 from prism_mesa.studies.validation.validation import prepared
-from prism_mesa.studies.validation.worlds import why_not
 
 MEASURES = [target.measure for target in TARGETS]
 LARGE = {"agents": {"n": 60_000}, "rounds": 144, "clock": {"round_minutes": 30}, "network": {"mean_degree": 300}}
@@ -24,7 +23,7 @@ def table(**columns):
 
 
 def rows(runs, excused=lambda target: ""):
-    return {row.target.measure: row for row in rows_of(runs, carried(), excused)}
+    return {row.target.measure: row for row in target_rows(runs, carried(), excused)}
 
 
 def test_real_values_are_inside():

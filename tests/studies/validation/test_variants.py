@@ -7,9 +7,8 @@ import pytest
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
-from prism_mesa.studies.validation import matching
-from prism_mesa.studies.validation.matching import matched_threshold, reshare_rate, worlds
-from prism_mesa.studies.validation.variants import VARIANTS, chosen_variants
+from prism_mesa.studies.validation import variants as matching
+from prism_mesa.studies.validation.variants import VARIANTS, chosen_variants, matched_threshold, reshare_rate, worlds
 
 
 @pytest.mark.parametrize("name", VARIANTS)

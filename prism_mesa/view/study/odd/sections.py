@@ -18,7 +18,7 @@ from prism_mesa.social.round import run_round
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import Population
 from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
-from prism_mesa.studies.design.worlds import Worlds, worlds_of
+from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import (
     Block,
@@ -79,9 +79,9 @@ def odd_section(result: StudyResult) -> Section:
         factors = () if is_sampled(result.table) else result.table.factors
         levels = {factor: runs[factor].drop_duplicates().tolist() for factor in factors}
     try:
-        worlds = worlds_of(result.base, result.values, levels)
+        worlds = condition_configs(result.base, result.values, levels)
     except ConfigError:  # a table of points cannot hold every kind of level
-        worlds = worlds_of(result.base, result.values, {})
+        worlds = condition_configs(result.base, result.values, {})
     varied = changed_keys(result)
     source = Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
     said: tuple[Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from prism_mesa.studies.design.worlds import Worlds
+from prism_mesa.studies.design.study_design import Worlds
 from prism_mesa.view.study.blocks import Paragraph, Picture, Section
 from prism_mesa.view.study.markdown import sections_as_markdown
 from prism_mesa.view.study.odd.sections import PURPOSE, sections_of_worlds

@@ -86,7 +86,7 @@ class StudyPlan:
         cpu_hours: Of all runs, as those of the pilot took; `cpu_hours_left` of those that are not done.
         wall_hours: What is left, with `workers` at the same time.
         calls: Of an LLM, for all runs; None without a pilot.
-        widths: What `precision.expected_width` returns.
+        widths: What `comparisons.expected_width` returns.
         notes: What was changed on its way in, has no effect, or is stale.
     """
 

@@ -119,7 +119,7 @@ def test_a_measure_that_is_defined_on_one_side_only_is_said_to_be_left_out(base,
         gone = run.folder.name == "other"
         return Measured({"likes": 3.0, "attention_gini": np.nan if gone else 0.5, "post_gini": np.nan}, {})
 
-    monkeypatch.setattr(comparison, "measures_of", measured)
+    monkeypatch.setattr(comparison, "run_measures", measured)
     found = compare(base, copied(base, "other"))
     assert found.measures["measure"].tolist() == ["likes"]
     assert found.notes == ("1 measure left out, as defined for one side only (attention_gini)",)

@@ -47,7 +47,7 @@ class Windows:
 def usage_windows(run: FinishedRun) -> Windows:
     """Return the windows of use of agents whose transitions and engagements are recorded.
 
-    Rounds of the first day are left out where posts of it are (see `window.measured_rounds`).
+    Rounds of the first day are left out where posts of it are (see `measure.measured_rounds`).
     """
     agents, moves = run.table("agents"), run.table("transitions")
     first, _ = measured_rounds(run.config)

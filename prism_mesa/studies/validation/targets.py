@@ -101,7 +101,7 @@ class Target:
         role: `fitted`: parameters were chosen so that it holds; `given`: it goes into the configuration; `other`:
             another statistic of a data set of which something was fitted or given; `predicted`: of a data set of which
             nothing was.
-        needs: What a world must have for it (see `worlds.why_not`).
+        needs: What a world must have for it (see `rows.why_not`).
         required: Whether a configuration fails that is outside; the others inform.
     """
 

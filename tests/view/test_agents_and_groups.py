@@ -17,10 +17,10 @@ from prism_mesa.llm import Ledger
 from prism_mesa.llm.ledger.database import AskedRow, StoredAnswer
 from prism_mesa.runs.social import run
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots.answers.oracle import oracle_figure, wilson
 from prism_mesa.view.plots.feeds import feeds_figure
 from prism_mesa.view.plots.homophily import homophily_figure, mixing, ratios
 from prism_mesa.view.plots.network import network_by_attribute_figure
+from prism_mesa.view.plots.oracle import oracle_figure, wilson
 from prism_mesa.view.plots.recorded import RecordedRun
 from prism_mesa.view.plots.style import caption_of
 from prism_mesa.view.plots.timeline import timeline_figure

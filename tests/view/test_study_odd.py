@@ -13,8 +13,7 @@ from prism_mesa.studies.design.worlds import worlds_of
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.markdown import markdown_of
-from prism_mesa.view.study.odd.sections import odd_section, odd_sections
-from prism_mesa.view.study.odd.text import odd_text
+from prism_mesa.view.study.odd.sections import odd_section, odd_sections, odd_text
 from prism_mesa.view.study.page import page_of
 
 ELEMENTS = [

@@ -14,8 +14,8 @@ from prism_mesa.studies.statistics.analysis import RunTable, analyse
 from prism_mesa.studies.statistics.significance import holm
 from prism_mesa.view.study import figures, report
 from prism_mesa.view.study.contents import meaning_of
-from prism_mesa.view.study.notebook import study_html
 from prism_mesa.view.study.numbers import p_value
+from prism_mesa.view.study.page import study_html
 from prism_mesa.view.study.report import write_report
 
 TOLD = " ".join(HOSTILE.split())

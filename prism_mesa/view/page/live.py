@@ -21,8 +21,7 @@ from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Statechart
-from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.retold import ToldRound, tell_round, why_untold
+from prism_mesa.view.page.live_model import PageModel, ToldRound, tell_round, why_untold
 from prism_mesa.view.page.source import (
     NOT_THERE,
     AgentAttribute,

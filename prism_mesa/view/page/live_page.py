@@ -17,12 +17,11 @@ from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError, told
 from prism_mesa.social.params import AgentsParams, NetworkParams, SocialParams
-from prism_mesa.view.page.frame import fault_page, page_frame, page_head
 from prism_mesa.view.page.inputs import INPUT, changed_keys, inputs_of, values_of
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.views import show_views
-from prism_mesa.view.page.widgets import Json, show_inputs
+from prism_mesa.view.page.widgets import Json, fault_page, page_frame, page_head, show_inputs
 
 _INTERVAL = "interval"
 

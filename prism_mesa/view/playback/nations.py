@@ -18,8 +18,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table
-from prism_mesa.view.page.frame import page_frame, page_head
-from prism_mesa.view.page.widgets import transport
+from prism_mesa.view.page.widgets import page_frame, page_head, transport
 from prism_mesa.view.playback.tables import read_with
 from prism_mesa.view.plots.economy import figure_of_indicators
 

@@ -17,11 +17,10 @@ from prism_mesa.analysis.compare.settings import settings_that_differ
 from prism_mesa.errors import BadInputError, in_command, shortened, told
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.recorded import is_economy
-from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.page.views import show_views
-from prism_mesa.view.page.widgets import transport
+from prism_mesa.view.page.widgets import page_frame, page_head, transport
 from prism_mesa.view.playback.nations import nations_page, read_nations
 from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
 

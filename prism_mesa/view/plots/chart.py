@@ -13,8 +13,8 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from prism_mesa.errors import ChartError, DataError, counted
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
-from prism_mesa.view.plots.bands import agents_in_words
 from prism_mesa.view.plots.live import MOVES, LiveRun
+from prism_mesa.view.plots.rounds import agents_in_words
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, TEXT, WIDE, open_panel
 

@@ -13,8 +13,7 @@ from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 from prism_mesa.errors import ConfigError, DataError, counted
 from prism_mesa.params import shown
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots.bands import Band, agents_in_words, draw_band, interval_band, seeds_in_words
-from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots.rounds import Band, agents_in_words, draw_band, interval_band, rounds_axis, seeds_in_words
 from prism_mesa.view.plots.sources import Drawable, Group, groups_of, interventions_of
 from prism_mesa.view.plots.style import (
     SMALL,

@@ -13,7 +13,7 @@ from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import shown
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.measures.curves import SHARES, lorenz
-from prism_mesa.view.plots.bands import draw_band, range_band, seeds_in_words
+from prism_mesa.view.plots.rounds import draw_band, range_band, seeds_in_words
 from prism_mesa.view.plots.sources import Drawable, RunTables, groups_of
 from prism_mesa.view.plots.style import (
     GREY,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import DataError
 from prism_mesa.runs.run_files import has_table
 from prism_mesa.view.plots.files import save_figures
-from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots.rounds import rounds_axis
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, interventions_of, one_run
 from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, open_panel
 

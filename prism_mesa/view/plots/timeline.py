@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import DataError, counted, did_you_mean, printable, shortened
 from prism_mesa.params import shown
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots.rounds import rounds_axis
 from prism_mesa.view.plots.sources import OneRun, RunTables, one_run
 from prism_mesa.view.plots.style import INK, WIDE, open_panel
 

@@ -15,8 +15,8 @@ from prism_mesa.errors import PrismError, told
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
-from prism_mesa.view.page.frame import fault_page
 from prism_mesa.view.page.live_page import make_page
+from prism_mesa.view.page.widgets import fault_page
 from prism_mesa.view.playback.page import runs_view
 
 MOST_RUNS: Final = 2

@@ -11,13 +11,152 @@ from typing import TYPE_CHECKING, Final
 from prism_mesa.errors import BadInputError
 from prism_mesa.social.state.chunks import map_large_blocks
 from prism_mesa.view.server.front_end import find_faults, front_end_folder
-from prism_mesa.view.server.hosts import OwnHostsOnly
-from prism_mesa.view.server.notices import NO_FRONT_END, plain_page, unknown_files, with_notices
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import HTMLResponse
     from starlette.routing import BaseRoute
+import html
+import ipaddress
+import re
+from collections.abc import Awaitable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from prism_mesa.view.server.front_end import FETCH, needed_files
+
+type _Message = MutableMapping[str, Any]
+type _Receive = Callable[[], Awaitable[_Message]]
+type _Send = Callable[[_Message], Awaitable[None]]
+type Application = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+
+_LOOPBACK: Final = frozenset({"localhost", "localhost.localdomain"})
+
+
+class OwnHostsOnly:
+    """ASGI middleware that refuses requests with a foreign Host or Origin header, with status 400 or 403.
+
+    Args:
+        app: What answers the others.
+        host: The address or name that the server was told to listen on.
+    """
+
+    def __init__(self, app: Application, host: str) -> None:
+        self._app = app
+        self._names = _LOOPBACK | {host.lower()}
+        if not is_loopback(host):
+            self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self.is_own(host):
+            await _refuse(scope, receive, send, 400, "this server answers only under the address it printed.")
+        elif origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            await _refuse(scope, receive, send, 403, "this server answers its own page only, not one of another site.")
+        else:
+            await self._app(scope, receive, send)
+
+    def is_own(self, host: str) -> bool:
+        """Return whether a Host header names this machine: a name it has, or an address."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return bool(name) and (name in self._names or _is_address(name))
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only programs of this machine reach a server that listens there.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    return host.lower() in _LOOPBACK or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+async def _refuse(scope: _Message, receive: _Receive, send: _Send, status: int, why: str) -> None:
+    """Answer with a status and one line; a web socket is closed before it opens, which servers tell as 403."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": why})
+        return
+    kind = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": kind})
+    await send({"type": "http.response.body", "body": f"prism app: {why}\n".encode()})
+
+
+_STYLE: Final = (
+    "font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:3em auto;padding:0 1em;color:#222;background:#fff"
+)
+_PATIENCE_S: Final = 20
+"""Seconds after which a page that shows nothing says so; Solara's takes about two."""
+_PACKAGES: Final = re.compile(r"/_solara/cdn/((?:@[\w.-]+/)?[\w.-]+@[^\"/]+/[^\"?#]+)")
+
+NO_FRONT_END: Final = (
+    f"The front end of this page is not on this machine yet: run '{FETCH}' once where there is internet, then reload."
+)
+
+
+def plain_page(line: str) -> str:
+    """Return an HTML page that says one line, and needs nothing else."""
+    said = html.escape(line)
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>PRISM</title>'
+    return f'{head}<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{said}</p></main></html>'
+
+
+def with_notices(page: str) -> str:
+    """Return Solara's page with lines for browsers that cannot show it, its language, and zooming allowed."""
+    lines = {
+        "script": "This page needs JavaScript: allow it for this address, then reload.",
+        "load": f"The front end of this page did not load: run '{FETCH}', then reload.",
+        "slow": "This page did not open its connection to 'prism app': see whether it still runs, then reload.",
+    }
+    said = {name: html.escape(line, quote=True) for name, line in lines.items()}
+    notice = (
+        f'<noscript><p style="{_STYLE}">{said["script"]}</p></noscript>'
+        f'<p id="prism-notice" role="alert" style="{_STYLE}" hidden'
+        f' data-load="{said["load"]}" data-slow="{said["slow"]}"></p>'
+        f"<script>{_WATCH}</script>"
+    )
+    page = page.replace("<html>", '<html lang="en">', 1)
+    page = re.sub(
+        r'<meta name="viewport"[^>]*>', '<meta name="viewport" content="width=device-width, initial-scale=1">', page
+    )
+    return re.sub(r"(<body[^>]*>)", lambda found: found[1] + notice, page, count=1)
+
+
+_WATCH: Final = f"""
+(() => {{
+  const notice = document.getElementById("prism-notice");
+  const mounted = () => document.querySelector(".jupyter-widgets, .solara-content-main, .v-app-bar");
+  const say = (why) => {{ notice.textContent = notice.dataset[why]; notice.hidden = false; }};
+  window.addEventListener("load", () => {{ if (!window.solara || !window.Vue) say("load"); }});
+  setTimeout(() => {{
+    if (mounted() || !notice.hidden) return;
+    say("slow");
+    const watch = setInterval(() => {{ if (mounted()) {{ notice.hidden = true; clearInterval(watch); }} }}, 500);
+  }}, {_PATIENCE_S * 1000});
+}})();
+"""
+
+
+def unknown_files(page: str) -> list[str]:
+    """Return which files of a front end a page of Solara names that are not pinned: it is another version of Solara."""
+    return sorted(set(_PACKAGES.findall(page)) - needed_files().keys())
+
 
 LOOPBACK: Final = "127.0.0.1"
 _COMPONENT: Final = "prism_mesa.view.server.opened:page"

@@ -1,6 +1,6 @@
 """What a report is made of: sections as data, of which `page` makes HTML and `markdown` Markdown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -56,6 +56,10 @@ type Words = Part | tuple[Part, ...]
 """Text with names, links and badges in it; a line break in it is a space."""
 
 
+type Row = tuple[Words, ...]
+"""The cells of a row of a table."""
+
+
 @dataclass(frozen=True)
 class Paragraph:
     """Text; with `note` one that a reader should not miss."""
@@ -102,7 +106,7 @@ class Group:
     """Rows of a table that belong together, under a line of their own if there is anything to say."""
 
     title: Words
-    rows: tuple[tuple[Words, ...], ...]
+    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -172,9 +176,19 @@ class Report:
     footer: Words
 
 
-def table(columns: Sequence[Column], rows: Sequence[tuple[Words, ...]], caption: Words = "") -> Table:
+def table(columns: Sequence[Column], rows: Sequence[Row], caption: Words = "") -> Table:
     """Return a table whose rows are all alike."""
     return Table(tuple(columns), (Group("", tuple(rows)),), caption)
+
+
+def numeric(*titles: str) -> tuple[Column, ...]:
+    """Return columns of numbers."""
+    return tuple(Column(title, number=True) for title in titles)
+
+
+def code_list(names: Iterable[str]) -> tuple[Part, ...]:
+    """Return names as code, with commas between them."""
+    return tuple(part for name in names for part in (", ", Code(name)))[1:]
 
 
 def parts_of(words: Words) -> tuple[Part, ...]:

@@ -8,7 +8,10 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from prism_mesa.view.study.blocks import RULINGS, Answer, Block, Report, Table, parts_of, plain
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.view.study.answers import answers_table, short_answer
+from prism_mesa.view.study.blocks import RULINGS, Answer, Block, Code, Paragraph, Report, Table, parts_of, plain
+from prism_mesa.view.study.contents import conditions, measures_in_order, runs_in_words
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -46,3 +49,17 @@ def snippet_of(title: str, blocks: Sequence[Block | Answer | Table]) -> str:
     """Return a heading and some blocks as HTML, for a notebook."""
     styles = Markup((_TEMPLATES / "snippet.css").read_text(encoding="utf-8"))  # noqa: S704 - a file of ours
     return _environment().get_template("snippet.html").render(title=title, blocks=blocks, styles=styles)
+
+
+_MOST_MEASURES: Final = 4
+_MOST_CONDITIONS: Final = 8
+
+
+def study_html(result: StudyResult) -> str:
+    """Return a study as a piece of HTML: its question, verdicts, and the first rows of the table of answers."""
+    blocks: list[Block] = [Paragraph(f"{runs_in_words(result.table.runs)}."), *short_answer(result).blocks]
+    if len(result.analysis.answers):
+        measures, shown = measures_in_order(result)[:_MOST_MEASURES], conditions(result.table)[:_MOST_CONDITIONS]
+        blocks.append(answers_table(result, measures, shown))
+    blocks.append(Paragraph(("The whole report is ", Code(str(result.study_dir / "report.html")), ".")))
+    return snippet_of(result.question, blocks)

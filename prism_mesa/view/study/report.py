@@ -1,24 +1,39 @@
 """The report of a study, written as a page and as Markdown."""
 
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import yaml
+
+from prism_mesa.errors import said_openly
+from prism_mesa.runs.process.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.plots.files import png_of, save, svg_of
-from prism_mesa.view.study.answers import answers_section
-from prism_mesa.view.study.blocks import Report, all_pictures
-from prism_mesa.view.study.closing import closing_section, footer
+from prism_mesa.view.study.answers import answers_section, short_answer
+from prism_mesa.view.study.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Facts,
+    Fold,
+    Listing,
+    Report,
+    Section,
+    Words,
+    all_pictures,
+)
 from prism_mesa.view.study.comparisons import comparisons_section
 from prism_mesa.view.study.contents import runs_in_words
 from prism_mesa.view.study.design import design_section
 from prism_mesa.view.study.figures import figures_section
 from prism_mesa.view.study.markdown import markdown_of
+from prism_mesa.view.study.numbers import NOTHING
 from prism_mesa.view.study.odd.sections import odd_section
 from prism_mesa.view.study.page import page_of
 from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
-from prism_mesa.view.study.short_answer import short_answer
 
 type FigureKind = Literal["png", "svg", "pdf"]
 
@@ -89,3 +104,53 @@ def _replace(file: Path, content: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     file.write_bytes(content)
+
+
+def closing_section(result: StudyResult, written: datetime) -> Section:
+    """Return notes, versions and the study file."""
+    blocks: list[Block] = []
+    if result.notes:
+        blocks.append(Bullets(tuple(result.notes)))
+    made = _made(result)
+    packages = ", ".join(f"{name} {version}" for name, version in made.get("packages", {}).items() if version)
+    blocks.append(
+        Facts(
+            (
+                ("Begun", f"{str(made.get('started', NOTHING))[:16].replace('T', ' ')} UTC, with the versions below"),
+                ("Report", f"written {written:%Y-%m-%d %H:%M} UTC"),
+                ("Packages", packages or NOTHING),
+                ("Python", f"{made.get('python', NOTHING)} on {made.get('machine', NOTHING)}"),
+                ("Revision", Code(str(made["git"])) if made.get("git") else "not from a checkout"),
+            )
+        )
+    )
+    blocks.append(Fold("The study file", (Listing(study_text(result)),)))
+    return Section("notes", "Notes and versions", tuple(blocks))
+
+
+def _made(result: StudyResult) -> dict[str, Any]:
+    """Return when and with what the study was begun, as its folder has it; else what would be used now."""
+    try:
+        made = json.loads((result.study_dir / "study.json").read_text(encoding="utf-8"))["made"]
+    except (OSError, ValueError, KeyError, TypeError):
+        made = None
+    return made if isinstance(made, dict) else provenance()
+
+
+def study_text(result: StudyResult) -> str:
+    """Return the study file as it stands in the study's folder; where there is none, its values."""
+    file = result.study_dir / "study.yaml"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    return said_openly(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
+
+
+def footer(result: StudyResult) -> Words:
+    """Return how to repeat the study."""
+    return (
+        "To repeat or continue this study: ",
+        Code(result.command),
+        ". Runs that are there are not run again. One line of pandas reads all: ",
+        Code("pandas.read_parquet('runs.parquet')"),
+        ".",
+    )

@@ -15,6 +15,7 @@ from prism_mesa.view.study.blocks import (
     Paragraph,
     Part,
     Picture,
+    Row,
     Section,
     Strong,
     Table,
@@ -24,27 +25,27 @@ from prism_mesa.view.study.blocks import (
 
 type Arm = tuple[str, ...]
 """What leads to a configuration: an arm's name, levels of factors."""
-type Row = tuple[Words, ...]
-type Both[T] = Mapping[Arm, T]
+type ByArm[T] = Mapping[Arm, T]
 
 
-def merged_sections(each: Both[Sequence[Section]]) -> tuple[Section, ...]:
+def merged_sections(each: ByArm[Sequence[Section]]) -> tuple[Section, ...]:
     """Merge the sections about each arm, which have the same names in the same order."""
     return tuple(
-        replace(own[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, own, strict=True)}))
-        for own in zip(*each.values(), strict=True)
+        replace(same[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, same, strict=True)}))
+        for same in zip(*each.values(), strict=True)
     )
 
 
-def _blocks(each: Both[tuple[Block, ...]]) -> tuple[Block, ...]:
+def _blocks(each: ByArm[tuple[Block, ...]]) -> tuple[Block, ...]:
     """Merge blocks place by place while they are of one kind; the rest follows for each arm."""
     merged: list[Block] = []
     places = 0
-    for own in zip(*each.values(), strict=False):
-        if len(set(own)) == 1:
-            merged.append(own[0])
-        elif len(set(map(type, own))) == 1 and type(own[0]) in _MERGED:
-            merged += _MERGED[type(own[0])](dict(zip(each, own, strict=True)))
+    for alike in zip(*each.values(), strict=False):
+        kinds = set(map(type, alike))
+        if len(set(alike)) == 1:
+            merged.append(alike[0])
+        elif len(kinds) == 1 and (kind := kinds.pop()) in _MERGED:
+            merged += _MERGED[kind](dict(zip(each, alike, strict=True)))
         else:
             break
         places += 1
@@ -53,28 +54,28 @@ def _blocks(each: Both[tuple[Block, ...]]) -> tuple[Block, ...]:
     return tuple(merged)
 
 
-def _fold(each: Both[Fold]) -> Iterator[Fold]:
+def _fold(each: ByArm[Fold]) -> Iterator[Fold]:
     yield Fold(next(iter(each.values())).title, _blocks({arm: fold.blocks for arm, fold in each.items()}))
 
 
-def _pictures(each: Both[Picture]) -> Iterator[Picture]:
+def _pictures(each: ByArm[Picture]) -> Iterator[Picture]:
     for number, (arms, picture) in enumerate(_alike(each, each), 1):
         name = picture.name if number == 1 else f"{picture.name}-{number}"
         yield replace(picture, name=name, caption=(Strong(arms), ": ", *parts_of(picture.caption)))
 
 
-def _facts(each: Both[Facts]) -> Iterator[Facts]:
+def _facts(each: ByArm[Facts]) -> Iterator[Facts]:
     values: dict[str, dict[Arm, Words]] = {}
     for arm, facts in each.items():
         for name, words in facts.rows:
             values.setdefault(name, {})[arm] = words
-    yield Facts(tuple((name, _words(each, own)) for name, own in values.items()))
+    yield Facts(tuple((name, _words(each, by_arm)) for name, by_arm in values.items()))
 
 
-def _words(each: Both[object], own: Both[Words]) -> Words:
+def _words(each: ByArm[object], by_arm: ByArm[Words]) -> Words:
     """Return the beginning of a text that all arms share, then the rest of each arm."""
-    groups = _alike(each, own)
-    if len(groups) == 1 and len(own) == len(each):
+    groups = _alike(each, by_arm)
+    if len(groups) == 1 and len(by_arm) == len(each):
         return groups[0][1]
     texts = [words for _, words in groups if isinstance(words, str)]
     shared = _shared(texts) if len(texts) == len(groups) > 1 else ""
@@ -93,7 +94,7 @@ def _shared(texts: Sequence[str]) -> str:
     return begin[: max(begin.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
 
 
-def _table(each: Both[Table]) -> Iterator[Table]:
+def _table(each: ByArm[Table]) -> Iterator[Table]:
     """Yield all rows of tables, with a column that names the arms of rows that only some arms have."""
     first = next(iter(each.values()))
     titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
@@ -119,18 +120,18 @@ _MERGED: Final[dict[type[Block], Callable[[Any], Iterator[Block]]]] = {
 }
 
 
-def _alike[T](each: Both[object], own: Both[T]) -> list[tuple[str, T]]:
+def _alike[T](each: ByArm[object], by_arm: ByArm[T]) -> list[tuple[str, T]]:
     """Return each distinct value, with the names of its arms."""
     groups: dict[T, list[Arm]] = {}
-    for arm, value in own.items():
+    for arm, value in by_arm.items():
         groups.setdefault(value, []).append(arm)
     return [(_named(each, arms), value) for value, arms in groups.items()]
 
 
-def _named(each: Both[object], arms: Sequence[Arm]) -> str:
+def _named(each: ByArm[object], arms: Sequence[Arm]) -> str:
     """Return the names of arms: the levels that set them apart, else each in full."""
     levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
     if len(arms) < prod(map(len, levels)):
         return "; ".join(", ".join(arm) for arm in arms)
-    parts = [own for place, own in enumerate(levels) if len(own) < len({arm[place] for arm in each})]
-    return ", ".join((", " if len(parts) == 1 else " or ").join(own) for own in parts)
+    parts = [names for place, names in enumerate(levels) if len(names) < len({arm[place] for arm in each})]
+    return ", ".join((", " if len(parts) == 1 else " or ").join(names) for names in parts)

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots.bands import draw_band, interval_band
 from prism_mesa.view.plots.files import save
+from prism_mesa.view.plots.rounds import draw_band, interval_band
 from prism_mesa.view.plots.style import (
     GREY,
     NARROW,

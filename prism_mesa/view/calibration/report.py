@@ -14,29 +14,12 @@ from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.calibration.folder import COPY
 from prism_mesa.studies.calibration.profiles import IDENTIFIED, LEEWAY, Profiles
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
-from prism_mesa.view.plots.style import GREY, INK, SMALL, WIDTH, color_of, marker_of, panels, tidy, tidy_legend
-from prism_mesa.view.study.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Column,
-    Fold,
-    Group,
-    Link,
-    Listing,
-    Paragraph,
-    Picture,
-    Report,
-    Section,
-    Table,
-    Words,
-    brief,
-    table,
-)
+from prism_mesa.view.plots.style import GREY, INK, WIDTH, axes_legend, color_of, marker_of, panels, tidy
+from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.numbers import NOTHING, significant
 from prism_mesa.view.study.report import write_pages
 
-_RAUE: Final = Link("Raue et al. 2009", "https://doi.org/10.1093/bioinformatics/btp358")
+_RAUE: Final = b.Link("Raue et al. 2009", "https://doi.org/10.1093/bioinformatics/btp358")
 
 
 def write_calibration_report(result: CalibrationResult) -> tuple[Path, Path]:
@@ -44,7 +27,7 @@ def write_calibration_report(result: CalibrationResult) -> tuple[Path, Path]:
     return write_pages(calibration_report(result), result.calibration_dir)
 
 
-def calibration_report(result: CalibrationResult) -> Report:
+def calibration_report(result: CalibrationResult) -> b.Report:
     """Return what the report of a calibration says."""
     failed = int((result.trials["status"] == "failed").sum())
     seeds = counted(len(result.plan.seeds), "seed")
@@ -53,21 +36,21 @@ def calibration_report(result: CalibrationResult) -> Report:
     out = result.calibration_dir.parent
     file = result.plan.where if result.plan.where.endswith((".yaml", ".yml")) else result.calibration_dir / COPY
     command = f"prism calibrate {file}" + ("" if str(out) == "results" else f" --out {out}")
-    footer: Words = ("To continue: ", Code(command), ". Runs that are there are not run again.")
+    footer: b.Words = ("To continue: ", b.Code(command), ". Runs that are there are not run again.")
     question = f"Which values of {counted(len(result.plan.space.axes), 'parameter')} meet the targets?"
-    return Report(f"Calibration {result.plan.name}", question, "done", summary, sections, footer)
+    return b.Report(f"Calibration {result.plan.name}", question, "done", summary, sections, footer)
 
 
-def _parameters(result: CalibrationResult) -> Section:
+def _parameters(result: CalibrationResult) -> b.Section:
     """Return the fitted values, and what the data say of each."""
     if result.profiles is None:
         told = "With fewer than four trials that did not fail nothing is said of what the data identify."
         values = ", ".join(f"{key} = {value:g}" for key, value in result.fitted.items())
-        return Section("parameters", "Parameters", (Paragraph(values), Paragraph(told, note=True)))
-    columns = (Column("parameter"), *(Column(name, number=True) for name in ("fitted", "low", "high")))
-    rows: list[tuple[Words, ...]] = [
+        return b.Section("parameters", "Parameters", (b.Paragraph(values), b.Paragraph(told, note=True)))
+    columns = (b.Column("parameter"), *(b.Column(name, number=True) for name in ("fitted", "low", "high")))
+    rows: list[tuple[b.Words, ...]] = [
         (
-            Code(row["parameter"]),
+            b.Code(row["parameter"]),
             *(significant(row[name], 4) for name in ("fitted", "low", "high")),
             f"{significant(row['lowest'])} to {significant(row['highest'])}",
             row["verdict"],
@@ -79,51 +62,51 @@ def _parameters(result: CalibrationResult) -> Section:
         f"low and high: where the objective may stay within {rise} of its least. An interval that reaches the end of "
         "its range is open there: the targets do not tell."
     )
-    shown: list[Block] = [table((*columns, Column("range"), Column("verdict", long=True)), rows, caption)]
+    shown: list[b.Block] = [b.table((*columns, b.Column("range"), b.Column("verdict", long=True)), rows, caption)]
     shown.append(_profile_picture(result, result.profiles))
     if any(row["verdict"] != IDENTIFIED for row in result.profiles.intervals.to_dict("records")):
         told = "A parameter that is not identified has its fitted value by chance: other values do as well."
-        shown.append(Paragraph(told, note=True))
-    return Section("parameters", "Parameters", tuple(shown))
+        shown.append(b.Paragraph(told, note=True))
+    return b.Section("parameters", "Parameters", tuple(shown))
 
 
-def _profile_picture(result: CalibrationResult, profiles: Profiles) -> Picture:
-    caption: Words = (
+def _profile_picture(result: CalibrationResult, profiles: Profiles) -> b.Picture:
+    caption: b.Words = (
         "Profiles of the objective (",
         _RAUE,
         "): for each value of a parameter the least over all others, of a surrogate of the trials (line; shade: where "
         f"it may err by {LEEWAY:g} standard deviation); dots: the best trial around that value; dashed: the least "
         f"and {significant(result.plan.params.rise)} above it; upright: fitted.",
     )
-    return Picture("profiles", caption, partial(profile_figure, result, profiles))
+    return b.Picture("profiles", caption, partial(profile_figure, result, profiles))
 
 
-def _measures(result: CalibrationResult) -> Section:
+def _measures(result: CalibrationResult) -> b.Section:
     """Return each target, and what the fitted world has in its place."""
     groups = [
-        Group(title, tuple(_row(row) for row in result.measures.to_dict("records") if row["set"] == name))
+        b.Group(title, tuple(_row(row) for row in result.measures.to_dict("records") if row["set"] == name))
         for name, title in (("fit", "Fitted"), ("holdout", "Held out: the fit did not see these data"))
     ]
     columns = (
-        Column("measure"),
-        Column("data", long=True),
-        *(Column(name, number=True) for name in ("target", "tolerance", "simulated", "95 % interval", "distance")),
-        Column("inside"),
+        b.Column("measure"),
+        b.Column("data", long=True),
+        *(b.Column(name, number=True) for name in ("target", "tolerance", "simulated", "95 % interval", "distance")),
+        b.Column("inside"),
     )
     first, last = result.plan.report_seeds[0], result.plan.report_seeds[-1]
     caption = f"Means over runs with seeds {first} to {last}, which no trial has had. Distances are in tolerances."
     shown = tuple(group for group in groups if group.rows)
-    picture = Picture(
+    picture = b.Picture(
         "distances", "The same: fitted (dots) and held out (diamonds); grey: inside.", partial(distance_figure, result)
     )
-    return Section("measures", "Fitted and held out", (Table(columns, shown, caption), picture))
+    return b.Section("measures", "Fitted and held out", (b.Table(columns, shown, caption), picture))
 
 
-def _row(row: dict[str, Any]) -> tuple[Words, ...]:
+def _row(row: dict[str, Any]) -> tuple[b.Words, ...]:
     defined = row["n"] > 0
     ends = (significant(row["low"]), significant(row["high"]))
     return (
-        Code(row["measure"]),
+        b.Code(row["measure"]),
         row["data"],
         significant(row["target"]),
         significant(row["tolerance"]),
@@ -134,31 +117,33 @@ def _row(row: dict[str, Any]) -> tuple[Words, ...]:
     )
 
 
-def _trials(result: CalibrationResult) -> Section:
+def _trials(result: CalibrationResult) -> b.Section:
     caption = (
         "Objective of each trial, and the least so far: spread evenly; likely by TPE; a probe, where a profile is low "
         "and no trial said so; or a guess, where the surrogate is least."
     )
-    picture = Picture("trials", caption, partial(objective_figure, result))
-    where = ("All of them are in ", Link("trials.parquet", "trials.parquet"), ".")
-    return Section("trials", "Trials", (picture, Paragraph(where), *_failures(result)))
+    picture = b.Picture("trials", caption, partial(objective_figure, result))
+    where = ("All of them are in ", b.Link("trials.parquet", "trials.parquet"), ".")
+    return b.Section("trials", "Trials", (picture, b.Paragraph(where), *_failures(result)))
 
 
-def _failures(result: CalibrationResult) -> Sequence[Block]:
+def _failures(result: CalibrationResult) -> Sequence[b.Block]:
     failed = result.trials[result.trials["status"] == "failed"]
     if failed.empty:
         return ()
-    rows: list[tuple[Words, ...]] = [(str(row["trial"]), row["reason"]) for row in failed.to_dict("records")]
-    return (Fold("Trials that failed", (table((Column("trial", number=True), Column("reason", long=True)), rows),)),)
+    rows: list[tuple[b.Words, ...]] = [(str(row["trial"]), row["reason"]) for row in failed.to_dict("records")]
+    return (
+        b.Fold("Trials that failed", (b.table((b.Column("trial", number=True), b.Column("reason", long=True)), rows),)),
+    )
 
 
-def _notes(result: CalibrationResult) -> Section:
+def _notes(result: CalibrationResult) -> b.Section:
     file = result.calibration_dir / COPY
-    blocks: list[Block] = [Bullets(tuple(result.notes))] if result.notes else []
-    blocks.append(Paragraph(("The fitted world: ", Code(f"prism run {result.calibration_dir / CONFIG}"), ".")))
+    blocks: list[b.Block] = [b.Bullets(tuple(result.notes))] if result.notes else []
+    blocks.append(b.Paragraph(("The fitted world: ", b.Code(f"prism run {result.calibration_dir / CONFIG}"), ".")))
     if file.is_file():
-        blocks.append(Fold("The calibration file", (Listing(file.read_text(encoding="utf-8")),)))
-    return Section("notes", "Notes", tuple(blocks))
+        blocks.append(b.Fold("The calibration file", (b.Listing(file.read_text(encoding="utf-8")),)))
+    return b.Section("notes", "Notes", tuple(blocks))
 
 
 def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
@@ -176,8 +161,8 @@ def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
         what = "inside" if row["inside"] else "outside" if row["n"] else "not defined"
         name = "target" if row["set"] == "fit" else "held out"
         wanted = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
-        lines.append((name, brief(f"{row['measure']} = {significant(row['simulated'])}, {wanted}: {what}")))
-    lines += [("note", brief(note, 600)) for note in result.notes]
+        lines.append((name, b.brief(f"{row['measure']} = {significant(row['simulated'])}, {wanted}: {what}")))
+    lines += [("note", b.brief(note, 600)) for note in result.notes]
     report = result.calibration_dir / "report.html"
     lines.append(("config", printable(str(result.config_file))))
     return [*lines, ("report", printable(str(report)))] if report.is_file() else lines
@@ -248,7 +233,7 @@ def objective_figure(result: CalibrationResult) -> Figure:
     _upwards(panel, 1.0, float(done["objective"].max()))
     panel.set_xlabel("trial")
     panel.set_ylabel("objective")
-    tidy_legend(panel.legend(frameon=False, fontsize=SMALL))
+    axes_legend(panel)
     tidy(panel)
     return figure
 

@@ -1,6 +1,8 @@
 """The folder of a comparison: a page of Markdown, its figure as PNG and PDF, and everything as JSON."""
 
 import json
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,33 +20,10 @@ from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.run_files import check_out
 from prism_mesa.studies.comparison.comparison import RunComparison, as_json, folder_name
 from prism_mesa.studies.folder import replacing, write_text
-from prism_mesa.view.comparison.words import (
-    HEADS,
-    divergence_lines,
-    in_short,
-    measure_cells,
-    reason_lines,
-    rounds_line,
-    settings_lines,
-    shown_measures,
-    side_labels,
-    table_lines,
-)
+from prism_mesa.view.comparison import words
 from prism_mesa.view.plots.files import pdf_of, png_of
-from prism_mesa.view.plots.style import GREY, INK, SMALL, color_of, tidy, tidy_legend
-from prism_mesa.view.study.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Column,
-    Listing,
-    Paragraph,
-    Picture,
-    Report,
-    Section,
-    Words,
-    table,
-)
+from prism_mesa.view.plots.style import GREY, INK, SMALL, color_of, figure_legend, tidy
+from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.markdown import markdown_of
 from prism_mesa.view.study.numbers import p_value
 
@@ -53,7 +32,7 @@ VALUES: Final = "comparison.json"
 FIGURE: Final = "rounds"
 
 
-def write_comparison(found: RunComparison, out: str | Path) -> tuple[Path, ...]:
+def write_comparison(comparison: RunComparison, out: str | Path) -> tuple[Path, ...]:
     """Write report.md, comparison.json, rounds.png and rounds.pdf to ``out/compare-<base>-<other>``; return all four.
 
     What an earlier comparison of the same runs left there is replaced.
@@ -63,77 +42,81 @@ def write_comparison(found: RunComparison, out: str | Path) -> tuple[Path, ...]:
         RunError: If a file cannot be written.
     """
     check_out(out)
-    folder = Path(out) / folder_name(found)
+    folder = Path(out) / folder_name(comparison)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / VALUES).is_file():
         raise DataError(f"--out: {folder}: is there and holds no comparison: name another, or move it")
     make_folder(folder)
     page, values, png, pdf = (folder / name for name in (PAGE, VALUES, f"{FIGURE}.png", f"{FIGURE}.pdf"))
-    write_text(values, json.dumps(as_json(found), indent=1) + "\n")
-    figure = comparison_figure(found)
+    write_text(values, json.dumps(as_json(comparison), indent=1) + "\n")
+    figure = comparison_figure(comparison)
     for file, content in ((png, png_of(figure)), (pdf, pdf_of(figure))):
         with replacing(file) as part:
             part.write_bytes(content)
-    write_text(page, markdown_of(report_of(found), {FIGURE: png.name}, {FIGURE: 1}))
+    write_text(page, markdown_of(report_of(comparison), {FIGURE: png.name}, {FIGURE: 1}))
     return page, values, png, pdf
 
 
-def report_of(found: RunComparison) -> Report:
+def report_of(comparison: RunComparison) -> b.Report:
     """Return what the page says."""
-    base, other = side_labels(found)
+    base, other = words.side_labels(comparison)
+    picture = b.Picture(FIGURE, figure_caption(comparison), partial(comparison_figure, comparison))
     sections = (
-        Section("settings", "What differs in their settings", (_code(settings_lines(found)),)),
-        Section("diverged", "What diverged first", tuple(_diverged(found))),
-        Section("measures", "Measures", tuple(_measures(found))),
-        Section("rounds", "Rounds", (Paragraph(f"{rounds_line(found)}."), _picture(found))),
+        b.Section("settings", "What differs in their settings", (_listing(words.settings_lines(comparison)),)),
+        b.Section("diverged", "What diverged first", _divergence(comparison)),
+        b.Section("measures", "Measures", _measures(comparison)),
+        b.Section("rounds", "Rounds", (b.Paragraph(f"{words.rounds_line(comparison)}."), picture)),
+        *([b.Section("notes", "Notes", (b.Bullets(tuple(comparison.notes)),))] if comparison.notes else []),
     )
-    notes = Section("notes", "Notes", (Bullets(tuple(found.notes)),))
-    status = "equal" if found.equal else f"{counted(found.n_differ, 'measure')} differ"
-    footer = ("To repeat: ", Code(_command(found)), f". All numbers: {VALUES}; the figure for print: {FIGURE}.pdf.")
-    with_notes = (*sections, notes) if found.notes else sections
-    return Report("prism compare", f"{base} and {other}", status, f"{in_short(found)}.", with_notes, footer)
+    status = "equal" if comparison.equal else f"{counted(comparison.n_differ, 'measure')} differ"
+    footer = (
+        "To repeat: ",
+        b.Code(_command(comparison)),
+        f". All numbers: {VALUES}; the figure for print: {FIGURE}.pdf.",
+    )
+    return b.Report("prism compare", f"{base} and {other}", status, f"{words.in_short(comparison)}.", sections, footer)
 
 
-def _code(lines: list[str]) -> Block:
-    return Listing("\n".join(lines))
+def _listing(lines: Iterable[str]) -> b.Block:
+    return b.Listing("\n".join(lines))
 
 
-def _diverged(found: RunComparison) -> list[Block]:
-    blocks = [_code(divergence_lines(found))]
-    if told := reason_lines(found):
-        blocks += [Paragraph("Why, as `prism why` tells it:".replace("`", "")), _code(told)]
-    return [*blocks, Paragraph("Tables:"), _code(table_lines(found))]
+def _divergence(comparison: RunComparison) -> tuple[b.Block, ...]:
+    why = words.reason_lines(comparison)
+    return (
+        _listing(words.divergence_lines(comparison)),
+        *([b.Paragraph("Why, as prism why tells it:"), _listing(why)] if why else []),
+        b.Paragraph("Tables:"),
+        _listing(words.table_lines(comparison)),
+    )
 
 
-def _measures(found: RunComparison) -> list[Block]:
-    shown, rest = shown_measures(found, show_all=True)
-    n = len(found.pairs.base)
+def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
+    shown, rest = words.shown_measures(comparison, show_all=True)
+    several = len(comparison.pairs.base) > 1
     if not shown:
-        return [Paragraph(f"{rest or 'none were taken'}.")]
-    titles = (*HEADS[1:], "p (Holm)", "n") if n > 1 else tuple(head for head in HEADS[1:] if head != HEADS[4])
-    columns = (Column(HEADS[0]), Column("unit"), *(Column(title, number=True) for title in titles))
-    rows: list[tuple[Words, ...]] = []
+        return (b.Paragraph(f"{rest or 'none were taken'}."),)
+    heads = [head for head in words.HEADS[1:] if several or head != words.INTERVAL]
+    columns = (b.Column(words.HEADS[0]), b.Column("unit"), *b.numeric(*heads, *(("p (Holm)", "n") if several else ())))
+    rows = []
     for row in shown:
-        name, *cells = measure_cells(row)
-        numbers = (*cells, p_value(row["p_holm"]), str(row["n"])) if n > 1 else (*cells[:3], cells[4])
-        rows.append((Code(name), str(row["unit"]), *numbers))
-    how = (
+        name, *cells = words.measure_cells(row, several=several)
+        tests = (p_value(row["p_holm"]), str(row["n"])) if several else ()
+        rows.append((b.Code(name), str(row["unit"]), *cells, *tests))
+    caption = (
         "Other less base, paired by seed, with Student's 95 % intervals; the largest standardised differences (d_z) "
-        f"first. p is after Holm's correction over all {found.measures['p'].count():,} measures."
-        if n > 1
+        f"first. p is after Holm's correction over all {comparison.measures['p'].count():,} measures."
+        if several
         else "Other less base, the largest relative differences first. One pair has no interval: what another seed "
         "would give is not known."
     )
-    blocks: list[Block] = [table(columns, rows, how)]
-    return [*blocks, Paragraph(f"{rest}.")] if rest else blocks
+    return b.table(columns, rows, caption), *([b.Paragraph(f"{rest}.")] if rest else [])
 
 
-def _picture(found: RunComparison) -> Picture:
-    return Picture(FIGURE, figure_caption(found), lambda: comparison_figure(found))
-
-
-def _command(found: RunComparison) -> str:
-    base, other = (" ".join(in_command(run.folder) for run in side) for side in (found.pairs.base, found.pairs.other))
-    return f"prism compare {base} {'--with ' if len(found.pairs.base) > 1 else ''}{other}"
+def _command(comparison: RunComparison) -> str:
+    base, other = (
+        " ".join(in_command(run.folder) for run in side) for side in (comparison.pairs.base, comparison.pairs.other)
+    )
+    return f"prism compare {base} {'--with ' if len(comparison.pairs.base) > 1 else ''}{other}"
 
 
 WIDTH: Final = 17 / 2.54
@@ -165,9 +148,11 @@ _INDICATORS: Final = {
 type Panel = tuple[str, pd.DataFrame]
 
 
-def comparison_figure(found: RunComparison) -> Figure:
+def comparison_figure(comparison: RunComparison) -> Figure:
     """Return per-round curves of both sides, each with the difference below it; bands where there are several pairs."""
-    panels, columns = _panels(found), _columns(found)
+    panels, columns = _panels(comparison), _COLUMNS
+    if comparison.pairs.of_nations:
+        columns = min(comparison.rounds["nation"].nunique(), _MOST_NATIONS)
     rows = -(-len(panels) // columns)
     figure = NotebookFigure(
         figsize=(WIDTH, _HEIGHT * max(rows, 1) + 0.55), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0)
@@ -180,80 +165,59 @@ def comparison_figure(found: RunComparison) -> Figure:
         lower = figure.add_subplot(inner[1], sharex=upper)
         _curves(upper, rounds, title)
         _difference(lower, rounds)
-        at = _marked_round(found)
         for axes in (upper, lower):
             axes.tick_params(labelsize=SMALL)
-            if at is not None:
-                axes.axvline(at, color=GREY, ls="--", lw=0.9, zorder=1)
+            if (mark := _mark(comparison)) is not None:
+                axes.axvline(mark[0], color=GREY, ls="--", lw=0.9, zorder=1)
         if row == rows - 1 or place + columns >= len(panels):
-            lower.set_xlabel("quarter" if found.pairs.of_nations else "round", fontsize=SMALL + 0.5)
+            lower.set_xlabel("quarter" if comparison.pairs.of_nations else "round", fontsize=SMALL + 0.5)
         if column == 0:
             lower.set_ylabel("difference", fontsize=SMALL + 0.5)
-    tidy_legend(
-        figure.legend(handles=_legend(found), loc="outside upper center", ncols=2, frameon=False, fontsize=SMALL)
-    )
+    figure_legend(figure, _legend(comparison), loc="outside upper center", ncols=2)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # places stay, however often it is written
     return figure
 
 
-def figure_caption(found: RunComparison) -> str:
+def figure_caption(comparison: RunComparison) -> str:
     """Return what the figure shows, with units and numbers of runs."""
-    base, other = side_labels(found)
-    n = len(found.pairs.base)
-    nations = found.pairs.of_nations
-    told = [
-        f"{'Quarters' if nations else 'Rounds'} of {base} (base) and {other} (other), and below each the difference"
-    ]
-    told[0] += (
-        f", other less base (n = {counted(n, 'pair')} of runs with the same seed)."
-        if _same_seeds(found)
-        else (f", other less base (n = {counted(n, 'pair')} of runs, with different seeds).")
+    base, other = words.side_labels(comparison)
+    pairs, of_nations = counted(len(comparison.pairs.base), "pair"), comparison.pairs.of_nations
+    same_seed = comparison.pairs.base[0].manifest.seed == comparison.pairs.other[0].manifest.seed
+    seeds = f"{pairs} of runs with the same seed" if same_seed else f"{pairs} of runs, with different seeds"
+    text = (
+        f"{'Quarters' if of_nations else 'Rounds'} of {base} (base) and {other} (other), and below each the difference"
     )
-    if nations:
-        names = list(dict.fromkeys(found.rounds["nation"]))
-        left = f", the first {_MOST_NATIONS} of {len(names)} nations" if len(names) > _MOST_NATIONS else ""
-        told.append(f"Percent at the end of each quarter{left}.")
+    sentences = [f"{text}, other less base (n = {seeds})."]
+    if of_nations:
+        n = comparison.rounds["nation"].nunique()
+        left = f", the first {_MOST_NATIONS} of {n} nations" if n > _MOST_NATIONS else ""
+        sentences.append(f"Percent at the end of each quarter{left}.")
     else:
-        told.append(f"Counts a round{_agents(found)}; shares are of agent-ticks.")
-    told.append(
-        "Bands are 95 % intervals of the mean; that of the difference is paired by seed."
-        if n > 1
-        else "One pair has no interval."
-    )
-    if (words := _marked_in_words(found)) is not None:
-        told.append(f"Dashed line: {words}.")
-    return " ".join(told)
+        agents = (comparison.pairs.base[0].manifest.config or {}).get("agents")
+        n_agents = agents.get("n") if isinstance(agents, dict) else None
+        of = f" of {counted(n_agents, 'agent')}" if isinstance(n_agents, int) else ""
+        sentences.append(f"Counts a round{of}; shares are of agent-ticks.")
+    bands = "Bands are 95 % intervals of the mean; that of the difference is paired by seed."
+    sentences.append(bands if len(comparison.pairs.base) > 1 else "One pair has no interval.")
+    if (mark := _mark(comparison)) is not None:
+        sentences.append(f"Dashed line: {mark[1]}.")
+    return " ".join(sentences)
 
 
-def _agents(found: RunComparison) -> str:
-    agents = (found.pairs.base[0].manifest.config or {}).get("agents")
-    n = agents.get("n") if isinstance(agents, dict) else None
-    return f" of {counted(n, 'agent')}" if isinstance(n, int) else ""
-
-
-def _same_seeds(found: RunComparison) -> bool:
-    return found.pairs.base[0].manifest.seed == found.pairs.other[0].manifest.seed
-
-
-def _panels(found: RunComparison) -> list[Panel]:
-    """Return the title and the rows of each panel that there is."""
-    rounds = found.rounds
-    if not found.pairs.of_nations:
-        chosen = [(title, rounds[rounds["column"] == name]) for name, title in _PANELS.items()]
-        return [(title, rows) for title, rows in chosen if len(rows)]
-    nations = list(dict.fromkeys(rounds["nation"]))[:_MOST_NATIONS]
-    chosen = [
-        (f"{nation}: {_INDICATORS[name]}", rounds[(rounds["column"] == name) & (rounds["nation"] == nation)])
-        for name in SHOWN
-        for nation in nations
-    ]
-    return [(title, rows) for title, rows in chosen if len(rows)]
-
-
-def _columns(found: RunComparison) -> int:
-    """Return how many panels stand side by side: of nations one for each."""
-    return min(found.rounds["nation"].nunique(), _MOST_NATIONS) if found.pairs.of_nations else _COLUMNS
+def _panels(comparison: RunComparison) -> list[Panel]:
+    """Return the title and the rows of each panel, those without rows left out."""
+    rounds = comparison.rounds
+    if comparison.pairs.of_nations:
+        nations = list(dict.fromkeys(rounds["nation"]))[:_MOST_NATIONS]
+        panels = [
+            (f"{nation}: {_INDICATORS[name]}", rounds[(rounds["column"] == name) & (rounds["nation"] == nation)])
+            for name in SHOWN
+            for nation in nations
+        ]
+    else:
+        panels = [(title, rounds[rounds["column"] == name]) for name, title in _PANELS.items()]
+    return [(title, rows) for title, rows in panels if len(rows)]
 
 
 def _curves(axes: Axes, rounds: pd.DataFrame, title: str) -> None:
@@ -287,26 +251,22 @@ def _band(axes: Axes, rounds: pd.DataFrame, low: str, high: str, color: str) -> 
         axes.fill_between(rounds["round"], rounds[low], rounds[high], color=color, alpha=0.2, lw=0)
 
 
-def _marked_round(found: RunComparison) -> int | None:
-    """Return where the sides part: where one branched, else where they diverged."""
-    if found.free_from:
-        return found.free_from
-    return None if found.first_divergence is None else found.first_divergence.round
-
-
-def _marked_in_words(found: RunComparison) -> str | None:
-    at, what = _marked_round(found), "quarter" if found.pairs.of_nations else "round"
-    if at is None:
+def _mark(comparison: RunComparison) -> tuple[int, str] | None:
+    """Return the round in which the sides part, and how: one branched, or they diverged; None: they do not part."""
+    unit = "quarter" if comparison.pairs.of_nations else "round"
+    if comparison.free_from:
+        return comparison.free_from, f"they branch in {unit} {comparison.free_from}"
+    if comparison.first_divergence is None or (at := comparison.first_divergence.round) is None:
         return None
-    return f"they branch in {what} {at}" if found.free_from else f"they diverge in {what} {at}"
+    return at, f"they diverge in {unit} {at}"
 
 
-def _legend(found: RunComparison) -> list[Line2D]:
+def _legend(comparison: RunComparison) -> list[Line2D]:
     handles = [
         Line2D([], [], color=color_of(place), label=f"{('base', 'other')[place]}: {label}", **_style(place))
-        for place, label in enumerate(side_labels(found))
+        for place, label in enumerate(words.side_labels(comparison))
     ]
     handles.append(Line2D([], [], color=INK, lw=1, label="difference, other less base"))
-    if (words := _marked_in_words(found)) is not None:
-        handles.append(Line2D([], [], color=GREY, ls="--", lw=0.9, label=words))
+    if (mark := _mark(comparison)) is not None:
+        handles.append(Line2D([], [], color=GREY, ls="--", lw=0.9, label=mark[1]))
     return handles

@@ -16,24 +16,9 @@ from prism_mesa.errors import ConfigError, DataError, counted, shortened
 from prism_mesa.params import shown
 from prism_mesa.runs.measures import ccdf
 from prism_mesa.view.page.trees import laid_out
-from prism_mesa.view.plots.rounds import Band, agents_in_words, draw_band, range_band, rounds_axis, seeds_in_words
+from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.rounds import Band, draw_band, of_agents, range_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of, one_run
-from prism_mesa.view.plots.style import (
-    GREY,
-    INK,
-    NARROW,
-    SMALL,
-    TEXT,
-    WIDE,
-    Panel,
-    color_of,
-    dashes_of,
-    is_many,
-    labels_of,
-    letters,
-    marker_of,
-    open_panel,
-)
 
 type Real = bool | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]
 """What runs are held against: data that PRISM carries, a folder with them, or sizes by name."""
@@ -46,7 +31,7 @@ _FEW: Final = 20
 type Floats = npt.NDArray[np.float64]
 
 
-def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = WIDE) -> Figure:
+def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
     """Return the share of posts whose cascade reaches a size (CCDF), both axes logarithmic.
 
     Args:
@@ -61,9 +46,9 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
         ConfigError: If `real` is none of these, or has sizes below 1.
     """
     groups, others = groups_of(of), _real(real)
-    panel = open_panel(ax, width)
+    panel = look.open_panel(ax, width)
     axes, total, is_there = panel.axes, 0, False
-    names = labels_of([group.label or "simulated" for group in groups], letters(panel.width) // 2 - 12)
+    names = look.labels_of([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
         curves, n = _curves_of(group)
         total, is_there = total + n, is_there or any(len(sizes) for sizes, _ in curves)
@@ -73,23 +58,23 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     for place, (name, (sizes, shares)) in enumerate(others.items()):
         few = len(sizes) < _FEW
         style: dict[str, Any] = {"ls": (":", "-.")[place % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
-        axes.plot(sizes, shares, color=INK, lw=1.2, label=name, zorder=5, **style)
-    axes.set_xlabel("cascade size s (a post and its reshares)", fontsize=TEXT)
-    axes.set_ylabel("share of posts with size ≥ s", fontsize=TEXT)
+        axes.plot(sizes, shares, color=look.INK, lw=1.2, label=name, zorder=5, **style)
+    axes.set_xlabel("cascade size s (a post and its reshares)", fontsize=look.TEXT)
+    axes.set_ylabel("share of posts with size ≥ s", fontsize=look.TEXT)
     if is_there:
         axes.set(xscale="log", yscale="log")
         if axes.get_xlim()[1] < 10:  # small cascades: 2 and 3 rather than 2 x 10^0 and 3 x 10^0, which overlap
             axes.xaxis.set_major_formatter(LogFormatter())
             axes.xaxis.set_minor_formatter(LogFormatter())
     else:
-        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=SMALL)
+        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=look.SMALL)
         axes.set(xticks=[], yticks=[])
     panel.title("How far posts spread")
     if len(groups) > 1 or others:
         panel.legend(loc="lower left" if not panel.is_narrow else "upper right")
-    seeds = seeds_in_words(groups, band="from the lowest to the highest seed")
+    seeds = seeds_note(groups, band="from the lowest to the highest seed")
     whose = f"n = {counted(total, 'post')}" if total else "posts, as the study collects them"
-    told = f"Sizes of the cascades of {whose}{agents_in_words(groups) if total else ''}.{seeds}"
+    told = f"Sizes of the cascades of {whose}{of_agents(groups) if total else ''}.{seeds}"
     panel.caption(f"{told if is_there else 'There are no cascades: no post appeared.'}{_source(real)}", of)
     return panel.figure
 
@@ -139,13 +124,13 @@ def _curves_of(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
 
 
 def _draw(axes: Axes, curves: list[tuple[Floats, Floats]], place: int, label: str) -> None:
-    color = color_of(place)
+    color = look.color_of(place)
     if len(curves) == 1:
         sizes, shares = curves[0]
-        marker = marker_of(place) if len(sizes) < 4 * _FEW else ""
-        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=dashes_of(place))
+        marker = look.marker_of(place) if len(sizes) < 4 * _FEW else ""
+        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=look.dashes_of(place))
     elif any(len(sizes) for sizes, _ in curves):
-        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=dashes_of(place))
+        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=look.dashes_of(place))
 
 
 def _over_seeds(curves: list[tuple[Floats, Floats]]) -> Band:
@@ -171,7 +156,7 @@ _LEAST_CM, _MOST_CM = 5.0, 16.0
 
 
 def cascade_tree_figure(
-    of: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = WIDE
+    of: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
     """Return a post and its reshares as a tree: rounds from left to right, each reshare joined to what it passed on.
 
@@ -189,11 +174,11 @@ def cascade_tree_figure(
     first = _root(run, posts, root)
     tree = tree_of(posts, first)
     n_rows = int(tree["row"].max()) + 1
-    panel = open_panel(
+    panel = look.open_panel(
         ax,
         width,
         height=float(np.clip(3.2 + _ROW_CM * n_rows, _LEAST_CM, _MOST_CM)),
-        legend_lines=1 if width > NARROW else 2,
+        legend_lines=1 if width > look.NARROW else 2,
     )
     _draw_tree(panel.axes, tree)
     rounds_axis(panel.axes)
@@ -248,27 +233,27 @@ def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
     x, y = tree["round"].to_numpy(np.float64), tree["row"].to_numpy(np.float64)
     above = tree["above"].to_numpy()[1:]
     lines = [[(x[up], y[up]), (x[up], to), (right, to)] for up, right, to in zip(above, x[1:], y[1:], strict=True)]
-    many = is_many(len(tree))
-    axes.add_collection(LineCollection(lines, colors=GREY, linewidths=0.6, zorder=1, rasterized=many))
+    many = look.is_many(len(tree))
+    axes.add_collection(LineCollection(lines, colors=look.GREY, linewidths=0.6, zorder=1, rasterized=many))
     depth = np.minimum(tree["depth"].to_numpy(), _DEPTHS)
     size = 14.0 if len(tree) < 200 else 6.0
     for level in np.unique(depth):
         of_level = depth == level
         style: dict[str, Any] = {"s": 42.0 if not level else size, "marker": "*" if not level else "o"}
         name = "the post" if not level else f"depth {level}" + (" or more" if level == _DEPTHS else "")
-        color = INK if not level else color_of(int(level) - 1)
+        color = look.INK if not level else look.color_of(int(level) - 1)
         axes.scatter(
             x[of_level], y[of_level], color=color, label=name, linewidths=0, zorder=2, rasterized=many, **style
         )
     axes.margins(x=0.03)
 
 
-def _by(run: RunTables, author: int, panel: Panel) -> str:
+def _by(run: RunTables, author: int, panel: look.Panel) -> str:
     """Return whose post it is, by its name where one is known."""
     names = run.table("agents", ["agent", "name"]) if run.has("agents") else pd.DataFrame({"agent": [], "name": []})
     known = names.loc[names["agent"] == author, "name"]
     name = str(known.iloc[0]) if len(known) else ""
-    return f"by {shortened(name, max(12, letters(panel.width) // 3))}" if name else f"by agent {author}"
+    return f"by {shortened(name, max(12, look.letters(panel.width) // 3))}" if name else f"by agent {author}"
 
 
 def _caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:

@@ -13,9 +13,8 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from prism_mesa.errors import ChartError, DataError, counted
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
-from prism_mesa.view.plots.live import MOVES, LiveRun
-from prism_mesa.view.plots.rounds import agents_in_words
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
+from prism_mesa.view.plots.rounds import of_agents
+from prism_mesa.view.plots.sources import MOVES, Drawable, Group, LiveRun, RunTables, groups_of
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, TEXT, WIDE, open_panel
 
 type Pair = tuple[AgentState, AgentState]
@@ -259,10 +258,10 @@ def _short(count: float) -> str:
 def _caption(group: Group, n: float) -> str:
     """Return what is drawn, of how many transitions and of whose."""
     means = f", means over n = {group.n_seeds} seeds" if group.n_seeds > 1 else ""
-    told = f"Transitions{agents_in_words([group])} (n = {_short(n)}{means}); in brown what the guards left open"
+    told = f"Transitions{of_agents([group])} (n = {_short(n)}{means}); in brown what the guards left open"
     if not group.has("transitions"):
         depth = next(run.model.history.depth for run in group.runs if isinstance(run, LiveRun))
-        told = f"Transitions{agents_in_words([group])} (n = {_short(n)}), the last {depth} of each agent at most"
+        told = f"Transitions{of_agents([group])} (n = {_short(n)}), the last {depth} of each agent at most"
     return f"{told}. In boxes: share of agent-ticks. The thicker an arrow, the more often it was taken.{_sample(group)}"
 
 

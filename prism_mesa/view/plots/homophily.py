@@ -7,8 +7,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.params import shown
+from prism_mesa.errors import DataError
 from prism_mesa.runs.run_files import folder_of
 from prism_mesa.studies.measures.columns import writers
 from prism_mesa.studies.measures.finished import finished_run
@@ -16,7 +15,7 @@ from prism_mesa.studies.measures.homophily import assortativity
 from prism_mesa.studies.measures.measure import FinishedRun
 from prism_mesa.view.plots.network import Groups, groups_of, largest_groups
 from prism_mesa.view.plots.sources import OneRun
-from prism_mesa.view.plots.style import SMALL, TEXT, WIDE, labels_of, open_panel
+from prism_mesa.view.plots.style import SMALL, TEXT, WIDE, check_choice, labels_of, open_panel
 
 type Ints = npt.NDArray[np.int64]
 type Tied = Literal["follows", "impressions", "engagements"]
@@ -43,8 +42,7 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
         DataError: If there are no such ties.
         ConfigError: If `what` is none of these.
     """
-    if what not in _KINDS:
-        raise ConfigError(f"homophily: what={shown(what)}: is one of {', '.join(_KINDS)}")
+    check_choice("homophily", "what", what, _KINDS)
     run = finished_run(folder_of(of))
     groups = groups_of(run)
     kind, names = largest_groups(groups)

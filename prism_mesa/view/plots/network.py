@@ -21,22 +21,8 @@ from prism_mesa.studies.measures.columns import communities, main_interests
 from prism_mesa.studies.measures.finished import finished_run, networks_of
 from prism_mesa.studies.measures.homophily import external_internal
 from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.sources import OneRun
-from prism_mesa.view.plots.style import (
-    CM,
-    GREY,
-    INK,
-    NARROW,
-    PALETTE,
-    SMALL,
-    TEXT,
-    WIDE,
-    Panel,
-    caption_of,
-    new_figure,
-    open_panel,
-    tidy_legend,
-)
 
 type Ints = npt.NDArray[np.int64]
 type Points = npt.NDArray[np.float64]
@@ -85,7 +71,7 @@ def groups_of(run: FinishedRun, by: str | None = None) -> Groups:
     return Groups(found.of, [names.get(place, "") for place in range(found.n)], "main interest")
 
 
-def network_figure(of: str | Path, *, width: float = WIDE) -> Figure:
+def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
     """Return the follow graph of a run before and after, each agent at one place; see `follow_figure`.
 
     Args:
@@ -107,12 +93,12 @@ def network_figure(of: str | Path, *, width: float = WIDE) -> Figure:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
     own = Groups(groups.of[: before.n_agents], groups.names, groups.by)
     figure = follow_figure(before, after, own, width=width)
-    Panel(figure, figure.axes[0], True, width).caption(caption_of(figure), of)
+    look.write_caption(figure, look.caption_of(figure), width, of)
     return figure
 
 
 def network_by_attribute_figure(
-    of: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = WIDE
+    of: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
     """Return the follow graph of a run, at its end, with its agents in groups and sized by their followers.
 
@@ -142,14 +128,11 @@ def network_by_attribute_figure(
     share = min(1.0, _FOLLOWS / max(1, int(both.sum())))
     shown = _sampled(src[both], dst[both], share)
     between = int((groups.of[shown[0]] != groups.of[shown[1]]).sum())
-    panel = open_panel(ax, width, height=min(width * _height_by_width(where[agents]), 12.0) + 1.9)
+    panel = look.open_panel(ax, width, height=min(width * _height_by_width(where[agents]), 12.0) + 1.9)
     alpha = float(np.clip(100 / max(1, between), 0.07, 0.2))
     _follows(panel.axes, where, colors[kind], groups.of, shown, alpha)
     _agents(panel.axes, where[agents], colors[kind[agents]], followers[agents])
-    style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
-    named = zip(names, colors.tolist(), strict=True)
-    handles = [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
-    panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
+    panel.legend_below(2 if panel.is_narrow else 4, handles=_group_marks(names, colors.tolist()))
     panel.title(f"Who follows whom, by {shortened(groups.by, 40)}")
     who = f"{len(agents):,} of {counted(n, 'agent')}, drawn evenly" if len(agents) < n else f"All {counted(n, 'agent')}"
     lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(shown[0]):,} follows"
@@ -165,10 +148,12 @@ def _drawn_of(n: int) -> Ints:
 
 
 def _colors(names: Sequence[str]) -> Names:
-    return np.array([*PALETTE[: len(names) - 1], GREY if names[-1] == _OTHERS else PALETTE[len(names) - 1]])
+    return np.array(
+        [*look.PALETTE[: len(names) - 1], look.GREY if names[-1] == _OTHERS else look.PALETTE[len(names) - 1]]
+    )
 
 
-def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *, width: float = WIDE) -> Figure:
+def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *, width: float = look.WIDE) -> Figure:
     """Return two networks of the same agents side by side; in a column of a page, below each other.
 
     It has two panels, so it takes no `ax`.
@@ -202,17 +187,17 @@ def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *
         _agents(axes, where[agents], colors[kind[agents]], followers[agents])
         index = external_internal(*(groups.of[end] for end in network.edges()))
         told = f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows"
-        axes.set_title(told, loc="left", fontsize=TEXT)
-    _legend(figure, f"Who follows whom, by {shortened(groups.by, 40)}", names, colors.tolist())
-    Panel(figure, panels[0], True, width).caption(_caption(n, len(agents), share, share_changed))
+        axes.set_title(told, loc="left", fontsize=look.TEXT)
+    _legend(figure, f"Who follows whom, by {shortened(groups.by, 40)}", names, colors.tolist(), width)
+    look.write_caption(figure, _caption(n, len(agents), share, share_changed), width)
     return figure
 
 
 def _panels(where: Points, width: float) -> tuple[Figure, list[Axes]]:
     """Return a figure with two panels that have the shape of what is drawn at some points, and room for words."""
-    columns = 1 if width < (NARROW + WIDE) / 2 else 2
+    columns = 1 if look.is_narrow(width) else 2
     height = width / columns * _height_by_width(where)
-    figure = new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
+    figure = look.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
     return figure, list(figure.subplots(2 // columns, columns, squeeze=False).flat)
 
 
@@ -286,7 +271,7 @@ def _follows(axes: Axes, where: Points, colors: Names, group: Ints, pairs: tuple
     axes.add_collection(
         LineCollection(list(lines[inside]), colors=list(colors[src[inside]]), alpha=0.25, lw=0.6, zorder=1)
     )
-    axes.add_collection(LineCollection(list(lines[~inside]), colors=INK, alpha=alpha, lw=0.6, zorder=2))
+    axes.add_collection(LineCollection(list(lines[~inside]), colors=look.INK, alpha=alpha, lw=0.6, zorder=2))
 
 
 def _agents(axes: Axes, where: Points, colors: Names, followers: Ints) -> None:
@@ -297,17 +282,21 @@ def _agents(axes: Axes, where: Points, colors: Names, followers: Ints) -> None:
     axes.margins(0.03)
 
 
-def _legend(figure: Figure, title: str, names: Sequence[str], colors: Sequence[str]) -> None:
+def _legend(figure: Figure, title: str, names: Sequence[str], colors: Sequence[str], width: float) -> None:
+    handles = _group_marks(names, colors)
+    handles.append(Line2D([], [], color=colors[0], alpha=0.5, lw=1.6, label="follow inside a group"))
+    handles.append(Line2D([], [], color=look.INK, alpha=0.7, lw=1.6, label="follow between groups"))
+    handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
+    place: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "title_fontsize": look.TEXT}
+    n_columns = 2 if look.is_narrow(width) else min(len(handles), 4)
+    look.figure_legend(figure, handles, ncols=n_columns, title=title, **place)
+
+
+def _group_marks(names: Sequence[str], colors: Sequence[str]) -> list[Line2D]:
+    """Return the entries of a legend that name groups."""
     style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
     named = zip(names, colors, strict=True)
-    handles = [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
-    handles.append(Line2D([], [], color=colors[0], alpha=0.5, lw=1.6, label="follow inside a group"))
-    handles.append(Line2D([], [], color=INK, alpha=0.7, lw=1.6, label="follow between groups"))
-    handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
-    n_columns = 2 if figure.get_figwidth() < (NARROW + WIDE) / 2 * CM else min(len(handles), 4)
-    place: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "frameon": False, "fontsize": SMALL}
-    legend = tidy_legend(figure.legend(handles=handles, ncols=n_columns, title=title, title_fontsize=TEXT, **place))
-    legend.get_title().set_parse_math(False)
+    return [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
 
 
 def _caption(n: int, drawn: int, share: float, share_changed: float) -> str:

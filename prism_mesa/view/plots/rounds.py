@@ -75,7 +75,7 @@ def draw_band(axes: Axes, band: Band, *, color: str, label: str = "", **line: An
     axes.plot(band.x, band.mean, color=color, label=label, **({"lw": 1.2} | line))
 
 
-def seeds_in_words(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
+def seeds_note(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
     """Return of how many seeds lines and bands are; nothing where each line is of one run.
 
     Args:
@@ -89,10 +89,10 @@ def seeds_in_words(groups: Sequence[Group], *, band: str = "95 % interval of the
     return f" Lines: means of n = {n} seeds; bands: {band}."
 
 
-def agents_in_words(groups: Sequence[Group]) -> str:
+def of_agents(groups: Sequence[Group]) -> str:
     """Return of how many agents runs are; nothing where that is not known.
 
-    >>> agents_in_words([])
+    >>> of_agents([])
     ''
     """
     numbers = sorted({group.n_agents for group in groups})

@@ -4,30 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from prism_mesa.view.study.blocks import (
-    RULINGS,
-    Answer,
-    Badge,
-    Block,
-    Bullets,
-    Code,
-    Facts,
-    Fold,
-    Group,
-    Link,
-    Listing,
-    Paragraph,
-    Part,
-    Picture,
-    Quiet,
-    Report,
-    Section,
-    Strong,
-    Table,
-    Words,
-    parts_of,
-    plain,
-)
+from prism_mesa.view.study import blocks as b
 
 _STEERS: Final = re.compile(
     r"[\\`*~$]|\](?=[(\[:])|<(?=[a-z/!?])|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE | re.ASCII
@@ -37,7 +14,7 @@ _BEGINS: Final = re.compile(r"^(\s*)([#+=>-]|\d+[.)])(?=\s|$|[#=>-])")
 _TICKS: Final = re.compile("`+")
 
 
-def markdown_of(report: Report, files: Mapping[str, str], numbers: Mapping[str, int]) -> str:
+def markdown_of(report: b.Report, files: Mapping[str, str], numbers: Mapping[str, int]) -> str:
     """Return a report as Markdown (GitHub's, for its tables).
 
     Args:
@@ -52,47 +29,47 @@ def markdown_of(report: Report, files: Mapping[str, str], numbers: Mapping[str, 
 
 
 def sections_as_markdown(
-    sections: Iterable[Section], files: Mapping[str, str] | None = None, numbers: Mapping[str, int] | None = None
+    sections: Iterable[b.Section], files: Mapping[str, str] | None = None, numbers: Mapping[str, int] | None = None
 ) -> str:
     """Return sections as Markdown; figures as in `markdown_of`, none if they have none."""
     return "\n\n".join(text for section in sections for text in _section(section, 2, files or {}, numbers or {}))
 
 
-def _section(section: Section, depth: int, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
+def _section(section: b.Section, depth: int, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
     found = [f"{'#' * depth} {_text(section.title)}", *_blocks(section.blocks, files, numbers)]
     for part in section.parts:
         found += _section(part, depth + 1, files, numbers)
     return found
 
 
-def _blocks(blocks: Sequence[Block], files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
+def _blocks(blocks: Sequence[b.Block], files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
     return [text for block in blocks for text in _block(block, files, numbers)]
 
 
-def _block(block: Block, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
+def _block(block: b.Block, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
     match block:
-        case Paragraph(words, note):
+        case b.Paragraph(words, note):
             return [f"> {_line(words)}" if note else _line(words)]
-        case Bullets(items):
+        case b.Bullets(items):
             return ["\n".join(f"- {_line(item)}" for item in items)]
-        case Facts(rows):
+        case b.Facts(rows):
             return ["\n".join(f"- **{_text(name)}**: {_line(value)}" for name, value in rows)]
-        case Answer(ruling, text, sentence, detail):
-            expected = f"**{RULINGS[ruling]} {ruling}** {_code(text)}"
+        case b.Answer(ruling, text, sentence, detail):
+            expected = f"**{b.RULINGS[ruling]} {ruling}** {_code(text)}"
             return [f"- {expected}  \n  {_text(sentence)}  \n  {_text(detail)}"]
-        case Table():
+        case b.Table():
             return _table(block)
-        case Picture(name, caption):
+        case b.Picture(name, caption):
             number, words = numbers[name], _line(caption)
             return [f"![Figure {number}]({files[name]})", f"**Figure {number}.** {words}"]
-        case Listing(text):
+        case b.Listing(text):
             fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
             return [f"{fence}\n{text.rstrip()}\n{fence}"]
-        case Fold(title, inner):
+        case b.Fold(title, inner):
             return [f"**{_text(title)}**", *_blocks(inner, files, numbers)]
 
 
-def _table(table: Table) -> list[str]:
+def _table(table: b.Table) -> list[str]:
     heads = [_cell(column.title) or " " for column in table.columns]
     marks = ["--:" if column.number else ":--" for column in table.columns]
     lines = [heads, marks, *(row for group in table.groups for row in _rows(group, len(heads)))]
@@ -100,16 +77,16 @@ def _table(table: Table) -> list[str]:
     return [text, _line(table.caption)] if table.caption else [text]
 
 
-def _rows(group: Group, n: int) -> list[list[str]]:
+def _rows(group: b.Group, n: int) -> list[list[str]]:
     rows = [[_cell(cell) for cell in row] for row in group.rows]
     return [[f"{_cell(group.title)}", *[" "] * (n - 1)], *rows] if group.title else rows
 
 
-def _cell(words: Words) -> str:
+def _cell(words: b.Words) -> str:
     return _inline(words, in_table=True).strip()
 
 
-def _line(words: Words) -> str:
+def _line(words: b.Words) -> str:
     """Return words as a paragraph, that nothing in them begins a list or a heading."""
     return _BEGINS.sub(lambda found: f"{found[1]}{_shielded(found[2])}", _inline(words).strip())
 
@@ -118,36 +95,36 @@ def _shielded(mark: str) -> str:
     return f"{mark[:-1]}\\{mark[-1]}"
 
 
-def _inline(words: Words, *, in_table: bool = False) -> str:
-    return "".join(_part(part, in_table=in_table) for part in parts_of(words))
+def _inline(words: b.Words, *, in_table: bool = False) -> str:
+    return "".join(_part(part, in_table=in_table) for part in b.parts_of(words))
 
 
-def _part(part: Part, *, in_table: bool) -> str:
+def _part(part: b.Part, *, in_table: bool) -> str:
     if in_table:  # there a bar is one only behind a backslash, in code too
         return _part(part, in_table=False).replace("|", "\\|")
     match part:
-        case Code(text):
+        case b.Code(text):
             return _code(text)
-        case Strong(text):
+        case b.Strong(text):
             return f"**{_text(text)}**"
-        case Quiet(text):
+        case b.Quiet(text):
             return f" {_text(text).strip()}"
-        case Link(text, url):
+        case b.Link(text, url):
             return f"[{_text(text)}]({url})"
-        case Badge(ruling):
-            return f"**{RULINGS[ruling]} {ruling}**"
+        case b.Badge(ruling):
+            return f"**{b.RULINGS[ruling]} {ruling}**"
         case str():
             return _text(part)
 
 
 def _text(text: str) -> str:
     """Return text of which nothing is read as Markdown."""
-    return _STEERS.sub(lambda found: f"\\{found[0]}", plain(text))
+    return _STEERS.sub(lambda found: f"\\{found[0]}", b.plain(text))
 
 
 def _code(text: str) -> str:
     """Return code between more backticks than it holds."""
-    shown = plain(text) or " "
+    shown = b.plain(text) or " "
     ticks = "`" * (1 + max(map(len, _TICKS.findall(shown)), default=0))
     room = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{room}{shown}{room}{ticks}"

@@ -12,21 +12,10 @@ from prism_mesa.errors import said_openly
 from prism_mesa.runs.process.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.plots.files import png_of, save, svg_of
+from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.answers import answers_section, short_answer
-from prism_mesa.view.study.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Facts,
-    Fold,
-    Listing,
-    Report,
-    Section,
-    Words,
-    all_pictures,
-)
 from prism_mesa.view.study.comparisons import comparisons_section
-from prism_mesa.view.study.contents import runs_in_words
+from prism_mesa.view.study.contents import status_counts
 from prism_mesa.view.study.design import design_section
 from prism_mesa.view.study.figures import figures_section
 from prism_mesa.view.study.markdown import markdown_of
@@ -38,7 +27,7 @@ from prism_mesa.view.study.runs import deciders_section, failures_section, runs_
 type FigureKind = Literal["png", "svg", "pdf"]
 
 
-def report_of(result: StudyResult, written: datetime) -> Report:
+def report_of(result: StudyResult, written: datetime) -> b.Report:
     """Return what the report of a study says, in whatever form; `written` is when."""
     sections = (
         short_answer(result),
@@ -53,8 +42,8 @@ def report_of(result: StudyResult, written: datetime) -> Report:
         closing_section(result, written),
     )
     kicker = f"Study {result.name}"
-    summary = f"{runs_in_words(result.table.runs)}."
-    return Report(kicker, result.question, result.status, summary, sections, footer(result))
+    summary = f"{status_counts(result.table.runs)}."
+    return b.Report(kicker, result.question, result.status, summary, sections, footer(result))
 
 
 def write_report(
@@ -72,9 +61,9 @@ def write_report(
     return write_pages(report_of(result, written or datetime.now(UTC)), result.study_dir, figures)
 
 
-def write_pages(report: Report, folder: Path, kind: FigureKind = "png") -> tuple[Path, Path]:
+def write_pages(report: b.Report, folder: Path, kind: FigureKind = "png") -> tuple[Path, Path]:
     """Write a report as report.html and report.md into a folder, with its figures in `figures`; return both paths."""
-    pictures = all_pictures(report.sections)
+    pictures = b.all_pictures(report.sections)
     numbers = {picture.name: number for number, picture in enumerate(pictures, 1)}
     files, drawn = {}, {}
     before = () if (folder / "figures").is_symlink() else (folder / "figures").glob("[0-9][0-9]-*")
@@ -106,26 +95,26 @@ def _replace(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def closing_section(result: StudyResult, written: datetime) -> Section:
+def closing_section(result: StudyResult, written: datetime) -> b.Section:
     """Return notes, versions and the study file."""
-    blocks: list[Block] = []
+    blocks: list[b.Block] = []
     if result.notes:
-        blocks.append(Bullets(tuple(result.notes)))
+        blocks.append(b.Bullets(tuple(result.notes)))
     made = _made(result)
     packages = ", ".join(f"{name} {version}" for name, version in made.get("packages", {}).items() if version)
     blocks.append(
-        Facts(
+        b.Facts(
             (
                 ("Begun", f"{str(made.get('started', NOTHING))[:16].replace('T', ' ')} UTC, with the versions below"),
                 ("Report", f"written {written:%Y-%m-%d %H:%M} UTC"),
                 ("Packages", packages or NOTHING),
                 ("Python", f"{made.get('python', NOTHING)} on {made.get('machine', NOTHING)}"),
-                ("Revision", Code(str(made["git"])) if made.get("git") else "not from a checkout"),
+                ("Revision", b.Code(str(made["git"])) if made.get("git") else "not from a checkout"),
             )
         )
     )
-    blocks.append(Fold("The study file", (Listing(study_text(result)),)))
-    return Section("notes", "Notes and versions", tuple(blocks))
+    blocks.append(b.Fold("The study file", (b.Listing(study_text(result)),)))
+    return b.Section("notes", "Notes and versions", tuple(blocks))
 
 
 def _made(result: StudyResult) -> dict[str, Any]:
@@ -145,12 +134,12 @@ def study_text(result: StudyResult) -> str:
     return said_openly(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
 
 
-def footer(result: StudyResult) -> Words:
+def footer(result: StudyResult) -> b.Words:
     """Return how to repeat the study."""
     return (
         "To repeat or continue this study: ",
-        Code(result.command),
+        b.Code(result.command),
         ". Runs that are there are not run again. One line of pandas reads all: ",
-        Code("pandas.read_parquet('runs.parquet')"),
+        b.Code("pandas.read_parquet('runs.parquet')"),
         ".",
     )

@@ -4,7 +4,7 @@ from prism_mesa.errors import counted, printable
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.study import StudyPlan, StudyStatus
 from prism_mesa.view.study.blocks import brief
-from prism_mesa.view.study.contents import runs_in_words
+from prism_mesa.view.study.contents import status_counts
 from prism_mesa.view.study.numbers import significant
 
 type Lines = list[tuple[str, str]]
@@ -17,7 +17,7 @@ def study_lines(result: StudyResult) -> Lines:
     """Return a study's end: its question, its runs, what became of its expectations, and where the report is."""
     failed = result.table.runs[result.table.runs["status"] == "failed"]
     rows = failed.head(_MOST_FAILURES).to_dict("records")
-    lines = [("question", brief(result.question, 400)), ("runs", runs_in_words(result.table.runs))]
+    lines = [("question", brief(result.question, 400)), ("runs", status_counts(result.table.runs))]
     lines += _failures([(row["run"], f"{row['arm']}, seed {row['seed']}", row["reason"]) for row in rows], len(failed))
     for verdict in result.analysis.expectations:
         lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]

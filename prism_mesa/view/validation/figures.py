@@ -17,7 +17,7 @@ from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
-from prism_mesa.view.plots.style import GREY, INK, PALETTE, SMALL, WIDTH, color_of, panels, tidy, tidy_legend
+from prism_mesa.view.plots.style import GREY, INK, PALETTE, WIDTH, axes_legend, color_of, figure_legend, panels, tidy
 
 _MOST_VARIANTS: Final = 4
 _POINTS: Final = 200
@@ -80,7 +80,7 @@ def _draw_sizes(axes: Axes, found: Validation) -> None:
             axes.fill_between(sizes, low, high, color=color_of(place), alpha=0.2, lw=0)
             axes.plot(sizes, mean, color=color_of(place), ls="-" if arm == FULL else "--", label=_called(arm))
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
-    tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
+    axes_legend(axes)
     tidy(axes, "Sizes of all cascades")
 
 
@@ -128,7 +128,7 @@ def _overlay(axes: Axes, found: Validation, name: str, title: str, real: tuple[A
         few = len(real[0]) < _FEW
         axes.plot(*real, color=INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
     if axes.get_legend_handles_labels()[0]:
-        tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
+        axes_legend(axes)
     tidy(axes, title if real is not None else f"{title} ({NO_DATA})")
 
 
@@ -142,7 +142,7 @@ def _windows(axes: Axes, found: Validation) -> None:
     places = np.arange(len(rows))
     axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=INK, label="real")
     axes.bar(places + 0.2, np.nan_to_num([row.simulated for row in rows]), 0.38, color=color_of(0), label="simulated")
-    tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
+    axes_legend(axes)
     axes.set_xticks(places, names)
     axes.set_ylabel("share of windows of use")
     tidy(axes, "Windows of use", grid="y")
@@ -214,7 +214,7 @@ def matrix_figure(found: Validation) -> Figure:
         x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
         axes.scatter(x, y, s=sizes, marker=marker, color=color, label=told)
     _frame(axes, [found.rows[place].target.told for place in places], list(tables))
-    tidy_legend(figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL))
+    figure_legend(figure, axes, ncols=3)
     return figure
 
 

@@ -6,29 +6,14 @@ from math import prod
 from os.path import commonprefix
 from typing import Any, Final
 
-from prism_mesa.view.study.blocks import (
-    Block,
-    Column,
-    Facts,
-    Fold,
-    Group,
-    Paragraph,
-    Part,
-    Picture,
-    Row,
-    Section,
-    Strong,
-    Table,
-    Words,
-    parts_of,
-)
+from prism_mesa.view.study import blocks as b
 
 type Arm = tuple[str, ...]
 """What leads to a configuration: an arm's name, levels of factors."""
 type ByArm[T] = Mapping[Arm, T]
 
 
-def merged_sections(each: ByArm[Sequence[Section]]) -> tuple[Section, ...]:
+def merged_sections(each: ByArm[Sequence[b.Section]]) -> tuple[b.Section, ...]:
     """Merge the sections about each arm, which have the same names in the same order."""
     return tuple(
         replace(same[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, same, strict=True)}))
@@ -36,9 +21,9 @@ def merged_sections(each: ByArm[Sequence[Section]]) -> tuple[Section, ...]:
     )
 
 
-def _blocks(each: ByArm[tuple[Block, ...]]) -> tuple[Block, ...]:
+def _blocks(each: ByArm[tuple[b.Block, ...]]) -> tuple[b.Block, ...]:
     """Merge blocks place by place while they are of one kind; the rest follows for each arm."""
-    merged: list[Block] = []
+    merged: list[b.Block] = []
     places = 0
     for alike in zip(*each.values(), strict=False):
         kinds = set(map(type, alike))
@@ -50,39 +35,39 @@ def _blocks(each: ByArm[tuple[Block, ...]]) -> tuple[Block, ...]:
             break
         places += 1
     for arms, rest in _alike(each, {arm: blocks[places:] for arm, blocks in each.items()}):
-        merged += [Paragraph((Strong(arms), ":")), *rest] if rest else []
+        merged += [b.Paragraph((b.Strong(arms), ":")), *rest] if rest else []
     return tuple(merged)
 
 
-def _fold(each: ByArm[Fold]) -> Iterator[Fold]:
-    yield Fold(next(iter(each.values())).title, _blocks({arm: fold.blocks for arm, fold in each.items()}))
+def _fold(each: ByArm[b.Fold]) -> Iterator[b.Fold]:
+    yield b.Fold(next(iter(each.values())).title, _blocks({arm: fold.blocks for arm, fold in each.items()}))
 
 
-def _pictures(each: ByArm[Picture]) -> Iterator[Picture]:
+def _pictures(each: ByArm[b.Picture]) -> Iterator[b.Picture]:
     for number, (arms, picture) in enumerate(_alike(each, each), 1):
         name = picture.name if number == 1 else f"{picture.name}-{number}"
-        yield replace(picture, name=name, caption=(Strong(arms), ": ", *parts_of(picture.caption)))
+        yield replace(picture, name=name, caption=(b.Strong(arms), ": ", *b.parts_of(picture.caption)))
 
 
-def _facts(each: ByArm[Facts]) -> Iterator[Facts]:
-    values: dict[str, dict[Arm, Words]] = {}
+def _facts(each: ByArm[b.Facts]) -> Iterator[b.Facts]:
+    values: dict[str, dict[Arm, b.Words]] = {}
     for arm, facts in each.items():
         for name, words in facts.rows:
             values.setdefault(name, {})[arm] = words
-    yield Facts(tuple((name, _words(each, by_arm)) for name, by_arm in values.items()))
+    yield b.Facts(tuple((name, _words(each, by_arm)) for name, by_arm in values.items()))
 
 
-def _words(each: ByArm[object], by_arm: ByArm[Words]) -> Words:
+def _words(each: ByArm[object], by_arm: ByArm[b.Words]) -> b.Words:
     """Return the beginning of a text that all arms share, then the rest of each arm."""
     groups = _alike(each, by_arm)
     if len(groups) == 1 and len(by_arm) == len(each):
         return groups[0][1]
     texts = [words for _, words in groups if isinstance(words, str)]
     shared = _shared(texts) if len(texts) == len(groups) > 1 else ""
-    parts: list[Part] = [shared] if shared else []
+    parts: list[b.Part] = [shared] if shared else []
     for arms, words in groups:
-        rest = (words[len(shared) :].strip(),) if isinstance(words, str) else parts_of(words)
-        parts += ["; " if len(parts) > bool(shared) else " ", Strong(arms), ": ", *rest] if any(rest) else []
+        rest = (words[len(shared) :].strip(),) if isinstance(words, str) else b.parts_of(words)
+        parts += ["; " if len(parts) > bool(shared) else " ", b.Strong(arms), ": ", *rest] if any(rest) else []
     return tuple(parts[not shared :])
 
 
@@ -94,29 +79,29 @@ def _shared(texts: Sequence[str]) -> str:
     return begin[: max(begin.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
 
 
-def _table(each: ByArm[Table]) -> Iterator[Table]:
+def _table(each: ByArm[b.Table]) -> Iterator[b.Table]:
     """Yield all rows of tables, with a column that names the arms of rows that only some arms have."""
     first = next(iter(each.values()))
     titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
     groups = []
     for title in titles:
-        having: dict[Row, list[Arm]] = {}
+        having: dict[b.Row, list[Arm]] = {}
         for arm, table in each.items():
             for row in (row for group in table.groups if group.title == title for row in group.rows):
                 having.setdefault(row, []).append(arm)
         order = list(dict.fromkeys(row[0] for row in having))
         rows = sorted(having, key=lambda row: order.index(row[0]))
         named = {row: "" if len(arms) == len(each) else _named(each, arms) for row, arms in having.items()}
-        groups.append(Group(title, tuple((*row, named[row]) for row in rows)))
+        groups.append(b.Group(title, tuple((*row, named[row]) for row in rows)))
     captions = {arm: table.caption for arm, table in each.items()}
-    yield Table((*first.columns, Column("only in")), tuple(groups), _words(each, captions))
+    yield b.Table((*first.columns, b.Column("only in")), tuple(groups), _words(each, captions))
 
 
-_MERGED: Final[dict[type[Block], Callable[[Any], Iterator[Block]]]] = {
-    Facts: _facts,
-    Fold: _fold,
-    Picture: _pictures,
-    Table: _table,
+_MERGED: Final[dict[type[b.Block], Callable[[Any], Iterator[b.Block]]]] = {
+    b.Facts: _facts,
+    b.Fold: _fold,
+    b.Picture: _pictures,
+    b.Table: _table,
 }
 
 

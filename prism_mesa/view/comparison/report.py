@@ -52,7 +52,7 @@ def write_comparison(comparison: RunComparison, out: str | Path) -> tuple[Path, 
     for file, content in ((png, png_of(figure)), (pdf, pdf_of(figure))):
         with replacing(file) as part:
             part.write_bytes(content)
-    write_text(page, markdown_of(report_of(comparison), {FIGURE: png.name}, {FIGURE: 1}))
+    write_text(page, markdown_of(report_of(comparison), {FIGURE: png.name}))
     return page, values, png, pdf
 
 

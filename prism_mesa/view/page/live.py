@@ -1,5 +1,7 @@
 """What the page shows of a model that runs."""
 
+# ruff: noqa: D102 - `Source` documents the methods
+
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -32,9 +34,10 @@ from prism_mesa.view.page.source import (
     Follows,
     OracleOnShow,
     PostColumns,
+    Source,
     Spent,
     most_done,
-    told_moves,
+    moves_lines,
     with_quote,
 )
 
@@ -57,7 +60,7 @@ def _while_no_round_runs[**P, R](
     return locked
 
 
-class LiveSource:
+class LiveSource(Source):
     """A model that runs, at its last round (see `source.Source`)."""
 
     title = "Live model"
@@ -69,12 +72,10 @@ class LiveSource:
 
     @property
     def run(self) -> object:
-        """The model."""
         return self.model
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """What the model was made with."""
         p = self.model.params
         return (
             ("agents", f"{len(self.model.population):,}"),
@@ -89,27 +90,22 @@ class LiveSource:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the run is to have."""
         return self.model.params.rounds
 
     @property
     def at(self) -> int:
-        """The last round that was run; -1 before the first."""
         return self.model.round
 
     @property
     def n_agents(self) -> int:
-        """How many agents there are, present or not."""
         return len(self.model.population)
 
     @property
     def chart(self) -> Statechart:
-        """The chart that agents go by."""
         return self.model.chart
 
     @_while_no_round_runs
     def round_columns(self) -> Mapping[str, Floats]:
-        """Return the columns of the rounds so far."""
         collected = self.model.prism_datacollector.model_vars
         names = [*ROUND_FIELDS, *SHARE_FIELDS]
         n = min(len(collected[name]) for name in names)  # of a round that failed some may be missing
@@ -118,7 +114,6 @@ class LiveSource:
 
     @_while_no_round_runs
     def states(self) -> npt.NDArray[np.uint8]:
-        """Return the code of the most that each agent did in the last round."""
         people = self.model.population
         most = most_done(people.state, _NOBODY, _NOBODY)
         moved = self.model.kept.rows.get("transitions")
@@ -129,7 +124,6 @@ class LiveSource:
 
     @_while_no_round_runs
     def follows(self) -> Follows:
-        """Return who follows whom."""
         network = self.model.network
         if self._follows is None or self._follows[0] is not network:
             src, dst = network.edges()
@@ -139,7 +133,6 @@ class LiveSource:
 
     @_while_no_round_runs
     def attributes(self) -> Mapping[str, AgentAttribute]:
-        """Return declared attributes, and what all agents have."""
         people = self.model.population
         found = {}
         for place, (name, own) in enumerate(self.model.attributes.known.agents.items()):
@@ -151,14 +144,12 @@ class LiveSource:
 
     @_while_no_round_runs
     def posts(self) -> PostColumns:
-        """Return the posts that have been written."""
         posts = self.model.posts
         columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
         return PostColumns(*(column.copy() for column in columns))
 
     @_while_no_round_runs
     def post_text(self, post: int) -> str:
-        """Return what a post shows, and whom it quotes."""
         posts = self.model.posts
         if not 0 <= post < len(posts):
             return ""
@@ -169,17 +160,14 @@ class LiveSource:
         return printable(with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:
-        """Return the name of an agent."""
         return printable(self.model.population.names[row])
 
     def find_agent(self, said: str) -> int:
-        """Return the row of an agent that is named by its row, its id or its name."""
         people = self.model.population
         return row_of(said.strip(), [*people.ids], [*people.names], Path("this model"))
 
     @_while_no_round_runs
     def agent(self, row: int) -> AgentOnShow:
-        """Return one agent in the last round."""
         agent = PlatformAgent(self.model.platform, row)
         moves = self._moves(row)
         told = self._told_of(row, moves)
@@ -204,7 +192,7 @@ class LiveSource:
             return self._told[2]
         if why_not := why_untold(self.model):
             return ToldRound(note=why_not)
-        return ToldRound(tuple(told_moves(moves, self.post_text)), note=_TOLD_LATER)
+        return ToldRound(tuple(moves_lines(moves, self.post_text)), note=_TOLD_LATER)
 
     @_while_no_round_runs
     def tell(self, row: int) -> None:
@@ -296,7 +284,6 @@ class LiveSource:
 
     @_while_no_round_runs
     def oracle(self) -> OracleOnShow:
-        """Return who decided what was left open so far."""
         return oracle_of(self.model)
 
 

@@ -1,4 +1,4 @@
-"""The view of the network: laid out once, coloured anew in each round."""
+"""The view of the network: laid out once, coloured anew in each round; of large ones a sample is drawn."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from reacton.core import use_memo
 from reacton.ipyvuetify import Html
+from scipy.ndimage import map_coordinates
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
@@ -116,22 +117,8 @@ def _push(where: Points, mass: Points) -> Points:
     scale = 0.55 / mass.sum()
     for axis, along in enumerate((away[:, None], away[None, :])):
         field = np.fft.irfft2(spread * np.fft.rfft2(along / far), room)[:_CELLS, :_CELLS]
-        push[:, axis] = scale * _between(field, at)
+        push[:, axis] = scale * map_coordinates(field, at.T, order=1, mode="nearest")
     return push
-
-
-def _between(field: Points, at: Points) -> Points:
-    """Return what a grid holds at points between its nodes."""
-    near = np.clip(np.floor(at).astype(np.int64), 0, _CELLS - 2)
-    x, y = (at - near).T
-    i, j = near.T
-    found = (
-        field[i, j] * (1 - x) * (1 - y)
-        + field[i + 1, j] * x * (1 - y)
-        + field[i, j + 1] * (1 - x) * y
-        + field[i + 1, j + 1] * x * y
-    )
-    return np.asarray(found, np.float64)
 
 
 def _within(where: Points) -> Points:
@@ -182,7 +169,7 @@ def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
                 colors=packed(codes[drawn.agents], np.uint8),
                 palette=[color for _, color in legend],
                 faint=2 if colour == _STATE else 0,  # idle and resting
-                legend=[{"name": said, "color": color} for said, color in legend],
+                legend=[{"name": name, "color": color} for name, color in legend],
                 note=note,
                 selected=chosen,
                 axis=None,
@@ -219,22 +206,22 @@ def _network_colors(
         for rank, state in enumerate(STATE_COLORS):
             place[state.code] = rank
         return place[states], [(state.value, color) for state, color in STATE_COLORS.items()]
-    own = attributes[by]
-    values = own.values
+    attribute = attributes[by]
+    values = attribute.values
     known = np.isfinite(values) & (states != NOT_THERE)
     codes = np.full(len(values), NOT_THERE, np.uint8)
-    if own.names:
-        common = np.argsort(-np.bincount(values[known].astype(np.int64), minlength=len(own.names)), kind="stable")
+    if attribute.names:
+        common = np.argsort(-np.bincount(values[known].astype(np.int64), minlength=len(attribute.names)), kind="stable")
         few = np.sort(common[: len(_GROUP_COLORS)])
-        place = np.full(len(own.names), len(few), np.uint8)
+        place = np.full(len(attribute.names), len(few), np.uint8)
         place[few] = np.arange(len(few))
         codes[known] = place[values[known].astype(np.int64)]
-        legend = [(shortened(own.names[i], 30), _GROUP_COLORS[at]) for at, i in enumerate(few.tolist())]
-        return codes, legend + ([("others", OTHER)] if len(own.names) > len(few) else [])
+        legend = [(shortened(attribute.names[i], 30), _GROUP_COLORS[at]) for at, i in enumerate(few.tolist())]
+        return codes, legend + ([("others", OTHER)] if len(attribute.names) > len(few) else [])
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 1.0)
     part = (values[known] - low) / max(high - low, 1e-12) * len(SCALE)
     codes[known] = np.clip(part, 0, len(SCALE) - 1).astype(np.uint8)
-    ends = [f"{low:.3g}", *[""] * (len(SCALE) - 2), f"{high:.3g} {own.unit}".strip()]
+    ends = [f"{low:.3g}", *[""] * (len(SCALE) - 2), f"{high:.3g} {attribute.unit}".strip()]
     return codes, list(zip(ends, SCALE, strict=True))
 
 

@@ -1,5 +1,7 @@
 """One moment of a finished run, read from its tables: what the page's views show when a run is played back."""
 
+# ruff: noqa: D102 - `Source` documents the methods
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -23,9 +25,10 @@ from prism_mesa.view.page.source import (
     Follows,
     OracleOnShow,
     PostColumns,
+    Source,
     Spent,
     most_done,
-    told_moves,
+    moves_lines,
     with_quote,
 )
 from prism_mesa.view.playback.tables import RunTables
@@ -45,7 +48,7 @@ _HOW_TOLD: Final = (
 )
 
 
-class RecordedSource:
+class RecordedSource(Source):
     """A finished run, as it stood in a round; it is a `Source`, and never changes.
 
     Args:
@@ -63,21 +66,14 @@ class RecordedSource:
 
     @property
     def run(self) -> object:
-        """Its tables."""
         return self.tables
 
     @property
     def title(self) -> str:
-        """What the run is called."""
         return plain(self.tables.run_dir.resolve().name, 120)
 
-    @property
-    def facts(self) -> Sequence[tuple[str, str]]:
-        """What the run was made with; what could not be used of its folder stands last."""
-        return self._facts
-
     @cached_property
-    def _facts(self) -> tuple[tuple[str, str], ...]:
+    def facts(self) -> tuple[tuple[str, str], ...]:
         tables, manifest = self.tables, self.tables.run.manifest
         config, planned = tables.config, manifest.planned
         facts = [("agents", f"{tables.n_agents:,}")]
@@ -94,30 +90,24 @@ class RecordedSource:
 
     @property
     def rounds(self) -> int:
-        """How many rounds were completed."""
         return self.tables.rounds
 
     @property
     def at(self) -> int:
-        """The round on show."""
         return self._at
 
     @property
     def n_agents(self) -> int:
-        """How many agents there are, present or not."""
         return self.tables.n_agents
 
     @property
     def chart(self) -> Statechart:
-        """The chart that agents go by."""
         return self.tables.chart
 
     def round_columns(self) -> Mapping[str, Floats]:
-        """Return the columns of the table `rounds` up to the round on show."""
         return {name: column[: self._at + 1] for name, column in self.tables.round_columns.items()}
 
     def states(self) -> npt.NDArray[np.uint8]:
-        """Return for each agent the code of the most that it did in the round."""
         states = np.full(self.n_agents, AgentState.IDLE.code, np.uint8)
         transitions = self.tables.transitions
         if transitions is not None:
@@ -147,35 +137,27 @@ class RecordedSource:
         return known & here
 
     def follows(self) -> Follows:
-        """Return who follows whom in the round."""
         return self.tables.follows(self._at)
 
     def attributes(self) -> Mapping[str, AgentAttribute]:
-        """Return what agents can be coloured by: what the table `agents` has, at the end of the run."""
-        return self._attributes
-
-    @cached_property
-    def _attributes(self) -> dict[str, AgentAttribute]:
         agents, config = self.tables.agents, self.tables.config
-        found = {name: AgentAttribute(agents[name].to_numpy(np.float64), unit=unit) for name, unit in _NUMBERS.items()}
-        first = [str(one or "").split(";")[0] for one in agents["interests"]]
-        found["first interest"] = _coded(first)
+        columns = {
+            name: AgentAttribute(agents[name].to_numpy(np.float64), unit=unit) for name, unit in _NUMBERS.items()
+        }
+        columns["first interest"] = _coded([str(interests or "").split(";")[0] for interests in agents["interests"]])
         declared = config.attributes if isinstance(config, Config) else {}
-        for name in declared:
-            if name in agents:
-                column = agents[name]
-                is_number = column.dtype.kind in "iufb"
-                found[name] = AgentAttribute(column.to_numpy(np.float64)) if is_number else _coded(list(column))
-        return found
+        for name in agents.columns.intersection(list(declared), sort=False):
+            column = agents[name]
+            is_number = column.dtype.kind in "iufb"
+            columns[name] = AgentAttribute(column.to_numpy(np.float64)) if is_number else _coded(list(column))
+        return columns
 
     def posts(self) -> PostColumns:
-        """Return the posts that have been written up to the round."""
         every = self.tables.post_columns
         n = int(np.searchsorted(every.round, self._at, side="right"))
         return PostColumns(every.author[:n], every.kind[:n], every.parent[:n], every.root[:n], every.round[:n])
 
     def post_text(self, post: int) -> str:
-        """Return what a post shows, and whom it quotes."""
         posts = self.tables.posts
         if posts.kind[post] == "post":
             return plain(posts.says(post), _LONGEST_TEXT)
@@ -184,15 +166,12 @@ class RecordedSource:
         return plain(with_quote(posts.words(post), *quoted), _LONGEST_TEXT)
 
     def agent_name(self, row: int) -> str:
-        """Return the name of an agent."""
         return plain(self.tables.names[row], 120)
 
     def find_agent(self, said: str) -> int:
-        """Return the row of an agent that is named by its row, its id or its name."""
         return self.tables.row_of(said.strip())
 
     def agent(self, row: int) -> AgentOnShow:
-        """Return one agent in the round on show, as far as the tables know it."""
         moves = tuple(self._moves(row))
         note = "" if self.tables.impressions is not None else "What it read was not recorded."
         return AgentOnShow(
@@ -204,7 +183,7 @@ class RecordedSource:
             feed=tuple(self._read(row)),
             feed_note=note or "What it read, in that order; what else its feed held, the reasons below tell.",
             moves=moves,
-            why=self.tables.told.get((row, self._at)) or tuple(told_moves(moves, self.post_text)),
+            why=self.tables.told.get((row, self._at)) or tuple(moves_lines(moves, self.post_text)),
             why_note=self._why_note(row, moves),
             ask=self._ask(row, moves),
         )
@@ -286,7 +265,6 @@ class RecordedSource:
         return found
 
     def oracle(self) -> OracleOnShow:
-        """Return who decided what was left open up to the round on show."""
         columns, asked = self.round_columns(), self.tables.asked
         n_open, n_fallback = (int(columns[name].sum()) for name in ("open", "fallback"))
         label = plain(self.tables.run.manifest.decided_by, 200)

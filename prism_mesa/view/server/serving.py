@@ -1,34 +1,33 @@
-"""Serving the page: Solara's application behind a check of hosts, with its front end from this machine alone."""
+"""Serving the page: Solara's application behind a check of hosts, with its front end from this machine alone.
+
+A page of a foreign site can make a browser send requests to the loopback address: under a name of its own that it lets
+point there (DNS rebinding; then the Host header is that name), or by opening a web socket (then the Origin header is
+that site). Neither can give an address of digits as the host of a name that it owns.
+"""
 
 import contextlib
+import html
+import ipaddress
+import re
 import socket
 import threading
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from prism_mesa.errors import BadInputError
 from prism_mesa.social.state.chunks import map_large_blocks
-from prism_mesa.view.server.front_end import find_faults, front_end_folder
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import HTMLResponse
-    from starlette.routing import BaseRoute
-import html
-import ipaddress
-import re
-from collections.abc import Awaitable, MutableMapping
-from typing import Any
-from urllib.parse import urlsplit
-
-from prism_mesa.view.server.front_end import FETCH, needed_files
-
-type _Message = MutableMapping[str, Any]
-type _Receive = Callable[[], Awaitable[_Message]]
-type _Send = Callable[[_Message], Awaitable[None]]
-type Application = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+from prism_mesa.view.server.front_end import FETCH, find_faults, front_end_folder, needed_files
 
 _LOOPBACK: Final = frozenset({"localhost", "localhost.localdomain"})
 
@@ -41,18 +40,18 @@ class OwnHostsOnly:
         host: The address or name that the server was told to listen on.
     """
 
-    def __init__(self, app: Application, host: str) -> None:
+    def __init__(self, app: ASGIApp, host: str) -> None:
         self._app = app
         self._names = _LOOPBACK | {host.lower()}
         if not is_loopback(host):
             self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
-    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self.is_own(host):
             await _refuse(scope, receive, send, 400, "this server answers only under the address it printed.")
@@ -87,15 +86,13 @@ def _is_address(name: str) -> bool:
     return True
 
 
-async def _refuse(scope: _Message, receive: _Receive, send: _Send, status: int, why: str) -> None:
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, why: str) -> None:
     """Answer with a status and one line; a web socket is closed before it opens, which servers tell as 403."""
     if scope["type"] == "websocket":
         await receive()
-        await send({"type": "websocket.close", "code": 1008, "reason": why})
-        return
-    kind = [(b"content-type", b"text/plain; charset=utf-8")]
-    await send({"type": "http.response.start", "status": status, "headers": kind})
-    await send({"type": "http.response.body", "body": f"prism app: {why}\n".encode()})
+        await WebSocketClose(1008, why)(scope, receive, send)
+    else:
+        await PlainTextResponse(f"prism app: {why}\n", status)(scope, receive, send)
 
 
 _STYLE: Final = (
@@ -112,30 +109,23 @@ NO_FRONT_END: Final = (
 
 def plain_page(line: str) -> str:
     """Return an HTML page that says one line, and needs nothing else."""
-    said = html.escape(line)
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>PRISM</title>'
-    return f'{head}<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{said}</p></main></html>'
+    return f'{head}<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{html.escape(line)}</p></main></html>'
 
 
 def with_notices(page: str) -> str:
     """Return Solara's page with lines for browsers that cannot show it, its language, and zooming allowed."""
-    lines = {
-        "script": "This page needs JavaScript: allow it for this address, then reload.",
-        "load": f"The front end of this page did not load: run '{FETCH}', then reload.",
-        "slow": "This page did not open its connection to 'prism app': see whether it still runs, then reload.",
-    }
-    said = {name: html.escape(line, quote=True) for name, line in lines.items()}
     notice = (
-        f'<noscript><p style="{_STYLE}">{said["script"]}</p></noscript>'
+        f'<noscript><p style="{_STYLE}">This page needs JavaScript: allow it for this address, then reload.</p></noscript>'
         f'<p id="prism-notice" role="alert" style="{_STYLE}" hidden'
-        f' data-load="{said["load"]}" data-slow="{said["slow"]}"></p>'
-        f"<script>{_WATCH}</script>"
+        f' data-load="The front end of this page did not load: run &#x27;{FETCH}&#x27;, then reload."'
+        ' data-slow="This page did not open its connection to &#x27;prism app&#x27;: see whether it still runs, then'
+        f' reload."></p><script>{_WATCH}</script>'
     )
     page = page.replace("<html>", '<html lang="en">', 1)
-    page = re.sub(
-        r'<meta name="viewport"[^>]*>', '<meta name="viewport" content="width=device-width, initial-scale=1">', page
-    )
-    return re.sub(r"(<body[^>]*>)", lambda found: found[1] + notice, page, count=1)
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    page = re.sub(r'<meta name="viewport"[^>]*>', viewport, page)
+    return re.sub(r"(<body[^>]*>)", lambda body: body[1] + notice, page, count=1)
 
 
 _WATCH: Final = f"""
@@ -206,20 +196,17 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
-    """Return the ASGI application that serves the page.
-
-    Args:
-        host: The address that it is to listen on: requests that name another host are refused (see `hosts`).
-    """
+    """Return the ASGI application that serves the page at a host's address, and refuses requests that name another."""
     _settle_solara()
-    from solara.server import starlette as solara_starlette
-    from starlette.applications import Starlette
+    from solara.server import starlette as solara
 
-    own = [*_own_routes(), *(route for route in solara_starlette.routes if _path(route) not in _LEFT_OUT)]
-    application: Starlette = Starlette(
-        routes=own, lifespan=solara_starlette.lifespan, middleware=solara_starlette.middleware
-    )
-    return OwnHostsOnly(application, host)
+    routes: list[BaseRoute] = [
+        Route("/", _answer_page),
+        # files that are not there are not looked for on the internet
+        Mount("/_solara/cdn", solara.StaticFilesOptionalAuth(directory=front_end_folder(), check_dir=False)),
+        *(route for route in solara.routes if getattr(route, "path", "") not in _LEFT_OUT),
+    ]
+    return OwnHostsOnly(Starlette(routes=routes, lifespan=solara.lifespan, middleware=solara.middleware), host)
 
 
 def _settle_solara() -> None:
@@ -235,26 +222,13 @@ def _settle_solara() -> None:
         app.apps["__default__"] = app.AppScript(_COMPONENT)  # type: ignore[no-untyped-call]
 
 
-def _own_routes() -> "list[BaseRoute]":
-    """Return the page, and its front end; files that are not there are not looked for on the internet."""
-    from solara.server.starlette import StaticFilesOptionalAuth
-    from starlette.routing import Mount, Route
-
-    folder = front_end_folder()
-    return [
-        Route("/", _answer_page),
-        Mount("/_solara/cdn", StaticFilesOptionalAuth(directory=folder, check_dir=False)),
-    ]
-
-
-async def _answer_page(request: "Request") -> "HTMLResponse":
+async def _answer_page(request: Request) -> HTMLResponse:
     """Return Solara's page, or one line on why it cannot be shown."""
-    from solara.server import starlette as solara_starlette
-    from starlette.responses import HTMLResponse
+    from solara.server import starlette as solara
 
     if find_faults(front_end_folder()):
         return HTMLResponse(plain_page(NO_FRONT_END), status_code=503)
-    response: HTMLResponse = await solara_starlette.root(request)
+    response: HTMLResponse = await solara.root(request)
     page = bytes(response.body).decode()
     if unknown := unknown_files(page):
         line = (
@@ -265,10 +239,6 @@ async def _answer_page(request: "Request") -> "HTMLResponse":
     for cookie in response.headers.getlist("set-cookie"):
         answer.headers.append("set-cookie", cookie)
     return answer
-
-
-def _path(route: "BaseRoute") -> str:
-    return getattr(route, "path", "")
 
 
 @contextlib.contextmanager

@@ -44,16 +44,9 @@ class Link:
     url: str
 
 
-@dataclass(frozen=True)
-class Badge:
-    """A verdict: its word, with a sign and a colour."""
-
-    ruling: Ruling
-
-
-type Part = str | Code | Strong | Quiet | Link | Badge
+type Part = str | Code | Strong | Quiet | Link
 type Words = Part | tuple[Part, ...]
-"""Text with names, links and badges in it; a line break in it is a space."""
+"""Text with names and links in it; a line break in it is a space."""
 
 
 type Row = tuple[Words, ...]
@@ -192,12 +185,12 @@ def code_list(names: Iterable[str]) -> tuple[Part, ...]:
 
 
 def parts_of(words: Words) -> tuple[Part, ...]:
-    """Return the parts of a text, each on one line: whatever was written into a study or raised by a run."""
+    """Return the parts of a text."""
     return words if isinstance(words, tuple) else (words,)
 
 
 def marked(text: str) -> tuple[Part, ...]:
-    """Return text in which names stand between backticks, as in docstrings, with these as names."""
+    """Return text with what stands between backticks as code."""
     return tuple(Code(part) if place % 2 else part for place, part in enumerate(text.split("`")) if part)
 
 
@@ -211,17 +204,15 @@ def brief(text: object, most: int = 240) -> str:
     return shortened(" ".join(plain(text).split()), most)
 
 
-def pictures_of(blocks: Sequence[Block]) -> list[Picture]:
-    """Return the figures among blocks, in their order."""
-    found: list[Picture] = []
-    for block in blocks:
-        if isinstance(block, Picture):
-            found.append(block)
-        elif isinstance(block, Fold):
-            found += pictures_of(block.blocks)
-    return found
-
-
 def all_pictures(sections: Sequence[Section]) -> list[Picture]:
     """Return the figures of sections and their parts, in the order of the page."""
-    return [one for part in sections for one in [*pictures_of(part.blocks), *all_pictures(part.parts)]]
+    pictures: list[Picture] = []
+    for section in sections:
+        pictures += [*_pictures(section.blocks), *all_pictures(section.parts)]
+    return pictures
+
+
+def _pictures(blocks: Sequence[Block]) -> list[Picture]:
+    """Return the figures among blocks, folded ones too."""
+    pictures = [_pictures(block.blocks) if isinstance(block, Fold) else [block] for block in blocks]
+    return [picture for group in pictures for picture in group if isinstance(picture, Picture)]

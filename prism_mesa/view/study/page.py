@@ -29,16 +29,10 @@ def _environment() -> Environment:
     return made
 
 
-def page_of(report: Report, drawn: Mapping[str, str], numbers: Mapping[str, int]) -> str:
-    """Return a report as HTML.
-
-    Args:
-        report: What it says.
-        drawn: Figures as SVG elements, by name.
-        numbers: Of the figures, by name.
-    """
+def page_of(report: Report, drawn: Mapping[str, str]) -> str:
+    """Return a report as HTML; `drawn` are its figures as SVG elements, by name, in the order of their numbers."""
     figures = {name: Markup(svg) for name, svg in drawn.items()}  # noqa: S704 - matplotlib escapes what it is given
-    return _environment().get_template("page.html").render(report=report, figures=figures, numbers=numbers)
+    return _environment().get_template("page.html").render(report=report, figures=figures)
 
 
 _MOST_MEASURES: Final = 4

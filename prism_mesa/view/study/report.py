@@ -43,7 +43,7 @@ def report_of(result: StudyResult, written: datetime) -> b.Report:
     )
     kicker = f"Study {result.name}"
     summary = f"{status_counts(result.table.runs)}."
-    return b.Report(kicker, result.question, result.status, summary, sections, footer(result))
+    return b.Report(kicker, result.question, result.status, summary, sections, _footer(result))
 
 
 def write_report(
@@ -63,23 +63,21 @@ def write_report(
 
 def write_pages(report: b.Report, folder: Path, kind: FigureKind = "png") -> tuple[Path, Path]:
     """Write a report as report.html and report.md into a folder, with its figures in `figures`; return both paths."""
-    pictures = b.all_pictures(report.sections)
-    numbers = {picture.name: number for number, picture in enumerate(pictures, 1)}
     files, drawn = {}, {}
     before = () if (folder / "figures").is_symlink() else (folder / "figures").glob("[0-9][0-9]-*")
     for old in before:
         if old.suffix in (".png", ".svg", ".pdf") and not old.is_dir():
             old.unlink()
-    for picture in pictures:
+    for number, picture in enumerate(b.all_pictures(report.sections), 1):
         figure = picture.draw()
-        files[picture.name] = f"figures/{numbers[picture.name]:02d}-{_file_name(picture.name)}.png"
+        files[picture.name] = f"figures/{number:02d}-{_file_name(picture.name)}.png"
         drawn[picture.name] = svg_of(figure)
         _replace(folder / files[picture.name], png_of(figure))
         if kind != "png":
             save(figure, (folder / files[picture.name]).with_suffix(f".{kind}"))
     page, text = folder / "report.html", folder / "report.md"
-    _replace(page, page_of(report, drawn, numbers).encode())
-    _replace(text, markdown_of(report, files, numbers).encode())
+    _replace(page, page_of(report, drawn).encode())
+    _replace(text, markdown_of(report, files).encode())
     return page, text
 
 
@@ -97,24 +95,21 @@ def _replace(file: Path, content: bytes) -> None:
 
 def closing_section(result: StudyResult, written: datetime) -> b.Section:
     """Return notes, versions and the study file."""
-    blocks: list[b.Block] = []
-    if result.notes:
-        blocks.append(b.Bullets(tuple(result.notes)))
     made = _made(result)
     packages = ", ".join(f"{name} {version}" for name, version in made.get("packages", {}).items() if version)
-    blocks.append(
-        b.Facts(
-            (
-                ("Begun", f"{str(made.get('started', NOTHING))[:16].replace('T', ' ')} UTC, with the versions below"),
-                ("Report", f"written {written:%Y-%m-%d %H:%M} UTC"),
-                ("Packages", packages or NOTHING),
-                ("Python", f"{made.get('python', NOTHING)} on {made.get('machine', NOTHING)}"),
-                ("Revision", b.Code(str(made["git"])) if made.get("git") else "not from a checkout"),
-            )
+    begun = str(made.get("started", NOTHING))[:16].replace("T", " ")
+    facts = b.Facts(
+        (
+            ("Begun", f"{begun} UTC, with the versions below"),
+            ("Report", f"written {written:%Y-%m-%d %H:%M} UTC"),
+            ("Packages", packages or NOTHING),
+            ("Python", f"{made.get('python', NOTHING)} on {made.get('machine', NOTHING)}"),
+            ("Revision", b.Code(str(made["git"])) if made.get("git") else "not from a checkout"),
         )
     )
-    blocks.append(b.Fold("The study file", (b.Listing(study_text(result)),)))
-    return b.Section("notes", "Notes and versions", tuple(blocks))
+    notes = (b.Bullets(tuple(result.notes)),) if result.notes else ()
+    study_file = b.Fold("The study file", (b.Listing(study_text(result)),))
+    return b.Section("notes", "Notes and versions", (*notes, facts, study_file))
 
 
 def _made(result: StudyResult) -> dict[str, Any]:
@@ -134,12 +129,11 @@ def study_text(result: StudyResult) -> str:
     return said_openly(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
 
 
-def footer(result: StudyResult) -> b.Words:
-    """Return how to repeat the study."""
+def _footer(result: StudyResult) -> b.Words:
     return (
-        "To repeat or continue this study: ",
-        b.Code(result.command),
-        ". Runs that are there are not run again. One line of pandas reads all: ",
-        b.Code("pandas.read_parquet('runs.parquet')"),
-        ".",
+        *("To repeat or continue this study: ", b.Code(result.command)),
+        *b.marked(
+            ". Runs that are there are not run again. One line of pandas reads all: "
+            "`pandas.read_parquet('runs.parquet')`."
+        ),
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
@@ -179,7 +180,7 @@ class RecordedSource(Source):
             name=self.agent_name(row),
             agent_id=plain(str(self.tables.agents["id"].iloc[row]), 120),
             profile=tuple(self._profile(row)),
-            state=next((one.target for one in reversed(moves) if one.trigger != "round_ends"), AgentState.IDLE),
+            state=next((move.target for move in reversed(moves) if move.trigger != "round_ends"), AgentState.IDLE),
             feed=tuple(self._read(row)),
             feed_note=note or "What it read, in that order; what else its feed held, the reasons below tell.",
             moves=moves,
@@ -195,16 +196,14 @@ class RecordedSource(Source):
             return "It is not on the platform in this round, or its moves were not recorded."
         if not moves:
             return f"It did not come online in round {self._at}."
-        tables, asked = self.tables, (row, self._at)
-        if asked in tables.telling:
-            return tables.telling[asked]
-        return tables.untold.get(asked, "" if asked in tables.told else _HOW_TOLD)
+        tables, key = self.tables, (row, self._at)
+        return tables.telling.get(key) or tables.untold.get(key, "" if key in tables.told else _HOW_TOLD)
 
     def _ask(self, row: int, moves: Sequence[AgentMove]) -> str:
-        asked = row, self._at
-        is_open = bool(moves) and asked not in self.tables.told and asked not in self.tables.telling
-        again = " once more" if asked in self.tables.untold else ""
-        return f"Why? Repeat the run to round {self._at}{again}" if is_open else ""
+        tables, key = self.tables, (row, self._at)
+        if not moves or key in tables.told or key in tables.telling:
+            return ""
+        return f"Why? Repeat the run to round {self._at}{' once more' if key in tables.untold else ''}"
 
     def explain(self, row: int, on_round: Callable[[int], None] | None = None) -> tuple[str, ...]:
         """Return what an agent did in the round and why, line by line.
@@ -250,19 +249,18 @@ class RecordedSource(Source):
         for place, post in enumerate(read["post"][np.argsort(read["tick"], kind="stable")].tolist(), start=1):
             author = self.agent_name(int(self.tables.posts.author[post]))
             kind = str(self.tables.posts.kind[post])
-            yield FeedPost(
-                place, post, author, self.post_text(post), kind, was_read=True, did=", ".join(done.get(post, ()))
-            )
+            acts = ", ".join(done.get(post, ()))
+            yield FeedPost(place, post, author, self.post_text(post), kind, was_read=True, did=acts)
 
     def _done(self, row: int) -> dict[int, list[str]]:
         if self.tables.engagements is None:
             return {}
-        found: dict[int, list[str]] = {}
+        done: dict[int, list[str]] = {}
         rows = _of_agent(self.tables.engagements.of(self._at), row)
         for post, action in zip(rows["post"].tolist(), rows["action"].tolist(), strict=True):
             if action in ACTIONS:
-                found.setdefault(post, []).append(action)
-        return found
+                done.setdefault(post, []).append(action)
+        return done
 
     def oracle(self) -> OracleOnShow:
         columns, asked = self.round_columns(), self.tables.asked
@@ -272,14 +270,14 @@ class RecordedSource(Source):
         if isinstance(asked, str):
             notes = (f"Who answered is not known: {asked}.",)
             return OracleOnShow(label, None, (opened, Spent("fallbacks", n_fallback)), notes=notes)
-        so_far = asked.round <= self._at
-        sources = _counts(asked.source[so_far])
+        asked = asked[asked["round"] <= self._at]
+        sources = _counts(asked["source"])
         if by_rule := max(n_open - sum(sources.values()), 0):
             sources["rule"] = by_rule
         spent = [opened, Spent("fallbacks", n_fallback)]
-        if tokens := int(asked.tokens[so_far].sum()):
+        if tokens := int(asked["tokens"].sum()):
             spent += [Spent("calls of the LLM", sources.get("llm", 0)), Spent("tokens", tokens)]
-        return OracleOnShow(label, sources, spent, _counts(asked.reason[so_far & (asked.reason != "")]))
+        return OracleOnShow(label, sources, spent, _counts(asked.loc[asked["reason"] != "", "reason"]))
 
 
 def _of_agent(rows: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, npt.NDArray[Any]]:
@@ -295,9 +293,8 @@ def _coded(cells: Sequence[object]) -> AgentAttribute:
     return AgentAttribute(np.array([codes.get(text, np.nan) for text in texts]), tuple(names))
 
 
-def _counts(cells: npt.NDArray[np.str_]) -> dict[str, int]:
-    found, counts = np.unique(cells, return_counts=True)
-    return {plain(str(name), 120): int(count) for name, count in zip(found, counts, strict=True)}
+def _counts(cells: pd.Series) -> dict[str, int]:
+    return {plain(str(name), 120): int(n) for name, n in cells.value_counts().sort_index().items()}
 
 
 def open_recorded(run_dir: Any) -> RecordedSource:

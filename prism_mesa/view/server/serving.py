@@ -116,7 +116,8 @@ def plain_page(line: str) -> str:
 def with_notices(page: str) -> str:
     """Return Solara's page with lines for browsers that cannot show it, its language, and zooming allowed."""
     notice = (
-        f'<noscript><p style="{_STYLE}">This page needs JavaScript: allow it for this address, then reload.</p></noscript>'
+        f'<noscript><p style="{_STYLE}">This page needs JavaScript: allow it for this address, then reload.</p>'
+        "</noscript>"
         f'<p id="prism-notice" role="alert" style="{_STYLE}" hidden'
         f' data-load="The front end of this page did not load: run &#x27;{FETCH}&#x27;, then reload."'
         ' data-slow="This page did not open its connection to &#x27;prism app&#x27;: see whether it still runs, then'

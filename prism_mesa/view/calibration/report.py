@@ -44,9 +44,9 @@ def calibration_report(result: CalibrationResult) -> b.Report:
 def _parameters(result: CalibrationResult) -> b.Section:
     """Return the fitted values, and what the data say of each."""
     if result.profiles is None:
-        told = "With fewer than four trials that did not fail nothing is said of what the data identify."
+        text = "With fewer than four trials that did not fail nothing is said of what the data identify."
         values = ", ".join(f"{key} = {value:g}" for key, value in result.fitted.items())
-        return b.Section("parameters", "Parameters", (b.Paragraph(values), b.Paragraph(told, note=True)))
+        return b.Section("parameters", "Parameters", (b.Paragraph(values), b.Paragraph(text, note=True)))
     columns = (b.Column("parameter"), *(b.Column(name, number=True) for name in ("fitted", "low", "high")))
     rows: list[tuple[b.Words, ...]] = [
         (
@@ -65,8 +65,8 @@ def _parameters(result: CalibrationResult) -> b.Section:
     shown: list[b.Block] = [b.table((*columns, b.Column("range"), b.Column("verdict", long=True)), rows, caption)]
     shown.append(_profile_picture(result, result.profiles))
     if any(row["verdict"] != IDENTIFIED for row in result.profiles.intervals.to_dict("records")):
-        told = "A parameter that is not identified has its fitted value by chance: other values do as well."
-        shown.append(b.Paragraph(told, note=True))
+        text = "A parameter that is not identified has its fitted value by chance: other values do as well."
+        shown.append(b.Paragraph(text, note=True))
     return b.Section("parameters", "Parameters", tuple(shown))
 
 
@@ -149,14 +149,14 @@ def _notes(result: CalibrationResult) -> b.Section:
 def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
     """Return a calibration's end: fitted values, measures fitted and held out, and where the files are."""
     failed = int((result.trials["status"] == "failed").sum())
-    told = f"{counted(len(result.trials), 'trial')}, {failed} failed; {counted(result.runs, 'run')}"
-    lines = [("calibration", f"{result.plan.name}: {told}")]
+    text = f"{counted(len(result.trials), 'trial')}, {failed} failed; {counted(result.runs, 'run')}"
+    lines = [("calibration", f"{result.plan.name}: {text}")]
     intervals = [] if result.profiles is None else result.profiles.intervals.to_dict("records")
     known = {row["parameter"]: row for row in intervals}
     for key, value in result.fitted.items():
         row = known.get(key)
-        said = "" if row is None else f" ({significant(row['low'])} to {significant(row['high'])}: {row['verdict']})"
-        lines.append(("fitted", f"{key} = {value:g}{said}"))
+        words = "" if row is None else f" ({significant(row['low'])} to {significant(row['high'])}: {row['verdict']})"
+        lines.append(("fitted", f"{key} = {value:g}{words}"))
     for row in result.measures.to_dict("records"):
         what = "inside" if row["inside"] else "outside" if row["n"] else "not defined"
         name = "target" if row["set"] == "fit" else "held out"
@@ -178,14 +178,14 @@ def profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
     most = profiles.least + result.plan.params.rise
     for panel, axis in zip(grid, axes, strict=True):
         curve = profiles.curves[profiles.curves["parameter"] == axis.key]
-        found = profiles.intervals[profiles.intervals["parameter"] == axis.key].iloc[0]
+        known = profiles.intervals[profiles.intervals["parameter"] == axis.key].iloc[0]
         value = curve["value"]
-        panel.axvspan(found["low"], found["high"], color=color_of(0), alpha=0.1, linewidth=0)
+        panel.axvspan(known["low"], known["high"], color=color_of(0), alpha=0.1, linewidth=0)
         panel.axhline(most, color=GREY, linewidth=0.8, linestyle="--")
         panel.fill_between(value, curve["possible"], curve["objective"], color=color_of(0), alpha=0.25, linewidth=0)
         panel.plot(value, curve["objective"], color=color_of(0), linewidth=1.5)
         panel.plot(value, curve["tried"], "o", color=INK, markersize=2.5)
-        panel.axvline(found["fitted"], color=color_of(1), linewidth=1)
+        panel.axvline(known["fitted"], color=color_of(1), linewidth=1)
         _upwards(panel, max(most, 1.0), float(np.nanmax(curve[["objective", "tried"]].to_numpy())))
         if axis.log:
             panel.set_xscale("log")
@@ -227,8 +227,8 @@ def objective_figure(result: CalibrationResult) -> Figure:
     done = result.trials[result.trials["status"] == "done"]
     figure, [panel] = panels(1, height=2.4)
     for place, how in enumerate(("spread", "likely", "probe", "guess")):
-        own = done[done["how"] == how]
-        panel.plot(own["trial"], own["objective"], marker_of(place), color=color_of(place), markersize=3, label=how)
+        rows = done[done["how"] == how]
+        panel.plot(rows["trial"], rows["objective"], marker_of(place), color=color_of(place), markersize=3, label=how)
     panel.step(done["trial"], done["objective"].cummin(), where="post", color=INK, linewidth=1)
     _upwards(panel, 1.0, float(done["objective"].max()))
     panel.set_xlabel("trial")

@@ -45,11 +45,13 @@ def agent_view(
     Where all other views are of another round, `others_at`, the card says so, and `go` is called if they are to follow.
     `tell_soon` is called with whom the card shows, and calls back as the source knows more; it returns what ends that.
     """
-    told = use_reactive(0)
+    version = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
     there = 0 <= chosen < source.n_agents
-    card = use_memo(lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen, told.value])
-    more = lambda: told.set(told.peek() + 1)  # noqa: E731
+    card = use_memo(
+        lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen, version.value]
+    )
+    more = lambda: version.set(version.peek() + 1)  # noqa: E731
     use_effect(lambda: tell_soon(chosen, more) if there else None, [id(source), at, chosen])
     with (
         view_card("One agent" + (f", in round {at}" if at >= 0 else ""), "view-agent"),
@@ -85,15 +87,8 @@ def _agent_json(agent: AgentOnShow) -> Json:
         "ask": agent.ask,
         "feedNote": agent.feed_note,
         "feed": [
-            {
-                "place": post.place,
-                "author": post.author,
-                "text": post.text,
-                "kind": post.kind,
-                "told": post.told,
-                "read": post.was_read,
-                "did": post.did,
-            }
+            {name: getattr(post, name) for name in ("place", "author", "text", "kind", "told", "did")}
+            | {"read": post.was_read}
             for post in agent.feed
         ],
         "moves": [
@@ -112,34 +107,27 @@ def _agent_json(agent: AgentOnShow) -> Json:
 def _suggested(source: Source) -> Sequence[Json]:
     """Return agents that are worth a look: the most followed, and one of each engagement in the round."""
     states, followers = source.states(), source.follows().followers
-    most = most_followed(source)
-    found = {"most followed": most} if most >= 0 else {}
-    for state in (AgentState.ENGAGING_RESHARE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_LIKE):
-        rows = np.flatnonzero(states == state.code)
-        if len(rows):
-            found[{"engaging_reshare": "reshared", "engaging_reply": "replied"}.get(state.value, "liked")] = int(
-                rows[np.argmax(followers[rows])]
-            )
-    return [{"text": said, "row": row} for said, row in found.items()]
+    rows = {"most followed": most} if (most := most_followed(source)) >= 0 else {}
+    acts = {"reshared": AgentState.ENGAGING_RESHARE, "replied": AgentState.ENGAGING_REPLY}
+    for text, state in (acts | {"liked": AgentState.ENGAGING_LIKE}).items():
+        agents = np.flatnonzero(states == state.code)
+        if len(agents):
+            rows[text] = int(agents[np.argmax(followers[agents])])
+    return [{"text": text, "row": row} for text, row in rows.items()]
 
 
 _MOST_KEPT: Final = 8
-_kept: dict[str, str] = {}  # by the chart in words: placing its arrows takes a second
+_kept: dict[str, str] = {}  # by the chart as text: placing its arrows takes a second
 
 
 def chart_svg(chart: Statechart) -> str:
     """Return a chart as an element `svg`. Names in it are escaped by matplotlib."""
-    said = mermaid(chart)
-    if said not in _kept:
-        while len(_kept) >= _MOST_KEPT:
+    key = mermaid(chart)
+    if key not in _kept:
+        if len(_kept) >= _MOST_KEPT:
             del _kept[next(iter(_kept))]
-        _kept[said] = _drawn(chart)
-    return _kept[said]
-
-
-def _drawn(chart: Statechart) -> str:
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
-        out = StringIO()
-        draw_chart(chart).savefig(out, format="svg", metadata={"Date": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
+            out = StringIO()
+            draw_chart(chart).savefig(out, format="svg", metadata={"Date": None})
+        _kept[key] = out.getvalue()[out.getvalue().index("<svg") :]
+    return _kept[key]

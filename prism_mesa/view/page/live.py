@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
-from prism_mesa.reasoner import Reasoner, asks_llm
+from prism_mesa.reasoner import asks_llm
 from prism_mesa.runs.archive import row_of
 from prism_mesa.social.content.activity import said_by
 from prism_mesa.social.platform_agent import PlatformAgent
@@ -134,10 +134,10 @@ class LiveSource(Source):
     @_while_no_round_runs
     def attributes(self) -> Mapping[str, AgentAttribute]:
         people = self.model.population
-        found = {}
-        for place, (name, own) in enumerate(self.model.attributes.known.agents.items()):
-            found[name] = _column(own, people.attributes[:, place])
-        return found | {
+        columns = {}
+        for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
+            columns[name] = _column(attribute, people.attributes[:, place])
+        return columns | {
             "engagement threshold": AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
             "activity": AgentAttribute(people.activity.copy(), unit="probability per round"),
         }
@@ -170,9 +170,9 @@ class LiveSource(Source):
     def agent(self, row: int) -> AgentOnShow:
         agent = PlatformAgent(self.model.platform, row)
         moves = self._moves(row)
-        told = self._told_of(row, moves)
+        told_round = self._told_of(row, moves)
         last = [move for move in moves if move.trigger != "round_ends"]
-        feed, note = self._feed(row, told, moves)
+        feed, note = self._feed(row, told_round, moves)
         return AgentOnShow(
             row=row,
             name=self.agent_name(row),
@@ -182,8 +182,8 @@ class LiveSource(Source):
             feed=feed,
             feed_note=note,
             moves=moves,
-            why=told.lines,
-            why_note=told.note,
+            why=told_round.lines,
+            why_note=told_round.note,
         )
 
     def _told_of(self, row: int, moves: Sequence[AgentMove]) -> ToldRound:
@@ -224,7 +224,7 @@ class LiveSource(Source):
         written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.at)).sum())
         declared = self.model.attributes.known.agents
         kept = self.model.population.attributes[row].tolist()
-        own = self.model.attributes.known.values(declared, kept).items()
+        declared_values = self.model.attributes.known.values(declared, kept).items()
         acts = ", ".join(f"{name} {share:.0%}" for name, share in agent.propensities.items())
         return (
             ("interests", printable(", ".join(agent.interests)) or "none in particular"),
@@ -236,17 +236,17 @@ class LiveSource(Source):
             ("post rate", f"{agent.post_rate:.3f} per round"),
             ("band", f"{agent.low_threshold:.3f} to {agent.high_threshold:.3f}"),
             ("habits", acts),
-            *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in own),
+            *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in declared_values),
         )
 
     def _moves(self, row: int) -> tuple[AgentMove, ...]:
         rows = self.model.kept.rows.get("transitions")
         if rows is None:
             return ()
-        own = np.flatnonzero(rows["agent"] == row)
+        places = np.flatnonzero(rows["agent"] == row)
         names = ("trigger", "from_state", "to_state")
-        texts = {name: [str(rows[name].categories[code]) for code in rows[name].codes[own]] for name in names}
-        numbers = {name: rows[name][own].tolist() for name in ("tick", "post", "open")}
+        texts = {name: [str(rows[name].categories[code]) for code in rows[name].codes[places]] for name in names}
+        numbers = {name: rows[name][places].tolist() for name in ("tick", "post", "open")}
         return tuple(
             AgentMove(tick, trigger, AgentState(source), AgentState(target), post, bool(is_open))
             for tick, trigger, source, target, post, is_open in zip(
@@ -297,31 +297,26 @@ _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_
 
 def oracle_of(model: PageModel) -> OracleOnShow:
     """Return who decided what was left open so far."""
-    asked = model.reasoner
-    if not asks_llm(asked):
-        return OracleOnShow(asked.label, dict(model.sources), notes=[asked.note] if asked.note else [])
-    usage, left = asked.usage + (model.writer.usage if model.writer is not None else Counter()), _left(asked)
-    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-    limits = {what: getattr(asked.params, key) for what, key in _LIMITS.items()}
-    seconds = None if limits["seconds"] is None else limits["seconds"] - left
-    spent = [Spent("calls", usage["calls"], limits["calls"]), Spent("tokens", tokens, limits["tokens"])]
-    spent += [Spent("seconds", seconds, limits["seconds"])] if seconds is not None else []
+    reasoner = model.reasoner
+    note = [reasoner.note] if reasoner.note else []
+    if not asks_llm(reasoner):
+        return OracleOnShow(reasoner.label, dict(model.sources), notes=note)
+    usage = reasoner.usage + (model.writer.usage if model.writer is not None else Counter())
+    limits = {what: getattr(reasoner.params, key) for what, key in _LIMITS.items()}
+    counts: dict[str, float] = {"calls": usage["calls"], "tokens": usage["prompt_tokens"] + usage["completion_tokens"]}
+    left: Any = reasoner.budget.snapshot()["run"]
+    if limits["seconds"] is not None:
+        counts["seconds"] = limits["seconds"] - float(left[2])
+    spent = [Spent(what, n, limits[what]) for what, n in counts.items()]
     notes = [
         f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
-        f"If no answer comes: {asked.params.fallback}.",
-        *([asked.note] if asked.note else []),
-        *(
-            f"{llm}: {n['calls']:,} calls, {n['llm'] + n['cache']:,} answers, {n['fallback']:,} fallbacks."
-            for llm, n in sorted(asked.by_llm.items())
-            if llm
-        ),
+        f"If no answer comes: {reasoner.params.fallback}.",
+        *note,
     ]
+    for llm, n in sorted(reasoner.by_llm.items()):
+        if llm:
+            answers = f"{n['llm'] + n['cache']:,} answers, {n['fallback']:,} fallbacks"
+            notes.append(f"{llm}: {n['calls']:,} calls, {answers}.")
     if model.written:
         notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")
-    return OracleOnShow(asked.label, dict(model.sources), spent, dict(asked.reasons), notes)
-
-
-def _left(asked: Reasoner) -> float:
-    """Return how many seconds of waiting are left, infinite where there is no limit."""
-    left: Any = asked.budget.snapshot()["run"]
-    return float("inf") if left[2] is None else float(left[2])
+    return OracleOnShow(reasoner.label, dict(model.sources), spent, dict(reasoner.reasons), notes)

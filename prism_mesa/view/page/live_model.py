@@ -117,18 +117,18 @@ class PageModel(SocialModel):
 
     def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
         at_first = values_of(config)
-        given = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
+        values = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
         why = ""
-        for without in ((), *((key,) for key in given), tuple(given)):
-            params, faults = with_inputs(config, {key: given[key] for key in given if key not in without})
+        for without in ((), *((key,) for key in values), tuple(values)):
+            params, faults = with_inputs(config, {key: values[key] for key in values if key not in without})
             try:
                 self._start(params)
                 break
             except (PrismError, MemoryError) as error:
-                if without == tuple(given):
+                if without == tuple(values):
                     raise
                 why = why or told(error)
-        self.inputs = {**at_first, **given}
+        self.inputs = {**at_first, **values}
         self.faults = faults | dict.fromkeys(without, why)
         self.fault = self.uncopied = ""
         self.lock = RLock()
@@ -187,7 +187,7 @@ class PageModel(SocialModel):
         """Return a copy of the platform, which shares what no round changes; None, and `uncopied`, if there is none."""
         shared = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
         try:
-            return deepcopy(self.platform, {id(one): one for one in shared if one is not None})
+            return deepcopy(self.platform, {id(part): part for part in shared if part is not None})
         except Exception as error:  # a user's agent may hold what cannot be copied; the round is run all the same
             self.uncopied = told(error)
             return None
@@ -208,11 +208,11 @@ class PageModel(SocialModel):
         """Return a copy of the model as the last round opened, without an LLM or records; None where it is not kept."""
         if self._before is None:
             return None
-        before = deepcopy(self._before, {id(one): one for one in (self.reasoner, self.writer) if one is not None})
+        before = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
         left_out = (self.kept, self.ledger, self._folder, self._before, self.lock, self.on_work)
-        given = {id(self.platform): before, id(self.datacollector): collector}
-        twin = deepcopy(self, {id(one): None for one in left_out if one is not None} | given)
+        replaced = {id(self.platform): before, id(self.datacollector): collector}
+        twin = deepcopy(self, {id(part): None for part in left_out if part is not None} | replaced)
         twin.platform = before
         return twin
 
@@ -312,15 +312,15 @@ def _thoughts(model: PageModel, row: int) -> list[Thought]:
     columns = model.kept.rows.get("thoughts")
     if columns is None:
         return []
-    own = np.flatnonzero(columns["agent"] == row)
-    said = (columns[name][own].tolist() for name in ("tick", "action", "event", "text"))
-    return [Thought(*one) for one in zip(*said, strict=True)]
+    rows = np.flatnonzero(columns["agent"] == row)
+    cells = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))
+    return [Thought(*thought) for thought in zip(*cells, strict=True)]
 
 
 def _askers(model: PageModel, keys: set[str]) -> dict[str, list[AskedRow]]:
     """Return who got each of some answers so far."""
-    found: dict[str, list[AskedRow]] = {key: [] for key in keys}
+    askers: dict[str, list[AskedRow]] = {key: [] for key in keys}
     for row in model.ledger.asked() if model.ledger is not None and keys else ():
-        if row.key in found:
-            found[row.key].append(row)
-    return found
+        if row.key in askers:
+            askers[row.key].append(row)
+    return askers

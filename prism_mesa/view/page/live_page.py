@@ -32,12 +32,12 @@ def make_page(config: SocialParams | None = None) -> None:
 
     Each browser tab has a model of its own. Changed inputs count from the next Reset on.
     """
-    own = config or SocialParams(agents=AgentsParams(n=200), network=NetworkParams(mean_degree=20))
-    first = use_memo(lambda: _attempt(own), [])
+    params = config or SocialParams(agents=AgentsParams(n=200), network=NetworkParams(mean_degree=20))
+    first = use_memo(lambda: _attempt(params), [])
     if isinstance(first, str):
         fault_page(first)
     else:
-        _live_page(own, first)
+        _live_page(params, first)
 
 
 def _attempt(config: SocialParams) -> PageModel | str:
@@ -86,7 +86,7 @@ def _head(model: PageModel, work: str) -> None:
     update_counter.get()
     source = use_memo(lambda: LiveSource(model), [id(model)])
     faults = [f"Stopped: {model.fault}."] if model.fault else []
-    faults += [f"Left out: {said.removeprefix(INPUT)}." for said in dict.fromkeys(model.faults.values())]
+    faults += [f"Left out: {text.removeprefix(INPUT)}." for text in dict.fromkeys(model.faults.values())]
     page_head(
         work or "a model that runs",
         rounds=source.rounds,
@@ -107,10 +107,10 @@ def _controls(
             Html(tag="p", class_="prism-hint", children=["Press play (▶), or Step, to run the first round."])
         if changed:
             count = "1 changed input counts" if len(changed) == 1 else f"{len(changed)} changed inputs count"
-            said = f"{count} from the next Reset on."
-            Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[said])
-        faults = {key: said.removeprefix(INPUT) for key, said in model.faults.items() if key not in changed}
-        items = [_item(one, values[one.key], changed=one.key in changed) for one in inputs_of(config)]
+            text = f"{count} from the next Reset on."
+            Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[text])
+        faults = {key: text.removeprefix(INPUT) for key, text in model.faults.items() if key not in changed}
+        items = [_item(field, values[field.key], changed=field.key in changed) for field in inputs_of(config)]
         items = [{**item, "fault": faults.get(item["key"], "")} for item in items]
         show_inputs(name="model", items=[*items, _pause(interval)], inline=False, event_change=change)
 

@@ -56,7 +56,7 @@ def _lines(source: Source, names: Sequence[str]) -> tuple[list[int], dict[str, A
 def _reach(sources: Sequence[Source], names: Sequence[str], least: float, *, stacked: bool = False) -> float:
     """Return the upper end of an axis that several runs share: their highest line, or stack of areas."""
     drawn = [np.array([*_lines(source, names)[1].values()]) for source in sources]
-    return max(least, *(float((one.sum(axis=0) if stacked else one).max(initial=0)) for one in drawn))
+    return max(least, *(float((lines.sum(axis=0) if stacked else lines).max(initial=0)) for lines in drawn))
 
 
 def _draw(
@@ -126,7 +126,7 @@ def oracle_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
         show_answers(
             label=oracle.label,
             sources=_answer_shares(oracle),
-            spent=[_spent_row(one.what, one.spent, one.limit) for one in oracle.spent],
+            spent=[_spent_row(resource.what, resource.spent, resource.limit) for resource in oracle.spent],
             reasons=[f"{reason} ({n:,})" for reason, n in oracle.reasons.items()],
             notes=list(oracle.notes),
         )

@@ -87,19 +87,27 @@ def read_nations(run_dir: str | Path) -> NationTables:
     if nations.empty:
         raise DataError(f"{run_dir}: table 'nations' is damaged: there are none")
     decided_by = plain(run.manifest.decided_by, 200)
-    told = tuple(plain(one, 20) for one in quarters)
+    shown_quarters = tuple(plain(item, 20) for item in quarters)
     return NationTables(
-        Path(run_dir), decided_by, run.manifest.seed, told, nations, indicators, baselines, decisions, verdicts
+        Path(run_dir),
+        decided_by,
+        run.manifest.seed,
+        shown_quarters,
+        nations,
+        indicators,
+        baselines,
+        decisions,
+        verdicts,
     )
 
 
 def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
     """Return of each nation what it wanted in a quarter, why, what became of it, and how it stood before and after."""
-    found = []
+    entries = []
     for name in tables.nations["name"].astype(str):
         decision = _row(tables.decisions, name, quarter)
-        before, after = (_row(tables.indicators, name, one) for one in (quarter - 1, quarter))
-        found.append(
+        before, after = (_row(tables.indicators, name, round_) for round_ in (quarter - 1, quarter))
+        entries.append(
             {
                 "nation": plain(name, 80),
                 "wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST),
@@ -110,17 +118,17 @@ def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
                 "reason": plain(decision.get("reason", ""), _LONGEST),
                 "checks": _checks(tables.verdicts, name, quarter),
                 "indicators": [
-                    {"name": told, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
-                    for key, (told, unit) in _INDICATORS.items()
+                    {"name": text, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
+                    for key, (text, unit) in _INDICATORS.items()
                 ],
             }
         )
-    return found
+    return entries
 
 
 def _row(table: pd.DataFrame, name: str, round_: int) -> dict[str, Any]:
-    found = table[(table["nation"].astype(str) == name) & (table["round"] == round_)]
-    return {} if found.empty else dict(found.iloc[0])
+    rows = table[(table["nation"].astype(str) == name) & (table["round"] == round_)]
+    return {} if rows.empty else dict(rows.iloc[0])
 
 
 def _number(row: dict[str, Any], key: str) -> str:
@@ -131,12 +139,12 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
     rows = verdicts[(verdicts["nation"].astype(str) == name) & (verdicts["round"] == round_)]
     return [
         {
-            "passed": bool(one["passed"]),
-            "check": plain(one["check"], 80),
-            "of": plain(one["of"], 300),
-            "reason": plain(one["reason"], 600),
+            "passed": bool(check["passed"]),
+            "check": plain(check["check"], 80),
+            "of": plain(check["of"], 300),
+            "reason": plain(check["reason"], 600),
         }
-        for one in rows.to_dict("records")
+        for check in rows.to_dict("records")
     ]
 
 
@@ -157,10 +165,10 @@ def nations_page(tables: NationTables) -> None:
     """A run of nations: indicators over time, and the policies of the quarter that is chosen."""
     at, choose = use_state(len(tables.quarters) - 1)
     figure = use_memo(lambda: _picture(tables), [tables])
-    told = use_memo(lambda: policies_of(tables, at), [tables, at])
+    entries = use_memo(lambda: policies_of(tables, at), [tables, at])
     names = list(tables.quarters)
     bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
-    shown = policies(quarter=names[at], nations=told)
+    shown = policies(quarter=names[at], nations=entries)
     about = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
     picture = Html(tag="img", attributes={"src": figure, "alt": about}, style_="max-width: 100%")
     facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]

@@ -226,9 +226,9 @@ class RecordedSource(Source):
         for code, kind in enumerate(POST_KINDS):
             count = int((mine & (self.posts().kind == code)).sum())
             yield {"post": "posts", "reply": "replies", "reshare": "reshares"}.get(kind, kind), f"{count} so far"
-        one = tables.agents.iloc[row]
-        yield "comes online", f"with probability {one['activity']:.3g} a round"
-        yield "engages", f"from a utility of {one['engagement_threshold']:.3g}"
+        agent = tables.agents.iloc[row]
+        yield "comes online", f"with probability {agent['activity']:.3g} a round"
+        yield "engages", f"from a utility of {agent['engagement_threshold']:.3g}"
 
     def _moves(self, row: int) -> Iterator[AgentMove]:
         if self.tables.transitions is None:
@@ -281,8 +281,8 @@ class RecordedSource(Source):
 
 
 def _of_agent(rows: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, npt.NDArray[Any]]:
-    own = rows["agent"] == row
-    return {name: column[own] for name, column in rows.items()}
+    is_agent = rows["agent"] == row
+    return {name: column[is_agent] for name, column in rows.items()}
 
 
 def _coded(cells: Sequence[object]) -> AgentAttribute:

@@ -84,8 +84,8 @@ class RunTables(RunRecords):
         """
         columns = self.round_columns["round"]
         if len(columns) < self.rounds:
-            found = f"{len(columns)} rows of {counted(self.rounds, 'completed round')}"
-            raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {found}")
+            counts = f"{len(columns)} rows of {counted(self.rounds, 'completed round')}"
+            raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {counts}")
         self.agents, self.users, self.post_columns  # noqa: B018 - each is read once, and kept
         self.transitions, self.impressions, self.engagements, self.comings, self._events  # noqa: B018
 

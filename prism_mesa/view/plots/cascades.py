@@ -74,8 +74,8 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
         panel.legend(loc="lower left" if not panel.is_narrow else "upper right")
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
     whose = f"n = {counted(total, 'post')}" if total else "posts, as the study collects them"
-    told = f"Sizes of the cascades of {whose}{of_agents(groups) if total else ''}.{seeds}"
-    panel.caption(f"{told if is_there else 'There are no cascades: no post appeared.'}{_source(real)}", of)
+    text = f"Sizes of the cascades of {whose}{of_agents(groups) if total else ''}.{seeds}"
+    panel.caption(f"{text if is_there else 'There are no cascades: no post appeared.'}{_source(real)}", of)
     return panel.figure
 
 
@@ -111,9 +111,9 @@ def _ccdf_of(name: str, sizes: npt.ArrayLike) -> tuple[Floats, Floats]:
 def _curves_of(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
     """Return sizes and shares of each run, and of how many posts they are."""
     if not group.has("cascades") and group.has("curves"):
-        found = group.table("curves", ["curve", "x", "y"])
-        own = found[found["curve"] == "cascade_sizes"]
-        return [(one["x"].to_numpy(), one["y"].to_numpy()) for _, one in own.groupby("seed")], 0
+        curves_table = group.table("curves", ["curve", "x", "y"])
+        rows = curves_table[curves_table["curve"] == "cascade_sizes"]
+        return [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in rows.groupby("seed")], 0
     curves, n = [], 0
     for run in group.runs:
         trees = run.table("cascades", ["size", "kind"])
@@ -199,14 +199,14 @@ def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
         raise DataError(f"{run.name}: nobody posted: there is no cascade to draw")
     if root is None:
         joins = posts.loc[posts["kind"] == "reshare", "root"]
-        own = posts.loc[posts["kind"] == "post", "post"]
-        sizes = joins[joins.isin(own)].value_counts()
+        roots = posts.loc[posts["kind"] == "post", "post"]
+        sizes = joins[joins.isin(roots)].value_counts()
         return int(sizes.index[sizes == sizes.max()].min()) if len(sizes) else int(posts["post"].iloc[0])
-    found = posts[posts["post"] == root]
-    if isinstance(root, bool) or not isinstance(root, int | np.integer) or found.empty:
+    chosen = posts[posts["post"] == root]
+    if isinstance(root, bool) or not isinstance(root, int | np.integer) or chosen.empty:
         raise DataError(f"root: {shown(root)}: is no post of {run.name} (0 to {int(posts['post'].max()):,})")
-    if found["kind"].iloc[0] == "reshare":
-        raise DataError(f"root: post {root} is a reshare: its cascade is that of post {int(found['root'].iloc[0])}")
+    if chosen["kind"].iloc[0] == "reshare":
+        raise DataError(f"root: post {root} is a reshare: its cascade is that of post {int(chosen['root'].iloc[0])}")
     return int(root)
 
 
@@ -222,10 +222,10 @@ def tree_of(posts: pd.DataFrame, root: int) -> pd.DataFrame:
         first: a post without reshares has a row of its own, counted from the top, others stand in the middle of
         the reshares of them.
     """
-    own = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
-    own = own.sort_values("post")
-    depth, row, above = laid_out(own["post"].tolist(), own["parent"].fillna(-1).astype(int).tolist())
-    columns = {name: own[name].to_numpy() for name in ("post", "round", "author", "parent")}
+    rows = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
+    rows = rows.sort_values("post")
+    depth, row, above = laid_out(rows["post"].tolist(), rows["parent"].fillna(-1).astype(int).tolist())
+    columns = {name: rows[name].to_numpy() for name in ("post", "round", "author", "parent")}
     return pd.DataFrame({**columns, "above": np.maximum(above, 0), "depth": depth, "row": row})
 
 
@@ -260,12 +260,12 @@ def _caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:
     """Return how large and deep it is; measures as the table of cascades has them."""
     depth = tree["depth"].to_numpy()
     breadth = int(np.bincount(depth)[1:].max(initial=1))
-    told = (
+    text = (
         f"n = {counted(len(tree), 'post')}: one and {counted(len(tree) - 1, 'reshare')}, depth {int(depth.max())}, "
         f"breadth {breadth:,}"
     )
     if run.has("cascades"):
         known = run.table("cascades", ["root", "structural_virality"])
         virality = known.loc[known["root"] == root, "structural_virality"]
-        told += f", structural virality {float(virality.iloc[0]):.2f} steps" if len(virality) else ""
-    return f"{told}. A post stands in the round in which it is first shown; lines lead from what is passed on."
+        text += f", structural virality {float(virality.iloc[0]):.2f} steps" if len(virality) else ""
+    return f"{text}. A post stands in the round in which it is first shown; lines lead from what is passed on."

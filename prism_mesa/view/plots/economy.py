@@ -196,9 +196,9 @@ def _event(axes: Axes, decision: dict[str, Any], height: float, size: float) -> 
     elif decision["outcome"] == "accepted":
         for lever, mark in _marks(decision["measures"]):
             place = _LEVERS.index(lever)
-            own = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1)
+            line = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1)
             axes.plot(
-                decision["round"], own, mark, color=look.color_of(place), ms=size, mew=1.2 if mark == "_" else 0.4
+                decision["round"], line, mark, color=look.color_of(place), ms=size, mew=1.2 if mark == "_" else 0.4
             )
 
 

@@ -82,14 +82,14 @@ def _by_round(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], 
         axes.yaxis.set_major_locator(look.whole_numbers())
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         panel.title(f"{_engagements(kinds).capitalize()} per round")
-        told = f"{_engagements(kinds).capitalize()}{of_agents(groups)} in each round"
+        text = f"{_engagements(kinds).capitalize()}{of_agents(groups)} in each round"
     else:
         _rates(panel, kinds)
-        told = (
+        text = (
             f"{_engagements(kinds).capitalize()}{of_agents(groups)} per 100 impressions, round by round "
             f"(n = {counted(seen, 'impression')})"
         )
-    panel.caption(f"{told}.{seeds_note(groups)}")
+    panel.caption(f"{text}.{seeds_note(groups)}")
 
 
 def _counts(table: pd.DataFrame, kind: str) -> "pd.Series[int]":
@@ -124,7 +124,7 @@ def _draw(axes: Axes, band: Band, place: int | None, kind: str, name: str) -> No
 def _top(axes: Axes) -> float:
     """Return where an axis ends: above all bands, but not so high that lines lie in its lower half."""
     heights = [np.asarray(line.get_ydata(), np.float64) for line in axes.lines]
-    return min(axes.get_ylim()[1], 2 * max(float(np.nanmax(one, initial=0)) for one in heights))
+    return min(axes.get_ylim()[1], 2 * max(float(np.nanmax(item, initial=0)) for item in heights))
 
 
 def _by_post(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> None:
@@ -160,17 +160,17 @@ def _by_post(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], p
 
 def _class_rates(seen: pd.DataFrame, kind: str) -> Band:
     """Return rates of each class: of one seed with intervals over posts, of several over seeds."""
-    own = seen.assign(count=_counts(seen, kind))
-    sums = own.groupby(["seed", "least"], as_index=False)[["count", "impressions"]].sum()
+    rows = seen.assign(count=_counts(seen, kind))
+    sums = rows.groupby(["seed", "least"], as_index=False)[["count", "impressions"]].sum()
     sums = sums.assign(rate=sums["count"] / sums["impressions"])
     if sums["seed"].nunique() > 1:
         return interval_band(sums, "rate", "least")
     from scipy.stats import t  # loads as long as a small run
 
     rates = sums.set_index("least")
-    left = own["count"] - rates["rate"].loc[own["least"]].to_numpy() * own["impressions"]
-    squares = (left**2).groupby(own["least"]).sum()  # of a ratio of sums over posts, linearised
-    n = own.groupby("least").size()
+    left = rows["count"] - rates["rate"].loc[rows["least"]].to_numpy() * rows["impressions"]
+    squares = (left**2).groupby(rows["least"]).sum()  # of a ratio of sums over posts, linearised
+    n = rows.groupby("least").size()
     half = (t.ppf(0.975, n - 1) * np.sqrt(squares * n / (n - 1)) / rates["impressions"]).to_numpy(np.float64)
     mean = rates["rate"].to_numpy(np.float64)
     return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half, 0), mean + half, 1)

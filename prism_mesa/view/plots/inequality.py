@@ -50,11 +50,11 @@ def lorenz_figure(
     names = look.labels_of([group.label for group in groups], look.letters(panel.width) // 2 - 14)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
         amounts = [_AMOUNTS[what](run) for run in group.runs]
-        agents |= {len(one) for one in amounts}
-        if not any(one.sum() for one in amounts):
+        agents |= {len(amount) for amount in amounts}
+        if not any(amount.sum() for amount in amounts):
             raise DataError(f"{group.runs[0].name}: there are no {_MEANT[what]}: nothing to draw")
-        band = range_band(SHARES, [lorenz(one) for one in amounts if one.sum()])
-        unequal = float(np.mean([gini(one) for one in amounts]))
+        band = range_band(SHARES, [lorenz(amount) for amount in amounts if amount.sum()])
+        unequal = float(np.mean([gini(amount) for amount in amounts]))
         label = f"{name}: Gini {unequal:.2f}" if name else f"Gini {unequal:.2f}"
         draw_band(axes, band, color=look.color_of(place), label=label, ls=look.dashes_of(place))
     axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="all alike: Gini 0")
@@ -67,7 +67,7 @@ def lorenz_figure(
         look.percent_axis(axis)
     panel.title(f"Inequality of {what}")
     panel.legend(loc="upper left")
-    n = " to ".join(f"{one:,}" for one in dict.fromkeys([min(agents), max(agents)]))
+    n = " to ".join(f"{amount:,}" for amount in dict.fromkeys([min(agents), max(agents)]))
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
     panel.caption(f"{_MEANT[what].capitalize()}: n = {n} agents.{seeds}", of)
     return panel.figure
@@ -98,9 +98,9 @@ def _followers(run: RunTables) -> Amounts:
 def _activity(run: RunTables) -> Amounts:
     """Return posts, and engagements, of each agent."""
     posts = run.table("posts", ["author", "kind"])
-    own = posts.loc[posts["kind"] == "post", "author"]
+    authors = posts.loc[posts["kind"] == "post", "author"]
     done = run.counts("engagements", ["agent"])
-    return _by_agent(run, own, own * 0 + 1) + _by_agent(run, done["agent"], done["n"])
+    return _by_agent(run, authors, authors * 0 + 1) + _by_agent(run, done["agent"], done["n"])
 
 
 _AMOUNTS: Final[Mapping[str, Callable[[RunTables], Amounts]]] = {

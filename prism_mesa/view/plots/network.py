@@ -62,12 +62,12 @@ def groups_of(run: FinishedRun, by: str | None = None) -> Groups:
                 middle = sum(range_) / 2
                 return Groups(side, [f"{name} up to {middle:g}", f"{name} above {middle:g}"], name)
             return Groups(side, [str(value) for value in sorted(set(run.table("agents")[name]))], name)
-    found = communities(run)
+    by_ties = communities(run)
     if run.config.network.kind == "stochastic_block":
-        return Groups(found.of, [f"block {place}" for place in range(found.n)], "block")
+        return Groups(by_ties.of, [f"block {place}" for place in range(by_ties.n)], "block")
     main, interests = main_interests(run)
-    names = {int(group): interests[interest] for group, interest in zip(found.of, main, strict=True) if group >= 0}
-    return Groups(found.of, [names.get(place, "") for place in range(found.n)], "main interest")
+    names = {int(group): interests[interest] for group, interest in zip(by_ties.of, main, strict=True) if group >= 0}
+    return Groups(by_ties.of, [names.get(place, "") for place in range(by_ties.n)], "main interest")
 
 
 def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
@@ -90,8 +90,8 @@ def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
     groups = groups_of(run)
     if len(groups.of) < before.n_agents:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
-    own = Groups(groups.of[: before.n_agents], groups.names, groups.by)
-    figure = follow_figure(before, after, own, width=width)
+    first_groups = Groups(groups.of[: before.n_agents], groups.names, groups.by)
+    figure = follow_figure(before, after, first_groups, width=width)
     look.write_caption(figure, look.caption_of(figure), width, of)
     return figure
 
@@ -159,7 +159,7 @@ class _Scene:
         """Which agents are drawn, shape (n,)."""
         return np.isfinite(self.where[:, 0])
 
-    def among(self, src: Ints, dst: Ints) -> tuple[Ints, Ints]:
+    def among(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> tuple[Ints, Ints]:
         """Return the follows between agents that are drawn."""
         inside = (src < len(self.where)) & (dst < len(self.where))
         src, dst = src[inside].astype(np.int64), dst[inside].astype(np.int64)

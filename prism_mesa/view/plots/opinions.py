@@ -1,7 +1,6 @@
 """What agents hold: how stances are spread, round by round."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,8 +8,6 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.run_files import has_table
-from prism_mesa.view.plots.files import save_figures
 from prism_mesa.view.plots.rounds import rounds_axis
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, interventions_of, one_run
 from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, open_panel
@@ -58,21 +55,6 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE
         of,
     )
     return panel.figure
-
-
-def draw_opinions(folder: Path, *, partly: bool = False) -> list[Path]:
-    """Draw opinions.png into a run's folder, and return its path; nothing where nobody's opinions move.
-
-    Args:
-        folder: The folder.
-        partly: Whether it is left out where there are no rows.
-
-    Raises:
-        DataError: If a table has no rows, or is damaged; not with `partly`.
-    """
-    if not has_table(folder, "opinions"):
-        return []
-    return save_figures(folder, {"opinions": lambda: opinions_figure(folder)}, partly=partly)
 
 
 def _moving(run: RunTables) -> str:

@@ -123,9 +123,9 @@ def mark_changes(axes: Axes, changes: Sequence[Mapping[str, Any]]) -> None:
         changes: Interventions, as a manifest holds them: `at`, `until`, `set`, `agents`.
     """
     for change in changes:
-        said = ", ".join(f"{key}={value}" for key, value in change["set"].items())
+        words = ", ".join(f"{key}={value}" for key, value in change["set"].items())
         some = " (some agents)" if change.get("agents") else ""
-        texts = {"at": f"{textwrap.shorten(said, 40)}{some}", "until": "ends"}
+        texts = {"at": f"{textwrap.shorten(words, 40)}{some}", "until": "ends"}
         for end, text in texts.items():
             if change.get(end) is not None:
                 place = change[end] - 0.5

@@ -408,11 +408,11 @@ def _seeds_group(runs: Sequence[RunTables]) -> Group:
 def _first_difference(left: Mapping[str, Any], right: Mapping[str, Any]) -> str | None:
     """Return the first key in which two configurations differ, but for their seeds; None if there is none."""
     for key in dict.fromkeys([*left, *right]):
-        values = left.get(key), right.get(key)
-        if all(isinstance(value, Mapping) for value in values):
-            if (below := _first_difference(*values)) is not None:
+        value, other = left.get(key), right.get(key)
+        if isinstance(value, Mapping) and isinstance(other, Mapping):
+            if (below := _first_difference(value, other)) is not None:
                 return f"{key}.{below}"
-        elif key not in _MAY_DIFFER and len({json.dumps(value, default=str) for value in values}) > 1:
+        elif key not in _MAY_DIFFER and json.dumps(value, default=str) != json.dumps(other, default=str):
             return str(key)
     return None
 

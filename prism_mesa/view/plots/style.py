@@ -228,7 +228,7 @@ def axes_legend(axes: Axes, **options: Any) -> Legend:
 
 
 def figure_legend(
-    figure: Figure, entries: Axes | Sequence[Artist], *, loc: str = "outside lower left", **options: Any
+    figure: Figure, entries: Axes | Sequence[Artist], *, loc: Any = "outside lower left", **options: Any
 ) -> Legend:
     """Write a legend beside the axes of a figure: of what was drawn into some axes, or of artists with labels."""
     artists = entries.get_legend_handles_labels()[0] if isinstance(entries, Axes) else entries

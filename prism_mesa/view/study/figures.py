@@ -57,8 +57,8 @@ def figures_section(result: StudyResult) -> Section:
 
 
 def _with_rows(measures: Sequence[str], having: Sequence[str]) -> list[str]:
-    having = set(having)
-    return [name for name in measures if name in having]
+    known = set(having)
+    return [name for name in measures if name in known]
 
 
 def _distributions(result: StudyResult, measures: Sequence[str]) -> list[Picture]:

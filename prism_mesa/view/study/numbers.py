@@ -20,15 +20,13 @@ def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[f
     """
     widths = [abs(top - bottom) / 2 for bottom, top in zip(low, high, strict=True)]
     known = [width for width in widths if isfinite(width) and width > 0]
-    if known:
-        return _within(1 - floor(log10(min(known))))
     sizes = [abs(value) for value in values if isfinite(value) and value]
-    if all(float(size).is_integer() for size in sizes):
-        return 0
-    return _within(_DIGITS - 1 - floor(log10(max(sizes))))
-
-
-def _within(decimals: int) -> int:
+    if known:
+        decimals = 1 - floor(log10(min(known)))
+    elif all(float(size).is_integer() for size in sizes):
+        decimals = 0
+    else:
+        decimals = _DIGITS - 1 - floor(log10(max(sizes)))
     return min(max(decimals, 0), _MOST_DECIMALS)
 
 
@@ -68,11 +66,9 @@ def significant(value: Any, digits: int = 3) -> str:
     size = abs(float(value))
     if not isfinite(size) or float(value).is_integer():
         return f"{float(value):,.0f}"
-    return f"{float(value):.{digits - 1}e}" if size < 1e-5 else number(value, _places(size, digits))
-
-
-def _places(size: float, digits: int) -> int:
-    return max(digits - 1 - floor(log10(size)), 0)
+    if size < 1e-5:
+        return f"{float(value):.{digits - 1}e}"
+    return number(value, max(digits - 1 - floor(log10(size)), 0))
 
 
 def p_value(value: Any) -> str:

@@ -151,12 +151,12 @@ def _windows(axes: Axes, found: Validation) -> None:
 def _band(found: Validation, name: str, arm: str) -> tuple[Floats, Floats, Floats, Floats]:
     """Return places, and the lowest, mean and highest value over the seeds of an arm that reach there."""
     curves = found.curves
-    own = curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
-    if own.empty:
+    rows = curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
+    if rows.empty:
         return (np.zeros(0),) * 4
     if name == "cascade_sizes":
-        return _steps(own)
-    by_place = own.groupby("x")["y"]
+        return _steps(rows)
+    by_place = rows.groupby("x")["y"]
     x = np.asarray(list(by_place.groups), np.float64)
     low, mean, high = (np.asarray(by_place.agg(how), np.float64) for how in ("min", "mean", "max"))
     return x, low, mean, high
@@ -166,8 +166,8 @@ def _steps(own: pd.DataFrame) -> tuple[Floats, Floats, Floats, Floats]:
     """Return shares of at least a size, at sizes that lie evenly on a logarithmic axis; gone where no seed reaches."""
     sizes = np.unique(np.geomspace(1, own["x"].max(), _POINTS).round())
     shares = np.full((own["seed"].nunique(), len(sizes)), np.nan)
-    for row, (_, one) in enumerate(own.groupby("seed")):
-        x, y = one["x"].to_numpy(), one["y"].to_numpy()
+    for row, (_, item) in enumerate(own.groupby("seed")):
+        x, y = item["x"].to_numpy(), item["y"].to_numpy()
         place = np.searchsorted(x, sizes)  # the smallest size there is that is no smaller
         shares[row, place < len(x)] = y[place[place < len(x)]]
     known = np.isfinite(shares).sum(axis=0)
@@ -210,9 +210,9 @@ def matrix_figure(found: Validation) -> Figure:
     figure = NotebookFigure(figsize=(WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
     axes = figure.subplots()
     signs = [(x, y, beyond(rows[place])) for y, rows in enumerate(tables.values()) for x, place in enumerate(places)]
-    for (told, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
+    for (text, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
         x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
-        axes.scatter(x, y, s=sizes, marker=marker, color=color, label=told)
+        axes.scatter(x, y, s=sizes, marker=marker, color=color, label=text)
     _frame(axes, [found.rows[place].target.told for place in places], list(tables))
     figure_legend(figure, axes, ncols=3)
     return figure
@@ -221,8 +221,8 @@ def matrix_figure(found: Validation) -> Figure:
 def _sorted(signs: list[tuple[int, int, float]]) -> tuple[list[tuple[int, int, float]], ...]:
     """Return places and areas of what is above, of what is below, and of what has no value."""
     drawn = [(x, y, 40 + 90 * min(1.0, abs(off) / _FARTHEST), off) for x, y, off in signs if off]
-    above = [one[:3] for one in drawn if one[3] > 0]
-    below = [one[:3] for one in drawn if one[3] < 0]
+    above = [item[:3] for item in drawn if item[3] > 0]
+    below = [item[:3] for item in drawn if item[3] < 0]
     return above, below, [(x, y, 60.0) for x, y, off in signs if isnan(off)]
 
 

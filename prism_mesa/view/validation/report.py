@@ -41,8 +41,8 @@ def markdown(validation: Validation) -> str:
         "given."
     )
     parts += [_far(validation.rows)] if any(row.inside and words.is_far(row) for row in validation.rows) else []
-    parts += [f"**{words.USED[role].capitalize()}:** {told}." for role, told in words.data_used(validation).items()]
-    parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(validation).items()]
+    parts += [f"**{words.USED[role].capitalize()}:** {text}." for role, text in words.data_used(validation).items()]
+    parts += [f"![{text}](figures/{name}.png)\n\n{text}" for name, text in _captions(validation).items()]
     parts += ["## Shapes, and what they hang on", _beside(validation)]
     if validation.variants:
         parts += ["## Without what, what breaks"]
@@ -55,7 +55,7 @@ def markdown(validation: Validation) -> str:
         "## Where the allowed ranges come from",
         _ranges(validation.rows),
         "## Sources",
-        "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values()),
+        "\n".join(f"- {item.title}: {item.what}. {item.reference}." for item in SOURCES.values()),
     ]
     seeds = f"{validation.seeds[0]} to {validation.seeds[-1]}"
     parts += ["## Runs", f"Seeds {seeds}; every run's measures are in `runs.parquet`, its curves in `curves.parquet`."]
@@ -77,13 +77,13 @@ def _origin(validation: Validation) -> str:
 
 def _far(rows: Sequence[Row]) -> str:
     """Return which means are inside and yet far from the real value."""
-    told = [f"{row.target.told} {words.number(row.ratio)} times" for row in rows if row.inside and words.is_far(row)]
-    return f"**Inside, but more than {words.FAR:g} times off the real value:** {', '.join(told)}."
+    text = [f"{row.target.told} {words.number(row.ratio)} times" for row in rows if row.inside and words.is_far(row)]
+    return f"**Inside, but more than {words.FAR:g} times off the real value:** {', '.join(text)}."
 
 
 def _ranges(rows: Sequence[Row]) -> str:
-    told = [f"- {one.told}: {RANGE_FROM[one.measure]}." for one in (row.target for row in rows) if one.required]
-    return f"{words.OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(told)
+    text = [f"- {item.told}: {RANGE_FROM[item.measure]}." for item in (row.target for row in rows) if item.required]
+    return f"{words.OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(text)
 
 
 def _beside(validation: Validation) -> str:

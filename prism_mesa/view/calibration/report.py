@@ -1,6 +1,5 @@
 """The report of a calibration: what was fitted, what was held out, and what the data say of each parameter."""
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -47,8 +46,7 @@ def _parameters(result: CalibrationResult) -> b.Section:
         text = "With fewer than four trials that did not fail nothing is said of what the data identify."
         values = ", ".join(f"{key} = {value:g}" for key, value in result.fitted.items())
         return b.Section("parameters", "Parameters", (b.Paragraph(values), b.Paragraph(text, note=True)))
-    columns = (b.Column("parameter"), *(b.Column(name, number=True) for name in ("fitted", "low", "high")))
-    rows: list[tuple[b.Words, ...]] = [
+    rows = [
         (
             b.Code(row["parameter"]),
             *(significant(row[name], 4) for name in ("fitted", "low", "high")),
@@ -57,28 +55,25 @@ def _parameters(result: CalibrationResult) -> b.Section:
         )
         for row in result.profiles.intervals.to_dict("records")
     ]
+    numbers = b.numeric("fitted", "low", "high")
+    columns = (b.Column("parameter"), *numbers, b.Column("range"), b.Column("verdict", long=True))
     rise = significant(result.plan.params.rise)
     caption = (
         f"low and high: where the objective may stay within {rise} of its least. An interval that reaches the end of "
         "its range is open there: the targets do not tell."
     )
-    shown: list[b.Block] = [b.table((*columns, b.Column("range"), b.Column("verdict", long=True)), rows, caption)]
-    shown.append(_profile_picture(result, result.profiles))
-    if any(row["verdict"] != IDENTIFIED for row in result.profiles.intervals.to_dict("records")):
-        text = "A parameter that is not identified has its fitted value by chance: other values do as well."
-        shown.append(b.Paragraph(text, note=True))
-    return b.Section("parameters", "Parameters", tuple(shown))
-
-
-def _profile_picture(result: CalibrationResult, profiles: Profiles) -> b.Picture:
-    caption: b.Words = (
+    picture_caption: b.Words = (
         "Profiles of the objective (",
         _RAUE,
         "): for each value of a parameter the least over all others, of a surrogate of the trials (line; shade: where "
         f"it may err by {LEEWAY:g} standard deviation); dots: the best trial around that value; dashed: the least "
-        f"and {significant(result.plan.params.rise)} above it; upright: fitted.",
+        f"and {rise} above it; upright: fitted.",
     )
-    return b.Picture("profiles", caption, partial(profile_figure, result, profiles))
+    picture = b.Picture("profiles", picture_caption, partial(profile_figure, result, result.profiles))
+    note = "A parameter that is not identified has its fitted value by chance: other values do as well."
+    all_identified = (result.profiles.intervals["verdict"] == IDENTIFIED).all()
+    notes = () if all_identified else (b.Paragraph(note, note=True),)
+    return b.Section("parameters", "Parameters", (b.table(columns, rows, caption), picture, *notes))
 
 
 def _measures(result: CalibrationResult) -> b.Section:
@@ -87,34 +82,23 @@ def _measures(result: CalibrationResult) -> b.Section:
         b.Group(title, tuple(_row(row) for row in result.measures.to_dict("records") if row["set"] == name))
         for name, title in (("fit", "Fitted"), ("holdout", "Held out: the fit did not see these data"))
     ]
-    columns = (
-        b.Column("measure"),
-        b.Column("data", long=True),
-        *(b.Column(name, number=True) for name in ("target", "tolerance", "simulated", "95 % interval", "distance")),
-        b.Column("inside"),
-    )
+    numbers = b.numeric("target", "tolerance", "simulated", "95 % interval", "distance")
+    columns = (b.Column("measure"), b.Column("data", long=True), *numbers, b.Column("inside"))
     first, last = result.plan.report_seeds[0], result.plan.report_seeds[-1]
     caption = f"Means over runs with seeds {first} to {last}, which no trial has had. Distances are in tolerances."
-    shown = tuple(group for group in groups if group.rows)
-    picture = b.Picture(
-        "distances", "The same: fitted (dots) and held out (diamonds); grey: inside.", partial(distance_figure, result)
-    )
-    return b.Section("measures", "Fitted and held out", (b.Table(columns, shown, caption), picture))
+    table = b.Table(columns, tuple(group for group in groups if group.rows), caption)
+    legend = "The same: fitted (dots) and held out (diamonds); grey: inside."
+    picture = b.Picture("distances", legend, partial(distance_figure, result))
+    return b.Section("measures", "Fitted and held out", (table, picture))
 
 
-def _row(row: dict[str, Any]) -> tuple[b.Words, ...]:
+def _row(row: dict[str, Any]) -> b.Row:
     defined = row["n"] > 0
-    ends = (significant(row["low"]), significant(row["high"]))
-    return (
-        b.Code(row["measure"]),
-        row["data"],
-        significant(row["target"]),
-        significant(row["tolerance"]),
-        significant(row["simulated"]),
-        f"{ends[0]} to {ends[1]}" if row["low"] == row["low"] else NOTHING,
-        f"{row['distance']:+.2f}" if defined else NOTHING,
-        "yes" if row["inside"] else "no" if defined else "not defined",
-    )
+    interval = f"{significant(row['low'])} to {significant(row['high'])}" if row["low"] == row["low"] else NOTHING
+    distance = f"{row['distance']:+.2f}" if defined else NOTHING
+    inside = "yes" if row["inside"] else "no" if defined else "not defined"
+    numbers = (significant(row[name]) for name in ("target", "tolerance", "simulated"))
+    return b.Code(row["measure"]), row["data"], *numbers, interval, distance, inside
 
 
 def _trials(result: CalibrationResult) -> b.Section:
@@ -123,18 +107,12 @@ def _trials(result: CalibrationResult) -> b.Section:
         "and no trial said so; or a guess, where the surrogate is least."
     )
     picture = b.Picture("trials", caption, partial(objective_figure, result))
-    where = ("All of them are in ", b.Link("trials.parquet", "trials.parquet"), ".")
-    return b.Section("trials", "Trials", (picture, b.Paragraph(where), *_failures(result)))
-
-
-def _failures(result: CalibrationResult) -> Sequence[b.Block]:
+    where = b.Paragraph(("All of them are in ", b.Link("trials.parquet", "trials.parquet"), "."))
     failed = result.trials[result.trials["status"] == "failed"]
-    if failed.empty:
-        return ()
-    rows: list[tuple[b.Words, ...]] = [(str(row["trial"]), row["reason"]) for row in failed.to_dict("records")]
-    return (
-        b.Fold("Trials that failed", (b.table((b.Column("trial", number=True), b.Column("reason", long=True)), rows),)),
-    )
+    rows = [(str(row["trial"]), row["reason"]) for row in failed.to_dict("records")]
+    table = b.table((*b.numeric("trial"), b.Column("reason", long=True)), rows)
+    failures = (b.Fold("Trials that failed", (table,)),) if rows else ()
+    return b.Section("trials", "Trials", (picture, where, *failures))
 
 
 def _notes(result: CalibrationResult) -> b.Section:

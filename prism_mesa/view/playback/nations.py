@@ -49,6 +49,7 @@ _OUTCOMES: Final = {
     "rejected": "rejected by the validator",
     "not_understood": "not understood",
 }
+_TEXTS: Final = {"because": "reasoning", "read": "policy", "reason": "reason"}
 _LONGEST: Final = 4_000
 
 
@@ -78,51 +79,31 @@ def read_nations(run_dir: str | Path) -> NationTables:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")
     if not has_table(run_dir, "indicators"):
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    indicators = read_with(run_dir, "indicators", _NEEDED["indicators"])
-    quarters = indicators.drop_duplicates("round")["quarter"].astype(str)
-    if quarters.empty:
+    tables = {name: read_with(run_dir, name, _NEEDED[name]) for name in ("indicators", "nations")}
+    quarters = tuple(plain(name, 20) for name in tables["indicators"].drop_duplicates("round")["quarter"].astype(str))
+    if not quarters:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    names = ("nations", "baselines", "decisions", "verdicts")
-    nations, baselines, decisions, verdicts = (read_with(run_dir, name, _NEEDED[name]) for name in names)
-    if nations.empty:
+    tables |= {name: read_with(run_dir, name, _NEEDED[name]) for name in ("baselines", "decisions", "verdicts")}
+    if tables["nations"].empty:
         raise DataError(f"{run_dir}: table 'nations' is damaged: there are none")
-    decided_by = plain(run.manifest.decided_by, 200)
-    shown_quarters = tuple(plain(item, 20) for item in quarters)
-    return NationTables(
-        Path(run_dir),
-        decided_by,
-        run.manifest.seed,
-        shown_quarters,
-        nations,
-        indicators,
-        baselines,
-        decisions,
-        verdicts,
-    )
+    return NationTables(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, **tables)
 
 
 def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
     """Return of each nation what it wanted in a quarter, why, what became of it, and how it stood before and after."""
-    entries = []
+    entries: list[dict[str, Any]] = []
     for name in tables.nations["name"].astype(str):
         decision = _row(tables.decisions, name, quarter)
         before, after = (_row(tables.indicators, name, round_) for round_ in (quarter - 1, quarter))
-        entries.append(
-            {
-                "nation": plain(name, 80),
-                "wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST),
-                "because": plain(decision.get("reasoning", ""), _LONGEST),
-                "read": plain(decision.get("policy", ""), _LONGEST),
-                "outcome": str(decision.get("outcome", "")),
-                "told": _OUTCOMES.get(str(decision.get("outcome", "")), ""),
-                "reason": plain(decision.get("reason", ""), _LONGEST),
-                "checks": _checks(tables.verdicts, name, quarter),
-                "indicators": [
-                    {"name": text, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
-                    for key, (text, unit) in _INDICATORS.items()
-                ],
-            }
-        )
+        outcome = str(decision.get("outcome", ""))
+        texts = {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
+        indicators = [
+            {"name": label, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
+            for key, (label, unit) in _INDICATORS.items()
+        ]
+        entry = {"nation": plain(name, 80), "wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST)}
+        entry |= {"outcome": outcome, "told": _OUTCOMES.get(outcome, ""), **texts, "indicators": indicators}
+        entries.append(entry | {"checks": _checks(tables.verdicts, name, quarter)})
     return entries
 
 
@@ -137,13 +118,9 @@ def _number(row: dict[str, Any], key: str) -> str:
 
 def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, Any]]:
     rows = verdicts[(verdicts["nation"].astype(str) == name) & (verdicts["round"] == round_)]
+    lengths = {"check": 80, "of": 300, "reason": 600}
     return [
-        {
-            "passed": bool(check["passed"]),
-            "check": plain(check["check"], 80),
-            "of": plain(check["of"], 300),
-            "reason": plain(check["reason"], 600),
-        }
+        {"passed": bool(check["passed"])} | {key: plain(check[key], most) for key, most in lengths.items()}
         for check in rows.to_dict("records")
     ]
 

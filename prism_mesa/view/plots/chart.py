@@ -91,20 +91,20 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
         raise DataError(f"chart: {len(groups)} groups of runs given: this figure is of one: draw each by itself")
     group = groups[0]
     counts = _counts(group)
-    moves, in_words = _arrows_and_words(counts, group.n_seeds)
+    moves, labels = _arrows_and_labels(counts, group.n_seeds)
     scale = min(1.4, max(1.0, width / NARROW))
     panel = open_panel(ax, width, height=_SIZE[1] * scale + 2.0)
     axes = panel.axes
     _prepare(axes, scale if ax is None else 1.0, width if ax is None else NARROW)
     boxes = _draw_boxes(axes, _shares(group), {state for pair in moves for state in pair})
-    _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, in_words))
-    for place in {target for _, target in in_words}:
-        into = {trigger: entry for (trigger, target), entry in in_words.items() if target is place}
+    _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, labels))
+    for place in {target for _, target in labels}:
+        into = {trigger: entry for (trigger, target), entry in labels.items() if target is place}
         lines = [f"{trigger}\nfrom {counted(n, 'state')}: {_short(count)}" for trigger, (n, count) in into.items()]
         _say_into(axes, place, "\n".join(lines))
     panel.axes.set_title("How often each transition was taken", loc="left", fontsize=TEXT)
     panel.caption(
-        _caption(group, sum(taken.n for taken in moves.values()) + sum(count for _, count in in_words.values())), of
+        _caption(group, sum(taken.n for taken in moves.values()) + sum(count for _, count in labels.values())), of
     )
     return panel.figure
 
@@ -122,12 +122,12 @@ def _counts(group: Group) -> pd.DataFrame:
     return counts
 
 
-def _arrows_and_words(
+def _arrows_and_labels(
     found: pd.DataFrame, n_seeds: int
 ) -> tuple[dict[Pair, Taken], dict[tuple[str, AgentState], tuple[int, float]]]:
     """Return what has arrows, and what is told in words: trigger and target -> number of states, and how often."""
     sources = found.groupby(["trigger", "to_state"])["from_state"].nunique()
-    in_words: dict[tuple[str, AgentState], tuple[int, float]] = {}
+    labels: dict[tuple[str, AgentState], tuple[int, float]] = {}
     moves: dict[Pair, Taken] = {}
     for row in found.to_dict("records"):
         try:
@@ -136,12 +136,12 @@ def _arrows_and_words(
             raise DataError(f"table 'transitions': {error}") from None
         n, many = row["n"] / n_seeds, int(sources[row["trigger"], row["to_state"]])
         if many >= _MANY_SOURCES or row["trigger"] == ROUND_ENDS:
-            before = in_words.get((row["trigger"], target), (many, 0.0))[1]
-            in_words[row["trigger"], target] = (many, before + n)
+            before = labels.get((row["trigger"], target), (many, 0.0))[1]
+            labels[row["trigger"], target] = (many, before + n)
         else:
             known = moves.get((source, target), Taken(0, 0))
             moves[source, target] = Taken(known.n + n, known.was_open + n * bool(row["open"]))
-    return moves, in_words
+    return moves, labels
 
 
 def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], said: Mapping[tuple[str, AgentState], Any]) -> set[Pair]:

@@ -220,9 +220,9 @@ def matrix_figure(found: Validation) -> Figure:
 
 def _sorted(signs: list[tuple[int, int, float]]) -> tuple[list[tuple[int, int, float]], ...]:
     """Return places and areas of what is above, of what is below, and of what has no value."""
-    drawn = [(x, y, 40 + 90 * min(1.0, abs(off) / _FARTHEST), off) for x, y, off in signs if off]
-    above = [item[:3] for item in drawn if item[3] > 0]
-    below = [item[:3] for item in drawn if item[3] < 0]
+    area = {off: 40 + 90 * min(1.0, abs(off) / _FARTHEST) for _, _, off in signs}
+    above = [(x, y, area[off]) for x, y, off in signs if off > 0]
+    below = [(x, y, area[off]) for x, y, off in signs if off < 0]
     return above, below, [(x, y, 60.0) for x, y, off in signs if isnan(off)]
 
 

@@ -21,7 +21,7 @@ type Row = Mapping[str, Any]
 
 
 def side_labels(comparison: RunComparison) -> tuple[str, str]:
-    """Return what tells the sides apart: the one setting in which they differ, else the names of their folders."""
+    """Return labels of the sides: the one setting in which they differ, else the names of their folders."""
     settings = [row for row in comparison.settings.to_dict("records") if " " not in row["key"]]  # keys, not facts
     if len(settings) == 1:
         base, other = (f"{settings[0]['key']}={_value(settings[0][side])}" for side in ("base", "other"))
@@ -64,7 +64,7 @@ def divergence_lines(comparison: RunComparison) -> list[str]:
 
 
 def reason_lines(comparison: RunComparison) -> list[str]:
-    """Return why each side did what it did, a line each; nothing if nobody asked."""
+    """Return why each side did what it did, a line each; nothing unless the comparison was asked why."""
     if comparison.reasons is None:
         return []
     sides = (("base:  ", comparison.reasons.base), ("other: ", comparison.reasons.other))

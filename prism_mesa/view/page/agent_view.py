@@ -18,11 +18,11 @@ from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source, folded_m
 from prism_mesa.view.page.widgets import Json, show_card, view_card
 
 type TellSoon = Callable[[int, Callable[[], None]], Callable[[], None]]
-"""Whose round is to be told, and what is called then -> what calls it off."""
+"""Takes an agent and a callback for when its round is explained; returns a function that cancels it."""
 
 
 def most_followed(source: Source) -> int:
-    """Return whom the page shows at first; -1 if nobody is there."""
+    """Return the agent that the page shows first, the most followed; -1 if no agent is present."""
     followers = np.where(source.states() != NOT_THERE, source.follows().followers, -1)
     return int(followers.argmax()) if len(followers) and followers.max() >= 0 else -1
 
@@ -40,10 +40,10 @@ def agent_view(
     go: Callable[[int], None] = lambda round_: None,
     tell_soon: TellSoon = lambda row, on_told: lambda: None,
 ) -> None:
-    """One agent, of those who are there, or a line on how to choose one; `ask` is called if its `ask` is clicked.
+    """One agent, or a line on how to choose one; a click on the question why calls `ask`.
 
-    Where all other views are of another round, `others_at`, the card says so, and `go` is called if they are to follow.
-    `tell_soon` is called with whom the card shows, and calls back as the source knows more; it returns what ends that.
+    If all other views show another round, `others_at`, the card says so, and offers to call `go` for them. `tell_soon`
+    is called with the agent on the card, and calls back when the source knows more about it.
     """
     version = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
@@ -53,6 +53,7 @@ def agent_view(
     )
     more = lambda: version.set(version.peek() + 1)  # noqa: E731
     use_effect(lambda: tell_soon(chosen, more) if there else None, [id(source), at, chosen])
+    aside = f"This is round {at}, in which it wrote the post; all other views are of round {others_at}."
     with (
         view_card("One agent" + (f", in round {at}" if at >= 0 else ""), "view-agent"),
         Html(tag="div", class_="prism-grow"),
@@ -63,15 +64,11 @@ def agent_view(
             chart=chart,
             suggested=_suggested(source),
             fault=fault,
-            aside=_aside(at, others_at) if others_at not in (None, at) else "",
+            aside="" if others_at in (None, at) else aside,
             event_find=lambda said: find(str(said)),
             event_ask=lambda row: ask(int(row)),
             event_follow=lambda _: go(at),
         )
-
-
-def _aside(at: int, others_at: int | None) -> str:
-    return f"This is round {at}, in which it wrote the post; all other views are of round {others_at}."
 
 
 def _agent_json(agent: AgentOnShow) -> Json:

@@ -1,4 +1,4 @@
-"""What a user can change on the page: names, ranges and values, and the parameters that changed values make."""
+"""The inputs of the page: names, ranges and values, and the parameters that changed values make."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ def _select(group: str, key: str, label: str, unset: str = "none") -> Input:
 
 
 def values_of(config: SocialParams) -> dict[str, Any]:
-    """Return what the inputs of a configuration hold at first, as `Input.kind` has it."""
+    """Return the first values of the inputs of a configuration, in the form that `Input.kind` takes."""
     leaves_of_config = leaf_values(config)
     values: dict[str, Any] = dict.fromkeys(INTERVENTION, "") | {"intervention.key": NO_KEY}
     for field in inputs_of(config):
@@ -126,10 +126,10 @@ def values_of(config: SocialParams) -> dict[str, Any]:
 
 
 def with_inputs(config: SocialParams, values: Values) -> tuple[SocialParams, dict[str, str]]:
-    """Return a configuration with changed inputs, and what is wrong with those that were left out, by key.
+    """Return a configuration with changed inputs, and by key why an input was left out.
 
-    An input that is wrong is left out and all others count. Where several are wrong only together (a ranking that
-    needs groups, no attribute named) the last of them are left out.
+    A wrong input is left out, the others count. If inputs are wrong only together (a ranking that needs groups without
+    an attribute), the last of them are left out.
     """
     at_first = values_of(config)
     changed = {key: value for key, value in values.items() if value != at_first.get(key)}

@@ -19,7 +19,6 @@ from prism_mesa.runs.archive import row_of
 from prism_mesa.social.content.activity import said_by
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
-from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Statechart
@@ -136,7 +135,8 @@ class LiveSource(Source):
         people = self.model.population
         columns = {}
         for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
-            columns[name] = _column(attribute, people.attributes[:, place])
+            names = attribute.texts or (("false", "true") if attribute.is_truth else ())
+            columns[name] = AgentAttribute(people.attributes[:, place].copy(), names)
         return columns | {
             "engagement threshold": AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
             "activity": AgentAttribute(people.activity.copy(), unit="probability per round"),
@@ -285,11 +285,6 @@ class LiveSource(Source):
     @_while_no_round_runs
     def oracle(self) -> OracleOnShow:
         return oracle_of(self.model)
-
-
-def _column(own: Attribute, kept: npt.NDArray[np.float64]) -> AgentAttribute:
-    """Return a declared attribute as agents are coloured by it."""
-    return AgentAttribute(kept.copy(), own.texts or (("false", "true") if own.is_truth else ()))
 
 
 _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}

@@ -30,21 +30,18 @@ from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.view.page.inputs import changed_keys, values_of, with_inputs
 
 MOST_REPEATED: Final = 20_000
-"""Agents up to which the state before each round is kept, from which an agent's round is told in full."""
+"""The most agents for which the state before each round is kept, so that an agent's round can be explained."""
 _ROUNDS_A_TRIM: Final = 10
 _SLOW_S: Final = 1.0
-"""Seconds of a round from which on the page says that the next one is being run."""
+"""If a round took so many seconds, the page says that the next one is running."""
 _TOGETHER_S: Final = 1.0
-"""Seconds between the ends of two rounds below which a model is played, not stepped."""
+"""A model plays, and is not stepped, if its rounds end fewer seconds apart."""
 _REST_S: Final = 0.4
-"""Seconds after a round of a model that is played in which the next one is expected."""
+"""Seconds within which the next round of a model that plays is expected."""
 
 
 def forget(platform: Platform) -> None:
-    """Let go of all that a copy of a platform holds, at once.
-
-    It and those who have its agents know each other, so it would stay until the garbage collector comes by.
-    """
+    """Free a copy of a platform at once: its reference cycles would keep it until the next garbage collection."""
     vars(platform).clear()
 
 
@@ -78,7 +75,7 @@ class LastRound:
 
 
 class PageModel(SocialModel):
-    """A social model that says its errors on the page, where an exception would take the page's place.
+    """A social model that shows its errors on the page, where an exception would replace the page.
 
     An input that is wrong, or that no model can be made with, is left out, and all others count. A round that fails
     ends the run, and the page stays.
@@ -86,7 +83,7 @@ class PageModel(SocialModel):
     Args:
         config: What the inputs change.
         inputs: What the inputs hold, by key (see `view.page.inputs`).
-        on_work: Told what takes a while as it begins, and nothing as it is done.
+        on_work: Called with a text when something slow begins, and with an empty one when it ends.
 
     Attributes:
         inputs: The same, of all inputs.
@@ -94,9 +91,9 @@ class PageModel(SocialModel):
         fault: Why the run ended, if a round failed; else empty.
         uncopied: Why the state before a round could not be kept; else empty.
         kept: The last round, in rows.
-        lock: Held while a round runs, and to be held by whoever reads the model from another thread.
+        lock: Held while a round runs. Hold it to read the model from another thread.
         ledger: What an LLM said; None where none is asked.
-        on_work: As it was given; another one can be set.
+        on_work: The function of that name; you can set another one.
 
     Raises:
         PrismError: If no model can be made of `config` itself.
@@ -145,7 +142,7 @@ class PageModel(SocialModel):
             super().__init__(params, recorder=self.kept)
 
     def _keep_answers(self) -> None:
-        """Let what an LLM says be written down until the model is closed, so that it can be shown."""
+        """Keep the answers of an LLM in a temporary ledger until the model is closed; the page shows them."""
         self.ledger: Ledger | None = None
         self._folder: TemporaryDirectory[str] | None = None
         if asks_llm(self.reasoner):
@@ -227,7 +224,7 @@ class PageModel(SocialModel):
 
 @dataclass(frozen=True)
 class ToldRound:
-    """An agent's last round: `shown` is None where it did nothing that is traced, `note` says why nothing is told."""
+    """An explanation of an agent's last round; `shown` is None if it did nothing, `note` says why there is none."""
 
     lines: tuple[str, ...] = ()
     shown: RoundOfAgent | None = None
@@ -235,7 +232,7 @@ class ToldRound:
 
 
 class _Recalled(Reasoner):
-    """Answers as an LLM did in the round that is told again."""
+    """Repeats the answers of an LLM in the last round."""
 
     def __init__(self, asked: Reasoner, model: PageModel) -> None:
         store = AnswerStore(shared=model.ledger)

@@ -110,13 +110,11 @@ def _controls(
             text = f"{count} from the next Reset on."
             Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[text])
         faults = {key: text.removeprefix(INPUT) for key, text in model.faults.items() if key not in changed}
-        items = [_item(field, values[field.key], changed=field.key in changed) for field in inputs_of(config)]
-        items = [{**item, "fault": faults.get(item["key"], "")} for item in items]
+        items = []
+        for field in inputs_of(config):
+            state = {"value": values[field.key], "changed": field.key in changed, "fault": faults.get(field.key, "")}
+            items.append({**vars(field), "choices": list(field.choices), **state})
         show_inputs(name="model", items=[*items, _pause(interval)], inline=False, event_change=change)
-
-
-def _item(one: Any, value: Any, *, changed: bool) -> Json:
-    return {**vars(one), "choices": list(one.choices), "value": value, "changed": changed}
 
 
 def _pause(interval: int) -> Json:

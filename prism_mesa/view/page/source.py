@@ -178,14 +178,14 @@ class Spent:
 
 @dataclass(frozen=True)
 class OracleOnShow:
-    """Who decides what is left open, up to the round on show.
+    """Who decided the open choices up to the round on show.
 
     Attributes:
-        label: Who is asked.
+        label: The name of the decider.
         sources: Who answered -> how many open choices (`llm.params.Source`); None: it is only known of whole runs.
         spent: Calls, tokens, seconds, and their limits.
         reasons: Why answers did not come -> how many.
-        notes: What else is to be said, a line each.
+        notes: Remarks, a line each.
     """
 
     label: str
@@ -203,7 +203,7 @@ class Source(Protocol):
 
     @property
     def run(self) -> object:
-        """What all moments of one run have in common, the same object: what is laid out once is kept for it."""
+        """The run, the same object at all of its moments: views keep layouts by it."""
 
     @property
     def title(self) -> str:
@@ -211,11 +211,11 @@ class Source(Protocol):
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """What the run was made with: (label, value), the most telling first."""
+        """Facts about the run: (label, value), the most important first."""
 
     @property
     def rounds(self) -> int:
-        """How many rounds the run has, or is to have."""
+        """How many rounds the run has, or will have."""
 
     @property
     def at(self) -> int:
@@ -227,7 +227,7 @@ class Source(Protocol):
 
     @property
     def chart(self) -> Statechart:
-        """The chart that agents go by."""
+        """The chart of the agents."""
 
     def round_columns(self) -> Mapping[str, Floats]:
         """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `at`; empty before."""
@@ -248,7 +248,7 @@ class Source(Protocol):
         """Return the posts that have been written up to the round."""
 
     def post_text(self, post: int) -> str:
-        """Return what a post shows, on one line, and whom it quotes (see `with_quote`); empty if nobody knows."""
+        """Return the text of a post on one line, with what it quotes (see `with_quote`); empty if it is not known."""
 
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""

@@ -1,6 +1,6 @@
-"""The parts of the page that draw in the browser: small Vue components of ours, beside this file.
+"""The frame of the page, and its parts that draw in the browser: small Vue components beside this file.
 
-What they are given is plain JSON; columns of numbers are base64 (`packed`). They show text as text, never as markup.
+They take plain JSON; columns of numbers are base64 (`packed`). They show text as text, never as markup.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
@@ -55,7 +55,7 @@ def draw_head(
 
 @component_vue("inputs.vue")
 def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: OnEvent) -> None:
-    """Inputs in groups; a change is told as its `key` and `value`."""
+    """Inputs in groups; a change sends its `key` and `value`."""
 
 
 @component_vue("series.vue")
@@ -88,7 +88,7 @@ def show_graph(
     curved: bool,
     event_pick: OnEvent,
 ) -> None:
-    """Points and lines between them; a click is told as the point's `id` and its place, `node`.
+    """Points and lines between them; a click sends the point's `id` and its place, `node`.
 
     The first `faint` colours of the palette, which are light, are faint where the page is dark.
     """
@@ -106,9 +106,9 @@ def show_card(
     event_ask: OnEvent,
     event_follow: OnEvent,
 ) -> None:
-    """One agent; what is searched for is told as text, and of whom the reasons are asked for by its row.
+    """One agent; a search sends its text, and a click on the question why the agent's row.
 
-    `aside` says that the card is of another round than all other views; a click on its button is told as `follow`.
+    `aside` says that the card is of another round than all other views; a click on its button sends `follow`.
     """
 
 
@@ -158,15 +158,15 @@ def page_head(
     fault: str = "",
     notes: Sequence[str] = (),
 ) -> None:
-    """Show what is on show, how far it is, what it was made with, and what went wrong.
+    """Show the head of a page: its title, its progress, facts, and errors.
 
     Args:
         title: On one line.
-        rounds: How many there are; 0: nothing is said of them.
+        rounds: How many there are; 0: no progress is shown.
         done: How many of them are on show.
         facts: (label, value).
-        fault: What went wrong; empty: nothing did.
-        notes: What else is to be known, a line each.
+        fault: What went wrong; empty: nothing.
+        notes: Remarks, a line each.
     """
     dark = use_dark_effective()
 
@@ -186,5 +186,5 @@ def page_head(
 
 @component
 def fault_page(said: str) -> None:
-    """Show a page that has nothing to show but why."""
+    """Show a page that only says why it has nothing to show."""
     page_frame("nothing to show", [page_head("Nothing to show", fault=said)])

@@ -101,9 +101,9 @@ def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
             {"name": label, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
             for key, (label, unit) in _INDICATORS.items()
         ]
-        entry = {"nation": plain(name, 80), "wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST)}
-        entry |= {"outcome": outcome, "told": _OUTCOMES.get(outcome, ""), **texts, "indicators": indicators}
-        entries.append(entry | {"checks": _checks(tables.verdicts, name, quarter)})
+        entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "told": _OUTCOMES.get(outcome, "")}
+        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST), **texts}
+        entries.append(entry | {"checks": _checks(tables.verdicts, name, quarter), "indicators": indicators})
     return entries
 
 

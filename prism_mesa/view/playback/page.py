@@ -59,7 +59,9 @@ def playback(sources: Sequence[RecordedSource]) -> None:
         head = page_head(item.title, rounds=item.rounds, done=item.at + 1, facts=item.facts)
         page_frame(item.title, [head, bars, moment_views(item, "run", at.set)])
         return
-    titles = _told_apart([item.title for item in shown])
+    titles = [item.title for item in shown]
+    if len(set(titles)) < len(titles):
+        titles = [f"{title} ({n})" for n, title in enumerate(titles, 1)]
     head = page_head(" and ".join(titles), rounds=rounds, done=at.value + 1, facts=what_differs(sources))
     columns = [
         Html(
@@ -88,10 +90,6 @@ def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
     spans = [Html(tag="span", children=[f"{label} ", Html(tag="b", children=[value])]) for label, value in facts]
     line = Html(tag="p", class_="prism-run-facts", children=spans)
     return Html(tag="div", class_="prism-card", children=[Html(tag="h2", children=[title]), line])
-
-
-def _told_apart(titles: Sequence[str]) -> list[str]:
-    return list(titles) if len(set(titles)) == len(titles) else [f"{t} ({n})" for n, t in enumerate(titles, 1)]
 
 
 @component

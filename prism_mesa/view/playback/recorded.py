@@ -50,7 +50,7 @@ _HOW_TOLD: Final = (
 
 
 class RecordedSource(Source):
-    """A finished run, as it stood in a round; it is a `Source`, and never changes.
+    """A finished run in one of its rounds; it never changes.
 
     Args:
         tables: The run's tables, which all moments of it share.

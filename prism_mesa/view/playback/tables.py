@@ -217,7 +217,7 @@ class RunTables(RunRecords):
         return self._drawn[1]
 
     def follows(self, round_: int) -> Follows:
-        """Return who follows whom in a round; the same object as long as nobody begins or ends to follow."""
+        """Return who follows whom in a round; the same object while follows stay the same."""
         n_events = int(np.searchsorted(self._events["round"], round_, side="left")) if len(self._events["round"]) else 0
         here = self._first_round <= round_
         key = n_events, int(here.sum())
@@ -262,7 +262,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def comings(self) -> "pd.DataFrame | None":
-        """The table `churn`; None: nobody came or went."""
+        """The table `churn`; None: agents neither came nor went."""
         if not has_table(self.run_dir, "churn"):
             return None
         return read_table(self.run_dir, "churn", ["round", "agent", "event"])

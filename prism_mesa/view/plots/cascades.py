@@ -72,15 +72,12 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     panel.title("How far posts spread")
     if len(groups) > 1 or others:
         panel.legend(loc="lower left" if not panel.is_narrow else "upper right")
+    source = f" {CARRIED}: Twitter, as PRISM carries it." if real is True else ""
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
     whose = f"n = {counted(total, 'post')}" if total else "posts, as the study collects them"
     text = f"Sizes of the cascades of {whose}{of_agents(groups) if total else ''}.{seeds}"
-    panel.caption(f"{text if is_there else 'There are no cascades: no post appeared.'}{_source(real)}", of)
+    panel.caption(f"{text if is_there else 'There are no cascades: no post appeared.'}{source}", of)
     return panel.figure
-
-
-def _source(real: Real) -> str:
-    return f" {CARRIED}: Twitter, as PRISM carries it." if real is True else ""
 
 
 def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:

@@ -57,7 +57,7 @@ _CORNER: Final = np.array([[0.8, 0.38], [1.2, 0.1]])
 _BEND: Final = 0.3
 """Of an arrow without a route of its own that would cross a box."""
 _MANY_SOURCES: Final = 4
-"""From so many states on, one trigger to one state is told in words, and has no arrows; `round_ends` always is."""
+"""A trigger that leads from so many states to one is a label without arrows; so is `round_ends`, always."""
 _APART: Final = 0.3
 """How far an arrow without a route of its own moves to its right if another leads back, in centimetres."""
 _THIN, _THICK = 0.6, 4.0
@@ -74,9 +74,9 @@ class Taken:
 def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
     """Return the states with the share of agent-ticks spent in each, and how often each transition was taken.
 
-    Transitions that the chart has, and nobody took, are dotted; of a run with a chart of its own they are not known. A
-    trigger that leads from four states or more to one is told in words, and so is `round_ends`. Of a live model that
-    records no transitions those count that the histories of its agents hold.
+    Transitions that no agent took are dotted (if the run has PRISM's chart). A trigger that leads from four states or
+    more to one is a label, and so is `round_ends`. Of a live model that records no transitions, the histories of its
+    agents are counted.
 
     Args:
         of: A run, a live model, or runs of several seeds, of which means are drawn.
@@ -125,7 +125,7 @@ def _counts(group: Group) -> pd.DataFrame:
 def _arrows_and_labels(
     found: pd.DataFrame, n_seeds: int
 ) -> tuple[dict[Pair, Taken], dict[tuple[str, AgentState], tuple[int, float]]]:
-    """Return what has arrows, and what is told in words: trigger and target -> number of states, and how often."""
+    """Return the arrows, and the labels without arrows: trigger and target -> number of states, and how often."""
     sources = found.groupby(["trigger", "to_state"])["from_state"].nunique()
     labels: dict[tuple[str, AgentState], tuple[int, float]] = {}
     moves: dict[Pair, Taken] = {}
@@ -145,7 +145,7 @@ def _arrows_and_labels(
 
 
 def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], said: Mapping[tuple[str, AgentState], Any]) -> set[Pair]:
-    """Return which states the run's chart joins although nobody went that way; none where the chart is not known."""
+    """Return the arrows of the chart that no agent took; none if the chart is not known."""
     params = run.config.get("statechart")
     chart: Statechart | None = run.model.chart if isinstance(run, LiveRun) else None
     if chart is None and isinstance(params, Mapping) and params.get("chart", "") is None:

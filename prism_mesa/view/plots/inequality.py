@@ -91,10 +91,6 @@ def _by_agent(run: RunTables, agent: "pd.Series[int]", amount: "pd.Series[int]")
     return np.bincount(agent, amount, minlength=n).astype(np.float64)
 
 
-def _followers(run: RunTables) -> Amounts:
-    return np.asarray(run.table("agents", ["followers"])["followers"], np.float64)
-
-
 def _activity(run: RunTables) -> Amounts:
     """Return posts, and engagements, of each agent."""
     posts = run.table("posts", ["author", "kind"])
@@ -106,6 +102,6 @@ def _activity(run: RunTables) -> Amounts:
 _AMOUNTS: Final[Mapping[str, Callable[[RunTables], Amounts]]] = {
     "impressions": lambda run: _written(run, ["impressions"]),
     "engagements": lambda run: _written(run, ["likes", "replies", "reshares"]),
-    "followers": _followers,
+    "followers": lambda run: np.asarray(run.table("agents", ["followers"])["followers"], np.float64),
     "activity": _activity,
 }

@@ -41,7 +41,7 @@ _OTHERS: Final = "others"
 
 @dataclass(frozen=True)
 class Groups:
-    """Agents in groups: `of` each its group, -1 for none, by `names`; `by` what they are told apart."""
+    """Agents in groups: `of` has the group of each agent (-1: none), `names` their names, `by` what groups them."""
 
     of: Ints
     names: Sequence[str]

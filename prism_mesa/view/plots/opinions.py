@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError
 from prism_mesa.view.plots.rounds import rounds_axis
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, interventions_of, one_run
+from prism_mesa.view.plots.sources import Drawable, Group, interventions_of, one_run
 from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, open_panel
 
 
@@ -41,7 +41,9 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE
     image = axes.pcolormesh(*edges, share, cmap="Blues", norm=norm, rasterized=True)
     axes.plot(means["round"], means["mean"], color=INK, lw=1, label="mean")
     axes.set(ylim=(edges[1][0], edges[1][-1]))
-    axes.set_ylabel(_moving(run), parse_math=False, fontsize=TEXT)
+    params = run.config.get("opinions")
+    name = params.get("of") if isinstance(params, Mapping) else None
+    axes.set_ylabel(f"{name!s:.60}", parse_math=False, fontsize=TEXT)
     rounds_axis(axes, interventions_of([group]))
     bar = panel.figure.colorbar(image, ax=axes)
     bar.set_label("share of agents", fontsize=TEXT)
@@ -55,9 +57,3 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE
         of,
     )
     return panel.figure
-
-
-def _moving(run: RunTables) -> str:
-    """Return the attribute that moves, as the configuration says; it may say anything, and is only shown."""
-    opinions = run.config.get("opinions")
-    return f"{opinions.get('of') if isinstance(opinions, Mapping) else None!s:.60}"

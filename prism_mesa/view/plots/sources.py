@@ -357,7 +357,7 @@ def interventions_of(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 
 def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return those of a configuration that nobody has checked."""
+    """Return the interventions of a configuration that may hold anything."""
     try:
         return [InterventionParams.model_validate(values).model_dump() for values in config["interventions"]]
     except (LookupError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError

@@ -1,4 +1,4 @@
-"""How figures look: widths, sizes of letters, colours that all can tell apart, and what stands below them."""
+"""How figures look: widths, font sizes, colours for any colour vision, legends and captions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ INK: Final = "#010101"
 GREY: Final = "#8a8a8a"
 PAPER: Final = "#ffffff"
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6f6f6f")
-"""Colours that are told apart with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
+"""Colours to distinguish with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
 
 States have colours of their own: `statechart.STATE_COLORS`.
 """

@@ -76,7 +76,7 @@ def _question(shares: Axes, changes: Axes, rows: pd.DataFrame, longest: int) -> 
 
 
 def _dots(axes: Axes, rows: pd.DataFrame, options: list[str], style: tuple[str, str, float], wave: str) -> None:
-    """Draw the means of one wave with their intervals, a line for each option; what nobody answered is left out."""
+    """Draw the means of one wave with their intervals, a line for each option; options without answers are left out."""
     color, marker, shift = style
     known = rows[rows["n"] > 0]
     places = [options.index(option) + shift for option in known["option"]]

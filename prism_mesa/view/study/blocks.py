@@ -1,4 +1,4 @@
-"""What a report is made of: sections as data, of which `page` makes HTML and `markdown` Markdown."""
+"""The parts of a report as data; `page` writes them as HTML, `markdown` as Markdown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 type Ruling = Literal["holds", "fails", "open"]
 
 RULINGS: Final[dict[Ruling, str]] = {"holds": "\u2713", "fails": "\u2717", "open": "?"}
-"""The signs of verdicts, which are told apart without colours too."""
+"""The signs of verdicts."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Strong:
 
 @dataclass(frozen=True)
 class Quiet:
-    """A text that steps back."""
+    """A text in a quiet colour."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Link:
-    """A text that leads somewhere: to a file of the study's folder, or to a DOI."""
+    """A link to a file of the study's folder, or to a DOI."""
 
     text: str
     url: str
@@ -55,7 +55,7 @@ type Row = tuple[Words, ...]
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Text; with `note` one that a reader should not miss."""
+    """A paragraph; a `note` is highlighted."""
 
     words: Words
     note: bool = False
@@ -129,7 +129,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that are opened by who wants to read them."""
+    """Blocks that a reader can unfold."""
 
     title: str
     blocks: "tuple[Block, ...]"
@@ -150,15 +150,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """All that a report says, in whatever form.
+    """A report, before it is written as HTML or Markdown.
 
     Attributes:
-        kicker: What stands above the question.
+        kicker: The line above the question.
         question: Its heading.
         status: Of the study: `done`, `failed`, `incomplete`.
         summary: How many runs there are, and how many are not.
         sections: In the order of the page.
-        footer: What stands below everything.
+        footer: The last line.
     """
 
     kicker: str
@@ -190,7 +190,7 @@ def parts_of(words: Words) -> tuple[Part, ...]:
 
 
 def marked(text: str) -> tuple[Part, ...]:
-    """Return text with what stands between backticks as code."""
+    """Return text in which parts between backticks are code."""
     return tuple(Code(part) if place % 2 else part for place, part in enumerate(text.split("`")) if part)
 
 

@@ -19,7 +19,6 @@ from prism_mesa.view.study.blocks import (
     Row,
     Section,
     Table,
-    Words,
     numeric,
 )
 from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
@@ -137,6 +136,9 @@ def effect_size(result: StudyResult) -> tuple[str, str]:
     return ("d_z", "d_z") if result.table.paired else ("rank_biserial", "r")
 
 
+_TERMS: Final = {"arm": "arms", "condition": "all conditions"}
+
+
 def _groups(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.groups)
     explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
@@ -144,7 +146,7 @@ def _groups(result: StudyResult) -> Section | None:
 
     def cells(row: Record, _: int) -> Row:
         figures = (number(row["h"], 2), count(row["df"]), p_value(row["p_holm"]))
-        return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
+        return (_TERMS.get(row["term"]) or Code(str(row["term"])), *figures, count(row["n"]), count(row["missing"]))
 
     n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
     columns = (Column("between"), *numeric("H", "df", "p (Holm)", "n", "missing"))
@@ -153,10 +155,6 @@ def _groups(result: StudyResult) -> Section | None:
         f"finds too little. p is after Holm's correction over {n_tests}."
     )
     return _section("groups", "Groups", result, frame, columns, cells, caption)
-
-
-def _term(term: object) -> Words:
-    return {"arm": "arms", "condition": "all conditions"}.get(str(term)) or Code(str(term))
 
 
 def _equivalence(result: StudyResult) -> Section | None:

@@ -1,4 +1,4 @@
-"""What a study has, as its report words it: conditions, measures, pairs, counts of runs."""
+"""The conditions, measures, pairs and counts of runs of a study, as its report names them."""
 
 import re
 import sys
@@ -91,7 +91,7 @@ def measure_meaning(measure: str) -> str:
 
 
 def measure_title(measure: str) -> Words:
-    """Return a measure with what it is of."""
+    """Return a measure with its meaning."""
     meaning = measure_meaning(measure)
     return (Code(measure), Quiet(f"  {meaning.replace('`', '')}")) if meaning else Code(measure)
 

@@ -1,4 +1,4 @@
-"""Numbers as a reader takes them in: as many decimals as their interval bears, and nothing where there is none."""
+"""Numbers as text, with as many decimals as their interval justifies."""
 
 from collections.abc import Iterable
 from math import floor, isfinite, log10
@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 NOTHING: Final = "\u2014"
-"""What stands where there is no number."""
+"""In place of a number that does not exist."""
 
 _MOST_DECIMALS: Final = 6
 _DIGITS: Final = 4
@@ -92,7 +92,7 @@ def count(value: Any) -> str:
 
 
 def level(value: Any) -> str:
-    """Return the level of a factor, as a study file has it.
+    """Return the level of a factor, as you write it in a study file.
 
     >>> level(0.02), level(True), level("x_algo"), level(50.0), level(None)
     ('0.02', 'true', 'x_algo', '50', 'null')

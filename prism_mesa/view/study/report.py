@@ -28,7 +28,7 @@ type FigureKind = Literal["png", "svg", "pdf"]
 
 
 def report_of(result: StudyResult, written: datetime) -> b.Report:
-    """Return what the report of a study says, in whatever form; `written` is when."""
+    """Return the report of a study; `written` is its date."""
     sections = (
         short_answer(result),
         design_section(result),
@@ -87,7 +87,7 @@ def _file_name(name: str) -> str:
 
 
 def _replace(file: Path, content: bytes) -> None:
-    """Write a file in place of what is there: a link, by whoever made the folder, is not written through."""
+    """Replace a file; a link is replaced, not followed."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     file.write_bytes(content)
@@ -113,7 +113,7 @@ def closing_section(result: StudyResult, written: datetime) -> b.Section:
 
 
 def _made(result: StudyResult) -> dict[str, Any]:
-    """Return when and with what the study was begun, as its folder has it; else what would be used now."""
+    """Return when and with which versions the study was begun; without a record the versions of now."""
     try:
         made = json.loads((result.study_dir / "study.json").read_text(encoding="utf-8"))["made"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -122,7 +122,7 @@ def _made(result: StudyResult) -> dict[str, Any]:
 
 
 def study_text(result: StudyResult) -> str:
-    """Return the study file as it stands in the study's folder; where there is none, its values."""
+    """Return the study file from the study's folder, or else its values as YAML."""
     file = result.study_dir / "study.yaml"
     if file.is_file():
         return file.read_text(encoding="utf-8")

@@ -35,19 +35,24 @@ def write_report(validation: Validation) -> Path:
 def markdown(validation: Validation) -> str:
     """Return the page."""
     parts = [f"# {validation.path.name}", f"**{words.joint(validation)}.**", _table(validation.rows)]
+    origin = "computed from the data by the estimators that measured the runs; those with"
+    origin = f"{origin} {words.CARRIED} are carried" if words.is_marked(validation.rows) else "carried"
     parts.append(
-        f"*Real* values are {_origin(validation)}. The interval is that of the mean over seeds; *seeds inside* are "
-        "those whose own value is allowed. *Same data* is another statistic of data of which something was fitted or "
-        "given."
+        f"*Real* values are {origin}. The interval is that of the mean over seeds; *seeds inside* are those whose own "
+        "value is allowed. *Same data* is another statistic of data of which something was fitted or given."
     )
-    parts += [_far(validation.rows)] if any(row.inside and words.is_far(row) for row in validation.rows) else []
+    far = [row for row in validation.rows if row.inside and words.is_far(row)]
+    if far:
+        times = ", ".join(f"{row.target.told} {words.number(row.ratio)} times" for row in far)
+        parts.append(f"**Inside, but more than {words.FAR:g} times off the real value:** {times}.")
     parts += [f"**{words.USED[role].capitalize()}:** {text}." for role, text in words.data_used(validation).items()]
     parts += [f"![{text}](figures/{name}.png)\n\n{text}" for name, text in _captions(validation).items()]
     parts += ["## Shapes, and what they hang on", _beside(validation)]
     if validation.variants:
         parts += ["## Without what, what breaks"]
         parts += [f"![{_MATRIX}](figures/variants.png)\n\n{_MATRIX}"] if validation.judged else []
-        parts += [_variants(validation)]
+        lines = {name: "; ".join(words.variant_lines(validation, name)) for name in validation.variants}
+        parts.append("\n".join(f"- `{name}`: {line}." for name, line in lines.items()))
         parts += [
             f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in validation.variants.items()
         ]
@@ -68,19 +73,6 @@ def _table(rows: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _origin(validation: Validation) -> str:
-    """Return where real values come from."""
-    if not words.is_marked(validation.rows):
-        return "carried"
-    return f"computed from the data by the estimators that measured the runs; those with {words.CARRIED} are carried"
-
-
-def _far(rows: Sequence[Row]) -> str:
-    """Return which means are inside and yet far from the real value."""
-    text = [f"{row.target.told} {words.number(row.ratio)} times" for row in rows if row.inside and words.is_far(row)]
-    return f"**Inside, but more than {words.FAR:g} times off the real value:** {', '.join(text)}."
-
-
 def _ranges(rows: Sequence[Row]) -> str:
     text = [f"- {item.told}: {RANGE_FROM[item.measure]}." for item in (row.target for row in rows) if item.required]
     return f"{words.OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(text)
@@ -96,10 +88,6 @@ def _beside(validation: Validation) -> str:
         for name in BESIDE
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _variants(validation: Validation) -> str:
-    return "\n".join(f"- `{name}`: {'; '.join(words.variant_lines(validation, name))}." for name in validation.variants)
 
 
 def _captions(validation: Validation) -> dict[str, str]:

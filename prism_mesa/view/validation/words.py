@@ -22,7 +22,7 @@ ROLES: Final[Mapping[Role, str]] = {
     "other": "same data",
     "predicted": "predicted",
 }
-"""What roles are called in the table; `same data`: another statistic of data of which something was fitted or given."""
+"""Names of roles in the table; `same data`: another statistic of data that were fitted or given."""
 
 
 def number(value: float) -> str:
@@ -37,7 +37,7 @@ def number(value: float) -> str:
 
 
 FAR: Final = 1.5
-"""A mean that is inside and lies by more than this factor off the real value is told as a multiple of it."""
+"""If a mean is inside but off the real value by more than this factor, the report gives the factor."""
 
 OWN_RANGES: Final = "Allowed ranges are PRISM's own, not intervals of the data"
 

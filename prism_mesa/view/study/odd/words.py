@@ -1,4 +1,4 @@
-"""What settings of the configuration mean, in words that the ODD protocol puts together."""
+"""Texts of the ODD protocol about the settings of a configuration."""
 
 from collections.abc import Iterator
 from math import exp
@@ -84,7 +84,7 @@ _GIVES: Final = {
 
 
 def decided_by(config: Config) -> str:
-    """Return who answers what the chart leaves open, and what stands in for an answer that does not come."""
+    """Return who answers open choices, and what replaces an answer that does not come."""
     if not config.statechart.oracle_enabled:
         return "nobody is asked: the first option is taken"
     r = config.reasoner

@@ -55,9 +55,9 @@ def playback(sources: Sequence[RecordedSource]) -> None:
     parts = [bar, "Press play (▶) to see the run round by round."] if at.value < 0 else [bar]
     bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=parts)
     if len(shown) == 1:
-        [item] = shown
-        head = page_head(item.title, rounds=item.rounds, done=item.at + 1, facts=item.facts)
-        page_frame(item.title, [head, bars, moment_views(item, "run", at.set)])
+        [only] = shown
+        head = page_head(only.title, rounds=only.rounds, done=only.at + 1, facts=only.facts)
+        page_frame(only.title, [head, bars, moment_views(only, "run", at.set)])
         return
     titles = [item.title for item in shown]
     if len(set(titles)) < len(titles):

@@ -16,7 +16,7 @@ def sections() -> str:
     config = Config()
     chart = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
     *others, submodels = odd_sections(config, chart)
-    return sections_as_markdown((*others, _short(submodels)), PICTURE, {"statechart": 1})
+    return sections_as_markdown((*others, _short(submodels)), PICTURE)
 
 
 def _short(submodels: Section) -> Section:

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from prism_mesa import RunResult, run
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.view.page.layout import drawn_follows, lay_out
+from prism_mesa.view.page.network_view import drawn_follows, lay_out
 from prism_mesa.view.page.source import Follows
 from prism_mesa.view.plots import save
-from prism_mesa.view.plots.cascade_tree import tree_of
+from prism_mesa.view.plots.cascades import tree_of
 from prism_mesa.view.plots.style import CM, INK, PALETTE, SMALL, TEXT, WIDE
 
 AGENTS = 1000

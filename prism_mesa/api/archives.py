@@ -35,7 +35,7 @@ def archive(
         RunError: If the file cannot be written.
     """
     from prism_mesa.studies.supplement.packed import pack
-    from prism_mesa.view.study.odd.text import odd_text
+    from prism_mesa.view.study.odd.sections import odd_text
 
     return pack(
         Path(os.fspath(folder)),

@@ -99,7 +99,7 @@ class Calibration:
                 f"{self.calibration_dir}: interrupted: what is done is kept; the same command continues"
             ) from stop
         if report:
-            from prism_mesa.view.calibration.report import write_calibration_report
+            from prism_mesa.view.calibration import write_calibration_report
 
             write_calibration_report(result)
         return result

@@ -20,7 +20,7 @@ class Comparison(RunComparison):
 
     def draw(self) -> "Figure":
         """Return the figure: rounds of both sides, and their differences, 17 cm wide."""
-        from prism_mesa.view.comparison.figure import comparison_figure
+        from prism_mesa.view.comparison.report import comparison_figure
 
         return comparison_figure(self)
 

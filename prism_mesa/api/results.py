@@ -101,7 +101,7 @@ class RunPlots(Plots):
 
     def cascade_tree(self, root: int | None = None, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return the largest cascade, or a post's, as a tree; see `view.plots.cascade_tree.cascade_tree_figure`."""
-        from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
+        from prism_mesa.view.plots.cascades import cascade_tree_figure
 
         return cascade_tree_figure(self._of, root=root, ax=ax, width=width)
 
@@ -131,8 +131,8 @@ class RunPlots(Plots):
         return network_by_attribute_figure(self._of.run_dir, by=by, ax=ax, width=width)
 
     def oracle(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return how often what an LLM gave a probability came to be; see `view.plots.answers.oracle.oracle_figure`."""
-        from prism_mesa.view.plots.answers.oracle import oracle_figure
+        """Return how often what an LLM gave a probability came to be; see `view.plots.oracle.oracle_figure`."""
+        from prism_mesa.view.plots.oracle import oracle_figure
 
         return oracle_figure(self._of.run_dir, ax=ax, width=width)
 

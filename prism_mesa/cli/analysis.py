@@ -113,7 +113,7 @@ def survey(
 
 def _tell_survey(result: "SurveyResult", *, as_json: bool) -> None:
     """Draw a survey, and print its summary."""
-    from prism_mesa.view.plots.answers.survey import draw_survey
+    from prism_mesa.view.plots.survey import draw_survey
 
     asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
     pictures = draw_survey(result.folder, result.table, asks)
@@ -147,7 +147,7 @@ def distill(
     from prism_mesa.analysis.distill.fit import check_installed
     from prism_mesa.analysis.distill.share_sweep import drift as drift_of
     from prism_mesa.analysis.distill.share_sweep import rounds_of_drift
-    from prism_mesa.view.plots.answers.distilled import draw_distilled
+    from prism_mesa.view.plots.distilled import draw_distilled
 
     check_installed()
     with progress_bar(sum(map(rounds_of, run_dirs)), "rounds repeated") as advance:

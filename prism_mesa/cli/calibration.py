@@ -49,7 +49,7 @@ def calibrate(
     if as_json:
         show_json(finite(_told(result)))
     else:
-        from prism_mesa.view.calibration.report import calibration_lines
+        from prism_mesa.view.calibration import calibration_lines
 
         print_lines(calibration_lines(result))
 

@@ -119,13 +119,13 @@ class Session:
         self._tell(text.strip(), f"{self.interview.snapshot.name}> ")
 
     def _did(self) -> Iterator[str]:
-        own = self.interview.snapshot
-        if len(own.activities) > _MOST:
-            yield f"... and {len(own.activities) - _MOST} activities before"
-        yield from map(did_text, own.activities[-_MOST:])
-        if not own.activities:
-            yield "nothing" if own.at >= 0 else "nothing: it is before the run"
-        if not own.likes_recorded:
+        snapshot = self.interview.snapshot
+        if len(snapshot.activities) > _MOST:
+            yield f"... and {len(snapshot.activities) - _MOST} activities before"
+        yield from map(did_text, snapshot.activities[-_MOST:])
+        if not snapshot.activities:
+            yield "nothing" if snapshot.at >= 0 else "nothing: it is before the run"
+        if not snapshot.likes_recorded:
             yield "what it liked is not recorded"
 
     def _aside(self, text: str) -> None:

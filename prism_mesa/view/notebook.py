@@ -18,15 +18,15 @@ def run_html(result: RunResult) -> str:
     Raises:
         LookupError: If the summary lacks a part; so ValueError and TypeError where it is damaged.
     """
-    told, name = result.summary, result.run_dir.name
+    caption, name = result.summary, result.run_dir.name
     state = result.state or result.status
-    if not told:
+    if not caption:
         return card_of("run", name, note_of(result.run_dir), about=state)
-    lines = economy_lines(told) if "nations" in told else run_lines(told)
+    lines = economy_lines(caption) if "nations" in caption else run_lines(caption)
     facts = facts_of([(what, text) for what, text in lines if what not in _LEFT_OUT])
-    states = told.get("state_shares")
+    states = caption.get("state_shares")
     parts = (_states(states) if states else "", facts, note_of(result.run_dir))
-    return card_of("run", name, *parts, about=f"{state}, seed {told['seed']}")
+    return card_of("run", name, *parts, about=f"{state}, seed {caption['seed']}")
 
 
 def _states(shares: Mapping[str, float]) -> str:

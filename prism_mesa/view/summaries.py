@@ -109,25 +109,25 @@ def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "note" if note.startswith(NOTHING_HAPPENED) else "input", note
     sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}
     if sampled:
-        told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
-        yield "recorded", f"{told}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
+        text = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
+        yield "recorded", f"{text}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
 
 
 def _inequality(activity: dict[str, float], attention: dict[str, float]) -> str:
     """Return how unequally agents act and are seen: Gini coefficients over all agents, and what the first tenth has."""
-    told = [("activity", activity), ("attention", attention)]
-    each = [f"{name}: Gini {of['gini']:.2f}, the top 10 % have {of['top_10_share']:.0%}" for name, of in told]
+    shares = [("activity", activity), ("attention", attention)]
+    each = [f"{name}: Gini {of['gini']:.2f}, the top 10 % have {of['top_10_share']:.0%}" for name, of in shares]
     return f"{'; '.join(each)} (attention: impressions of what an agent wrote)"
 
 
 def _time(summary: dict[str, Any]) -> str:
     """Return what the whole command took, where it is known, and the run in it."""
     run = {name: summary.get(f"run_{name}", summary[name]) for name in ("cpu_s", "wall_s")}
-    told = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} wall s), "
+    text = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} wall s), "
     if "run_cpu_s" not in summary:
-        return told
+        return text
     whole = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all, with imports and compiling"
-    return f"{whole}; the run {told}"
+    return f"{whole}; the run {text}"
 
 
 def _pictures(summary: dict[str, Any]) -> str:
@@ -137,10 +137,10 @@ def _pictures(summary: dict[str, Any]) -> str:
 def _opinions(told: dict[str, Any]) -> str:
     """Return how stances were spread before and after a run, and what moved them."""
     spreads = [
-        f"mean {own['mean']:.3f}, sd {own['sd']:.3f}, bimodality "
-        + ("undefined" if own["bimodality"] is None else f"{own['bimodality']:.2f}")
-        for own in (told["before"], told["after"])
-        if own["mean"] is not None
+        f"mean {spread['mean']:.3f}, sd {spread['sd']:.3f}, bimodality "
+        + ("undefined" if spread["bimodality"] is None else f"{spread['bimodality']:.2f}")
+        for spread in (told["before"], told["after"])
+        if spread["mean"] is not None
     ]
     moved = f"{told['drawn_on']:,} posts drew a reader on, {told['pushed_away']:,} pushed one away"
     return f"{told['of']}: {' -> '.join(spreads) or 'nobody was there'}; {moved}"
@@ -149,8 +149,8 @@ def _opinions(told: dict[str, Any]) -> str:
 def _network_changes(changes: dict[str, Any]) -> str:
     """Return how many follows there were and are, and what agents decided about each other."""
     before, after = changes["follows_before"], changes["follows_after"]
-    told = {event: n for event, n in changes["events"].items() if n or event not in ("unmute", "unblock")}
-    events = ", ".join(f"{n:,} {_EVENTS[event][n != 1]}" for event, n in told.items())
+    counts = {event: n for event, n in changes["events"].items() if n or event not in ("unmute", "unblock")}
+    events = ", ".join(f"{n:,} {_EVENTS[event][n != 1]}" for event, n in counts.items())
     return f"{before:,} at the beginning, {after:,} at the end: {events}"
 
 
@@ -256,17 +256,17 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
             yield from _options_told(question, rows)
         if question.get("asked_by") == "noise":
             yield "  in free words of an LLM that rambles: not to be believed; use a larger one"
-        for one in question.get("some", ()):
-            yield f"  {one['name']} (agent {one['agent']}), before: {one['before']}"
-            yield f"  {'':<{len(one['name'])}} {'':<{len(str(one['agent'])) + 8}}  after:  {one['after']}"
+        for answer in question.get("some", ()):
+            yield f"  {answer['name']} (agent {answer['agent']}), before: {answer['before']}"
+            yield f"  {'':<{len(answer['name'])}} {'':<{len(str(answer['agent'])) + 8}}  after:  {answer['after']}"
 
 
 def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
-    told = {(row["option"], row["wave"]): row for row in rows}
+    text = {(row["option"], row["wave"]): row for row in rows}
     width = min(max(map(len, question["options"])), 40)
     yield f"  {'':<{width}}" + "".join(f"  {wave:<20}" for wave in ("before", "after", "change")).rstrip()
     for option in question["options"]:
-        cells = [_interval(told[option, wave], sign) for wave, sign in (("before", ""), ("after", ""), ("change", "+"))]
+        cells = [_interval(text[option, wave], sign) for wave, sign in (("before", ""), ("after", ""), ("change", "+"))]
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
     if any(row["n"] and row["low"] is None for row in rows):
         yield "  no intervals: too few agents answered to tell how much others would differ"

@@ -17,8 +17,7 @@ from prism_mesa.errors import ConfigError, NotedWarning, PrismError
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.view.page.live import oracle_of
-from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.retold import tell_round
+from prism_mesa.view.page.live_model import PageModel, tell_round
 
 TWO = {"gemma3": 0.5, "llama3.2": 0.5}
 QUIET = {"pictures": False}

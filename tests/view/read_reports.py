@@ -73,8 +73,6 @@ def read_markdown(text):
 def forms_of(result):
     """Return a study's report as a page and as Markdown, with nothing drawn."""
     report = report_of(result, WHEN)
-    numbers = {one.name: number for number, one in enumerate(all_pictures(report.sections), 1)}
-    drawn = dict.fromkeys(numbers, "<svg></svg>")
-    return page_of(report, drawn, numbers), markdown_of(
-        report, {name: f"figures/{name}.png" for name in numbers}, numbers
-    )
+    names = [picture.name for picture in all_pictures(report.sections)]
+    page = page_of(report, dict.fromkeys(names, "<svg></svg>"))
+    return page, markdown_of(report, {name: f"figures/{name}.png" for name in names})

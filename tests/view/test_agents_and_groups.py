@@ -17,11 +17,11 @@ from prism_mesa.llm import Ledger
 from prism_mesa.llm.ledger import AskedRow, StoredAnswer
 from prism_mesa.runs.social import run
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots.answers.oracle import oracle_figure, wilson
 from prism_mesa.view.plots.feeds import feeds_figure
 from prism_mesa.view.plots.homophily import homophily_figure, mixing, ratios
 from prism_mesa.view.plots.network import network_by_attribute_figure
-from prism_mesa.view.plots.recorded import RecordedRun
+from prism_mesa.view.plots.oracle import oracle_figure, wilson
+from prism_mesa.view.plots.sources import one_run
 from prism_mesa.view.plots.style import caption_of
 from prism_mesa.view.plots.timeline import timeline_figure
 
@@ -179,4 +179,4 @@ def test_a_run_on_a_network_from_a_file_has_the_agents_of_that_file(tmp_path):
     edges = tmp_path / "follows.csv"
     edges.write_text("src,dst\nada,ben\nben,cy\ncy,ada\n")
     result = run(plain({"network": {"edges": str(edges)}, "rounds": 2}), out=tmp_path)
-    assert (RecordedRun(result.run_dir).config["agents"]["n"], RecordedRun(result.run_dir).n_agents) == (1000, 3)
+    assert (one_run(result.run_dir).config["agents"]["n"], one_run(result.run_dir).n_agents) == (1000, 3)

@@ -16,7 +16,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.statechart import STATE_COLORS
-from prism_mesa.view.plots.cascade_tree import cascade_tree_figure, tree_of
+from prism_mesa.view.plots.cascades import cascade_tree_figure, tree_of
 from prism_mesa.view.plots.chart import OPEN, chart_figure
 from prism_mesa.view.plots.style import GREY, caption_of
 

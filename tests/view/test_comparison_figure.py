@@ -6,7 +6,7 @@ import pytest
 
 from prism_mesa.api.comparison import compare
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.view.comparison.figure import figure_caption
+from prism_mesa.view.comparison.report import figure_caption
 
 
 @pytest.mark.slow

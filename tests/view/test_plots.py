@@ -18,8 +18,7 @@ from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
 from prism_mesa.statechart import AgentState, Statechart, Transition, draw_chart
 from prism_mesa.view import plots
-from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
-from prism_mesa.view.plots.cascades import cascades_figure
+from prism_mesa.view.plots.cascades import cascade_tree_figure, cascades_figure
 from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.engagement import _class_rates, engagement_figure
 from prism_mesa.view.plots.files import save

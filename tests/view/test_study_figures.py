@@ -13,11 +13,12 @@ from prism_mesa.view.plots.files import png_of, svg_of
 from prism_mesa.view.plots.style import PALETTE, labels_of
 from prism_mesa.view.study.blocks import all_pictures
 from prism_mesa.view.study.comparisons import comparisons_section
-from prism_mesa.view.study.distributions import distribution_caption, distribution_figure
-from prism_mesa.view.study.figures import figures_section
-from prism_mesa.view.study.relations import (
+from prism_mesa.view.study.figures import (
     difference_figure,
     difference_rows,
+    distribution_caption,
+    distribution_figure,
+    figures_section,
     interaction_figure,
     interaction_terms,
     morris_figure,

@@ -13,9 +13,9 @@ from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.statistics.analysis import RunTable, analyse
 from prism_mesa.studies.statistics.significance import holm
 from prism_mesa.view.study import figures, report
-from prism_mesa.view.study.contents import meaning_of
-from prism_mesa.view.study.notebook import study_html
+from prism_mesa.view.study.contents import measure_meaning
 from prism_mesa.view.study.numbers import p_value
+from prism_mesa.view.study.page import study_html
 from prism_mesa.view.study.report import write_report
 
 TOLD = " ".join(HOSTILE.split())
@@ -346,7 +346,7 @@ def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
     ],
 )
 def test_a_report_says_what_a_measure_by_an_attribute_is_of(name, told):
-    assert re.search(told, meaning_of(name))
+    assert re.search(told, measure_meaning(name))
 
 
 def test_a_measure_of_a_users_own_is_described_by_the_first_sentence_of_its_docstring(tmp_path, monkeypatch):
@@ -354,10 +354,10 @@ def test_a_measure_of_a_users_own_is_described_by_the_first_sentence_of_its_docs
     own = f"def lurkers(run):\n    {said}\n    return 0.5\n\n\ndef unsaid(run):\n    return 0.5\n"
     (tmp_path / "lurking_measures.py").write_text(own)
     monkeypatch.syspath_prepend(tmp_path)
-    assert meaning_of("lurking_measures:lurkers") == ""  # a report imports nothing
+    assert measure_meaning("lurking_measures:lurkers") == ""  # a report imports nothing
     assert find_measure("lurking_measures:lurkers").meaning == "Share of agents who read, and never post"
-    assert meaning_of("lurking_measures:lurkers") == "Share of agents who read, and never post"
-    assert meaning_of("lurking_measures:unsaid") == "a measure of your own"
+    assert measure_meaning("lurking_measures:lurkers") == "Share of agents who read, and never post"
+    assert measure_meaning("lurking_measures:unsaid") == "a measure of your own"
 
 
 @pytest.mark.parametrize(("paired", "size"), [(True, "d_z"), (False, "r")])

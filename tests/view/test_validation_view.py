@@ -14,8 +14,7 @@ from prism_mesa.studies.validation.rows import target_rows
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import Match
-from prism_mesa.view.validation.figures import cascades_figure, figures_of, rhythms_figure, shapes_figure
-from prism_mesa.view.validation.matrix import matrix_figure
+from prism_mesa.view.validation.figures import cascades_figure, figures_of, matrix_figure, rhythms_figure, shapes_figure
 from prism_mesa.view.validation.report import markdown
 from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_lines
 

@@ -18,11 +18,11 @@ from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source, folded_m
 from prism_mesa.view.page.widgets import Json, show_card, view_card
 
 type TellSoon = Callable[[int, Callable[[], None]], Callable[[], None]]
-"""Whose round is to be told, and what is called then -> what calls it off."""
+"""Takes an agent and a callback for when its round is explained; returns a function that cancels it."""
 
 
 def most_followed(source: Source) -> int:
-    """Return whom the page shows at first; -1 if nobody is there."""
+    """Return the agent that the page shows first, the most followed; -1 if no agent is present."""
     followers = np.where(source.states() != NOT_THERE, source.follows().followers, -1)
     return int(followers.argmax()) if len(followers) and followers.max() >= 0 else -1
 
@@ -40,17 +40,20 @@ def agent_view(
     go: Callable[[int], None] = lambda round_: None,
     tell_soon: TellSoon = lambda row, on_told: lambda: None,
 ) -> None:
-    """One agent, of those who are there, or a line on how to choose one; `ask` is called if its `ask` is clicked.
+    """One agent, or a line on how to choose one; a click on the question why calls `ask`.
 
-    Where all other views are of another round, `others_at`, the card says so, and `go` is called if they are to follow.
-    `tell_soon` is called with whom the card shows, and calls back as the source knows more; it returns what ends that.
+    If all other views show another round, `others_at`, the card says so, and offers to call `go` for them. `tell_soon`
+    is called with the agent on the card, and calls back when the source knows more about it.
     """
-    told = use_reactive(0)
+    version = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
     there = 0 <= chosen < source.n_agents
-    card = use_memo(lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen, told.value])
-    more = lambda: told.set(told.peek() + 1)  # noqa: E731
+    card = use_memo(
+        lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen, version.value]
+    )
+    more = lambda: version.set(version.peek() + 1)  # noqa: E731
     use_effect(lambda: tell_soon(chosen, more) if there else None, [id(source), at, chosen])
+    aside = f"This is round {at}, in which it wrote the post; all other views are of round {others_at}."
     with (
         view_card("One agent" + (f", in round {at}" if at >= 0 else ""), "view-agent"),
         Html(tag="div", class_="prism-grow"),
@@ -61,15 +64,11 @@ def agent_view(
             chart=chart,
             suggested=_suggested(source),
             fault=fault,
-            aside=_aside(at, others_at) if others_at not in (None, at) else "",
+            aside="" if others_at in (None, at) else aside,
             event_find=lambda said: find(str(said)),
             event_ask=lambda row: ask(int(row)),
             event_follow=lambda _: go(at),
         )
-
-
-def _aside(at: int, others_at: int | None) -> str:
-    return f"This is round {at}, in which it wrote the post; all other views are of round {others_at}."
 
 
 def _agent_json(agent: AgentOnShow) -> Json:
@@ -85,15 +84,8 @@ def _agent_json(agent: AgentOnShow) -> Json:
         "ask": agent.ask,
         "feedNote": agent.feed_note,
         "feed": [
-            {
-                "place": post.place,
-                "author": post.author,
-                "text": post.text,
-                "kind": post.kind,
-                "told": post.told,
-                "read": post.was_read,
-                "did": post.did,
-            }
+            {name: getattr(post, name) for name in ("place", "author", "text", "kind", "told", "did")}
+            | {"read": post.was_read}
             for post in agent.feed
         ],
         "moves": [
@@ -112,34 +104,27 @@ def _agent_json(agent: AgentOnShow) -> Json:
 def _suggested(source: Source) -> Sequence[Json]:
     """Return agents that are worth a look: the most followed, and one of each engagement in the round."""
     states, followers = source.states(), source.follows().followers
-    most = most_followed(source)
-    found = {"most followed": most} if most >= 0 else {}
-    for state in (AgentState.ENGAGING_RESHARE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_LIKE):
-        rows = np.flatnonzero(states == state.code)
-        if len(rows):
-            found[{"engaging_reshare": "reshared", "engaging_reply": "replied"}.get(state.value, "liked")] = int(
-                rows[np.argmax(followers[rows])]
-            )
-    return [{"text": said, "row": row} for said, row in found.items()]
+    rows = {"most followed": most} if (most := most_followed(source)) >= 0 else {}
+    acts = {"reshared": AgentState.ENGAGING_RESHARE, "replied": AgentState.ENGAGING_REPLY}
+    for text, state in (acts | {"liked": AgentState.ENGAGING_LIKE}).items():
+        agents = np.flatnonzero(states == state.code)
+        if len(agents):
+            rows[text] = int(agents[np.argmax(followers[agents])])
+    return [{"text": text, "row": row} for text, row in rows.items()]
 
 
 _MOST_KEPT: Final = 8
-_kept: dict[str, str] = {}  # by the chart in words: placing its arrows takes a second
+_kept: dict[str, str] = {}  # by the chart as text: placing its arrows takes a second
 
 
 def chart_svg(chart: Statechart) -> str:
     """Return a chart as an element `svg`. Names in it are escaped by matplotlib."""
-    said = mermaid(chart)
-    if said not in _kept:
-        while len(_kept) >= _MOST_KEPT:
+    key = mermaid(chart)
+    if key not in _kept:
+        if len(_kept) >= _MOST_KEPT:
             del _kept[next(iter(_kept))]
-        _kept[said] = _drawn(chart)
-    return _kept[said]
-
-
-def _drawn(chart: Statechart) -> str:
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
-        out = StringIO()
-        draw_chart(chart).savefig(out, format="svg", metadata={"Date": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
+            out = StringIO()
+            draw_chart(chart).savefig(out, format="svg", metadata={"Date": None})
+        _kept[key] = out.getvalue()[out.getvalue().index("<svg") :]
+    return _kept[key]

@@ -39,8 +39,8 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
         rounds = posts.round[tree.posts]
         wrote = "replied" if POST_KINDS[posts.kind[root]] == "reply" else "wrote"
         author = source.agent_name(int(posts.author[root]))
-        said = f"{author} {wrote} in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
-        Html(tag="p", class_="prism-note", children=[said])
+        text = f"{author} {wrote} in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
+        Html(tag="p", class_="prism-note", children=[text])
         first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
         x = _along(rounds, first, last)
         depth = np.minimum(tree.depth, len(SCALE) - 1)
@@ -70,7 +70,7 @@ def _cascade_choice(choices: Mapping[str, int], root: int, choose: Callable[[int
     item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *choices]}
     show_inputs(
         name=f"{name}-cascade",
-        items=[{**item, "value": next((text for text, own in choices.items() if own == root), _LARGEST)}],
+        items=[{**item, "value": next((text for text, post in choices.items() if post == root), _LARGEST)}],
         inline=True,
         event_change=lambda change: choose(choices.get(change["value"], -1)),
     )

@@ -1,4 +1,4 @@
-"""What a user can change on the page: names, ranges and values, and the parameters that changed values make."""
+"""The inputs of the page: names, ranges and values, and the parameters that changed values make."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,7 +68,6 @@ def _values(kind: Any) -> Iterator[str]:
 
 def inputs_of(config: SocialParams) -> tuple[Input, ...]:
     """Return the inputs of a configuration; what a file gives (the agents of an edge list) has none."""
-    n = (Input(_WORLD, "agents.n", "Agents", "slider", (), 10, max(5000, config.agents.n), 10, is_whole=True),)
     kinds = tuple(kind for kind in _choices("network.kind") if kind != "edges")
     drawn = (
         Input(_TIES, "network.kind", "Kind", "select", kinds),
@@ -76,39 +75,28 @@ def inputs_of(config: SocialParams) -> tuple[Input, ...]:
     )
     is_drawn = config.network.edges is None
     modes = tuple(dict.fromkeys([*FEED_MODES[:-1], config.feed.mode]))
+    groups = ("null", *(name for name, params in config.attributes.items() if params.of == "agent"))
     return (
         Input(_WORLD, "seed", "Seed", "text"),
-        Input(_WORLD, "rounds", "Rounds", "slider", (), 1, max(500, config.rounds), 1, is_whole=True),
-        *(n if is_drawn else ()),
+        _count(_WORLD, "rounds", "Rounds", 1, max(500, config.rounds)),
+        *([_count(_WORLD, "agents.n", "Agents", 10, max(5000, config.agents.n), 10)] if is_drawn else []),
         Input(_FEED, "feed.mode", "Ranking", "select", modes),
-        Input(_FEED, "feed.attribute", "Groups by attribute", "select", _attributes(config)),
-        Input(
-            _FEED,
-            "feed.candidates.out_of_network",
-            "Posts from outside the network",
-            "slider",
-            (),
-            0,
-            100,
-            1,
-            is_whole=True,
-        ),
-        Input(_FEED, "feed.size", "Posts in a feed", "slider", (), 1, 500, 1, is_whole=True),
+        Input(_FEED, "feed.attribute", "Groups by attribute", "select", groups),
+        _count(_FEED, "feed.candidates.out_of_network", "Posts from outside the network", 0, 100),
+        _count(_FEED, "feed.size", "Posts in a feed", 1, 500),
         Input(_WHO, "agents.threshold_mean", "Engagement threshold, mean", "slider", (), 0, 1, 0.001),
         Input(_WHO, "agents.threshold_sd", "Engagement threshold, sd", "slider", (), 0, 0.5, 0.001),
         Input(_WHO, "agents.band", "Band in which the choice is open", "slider", (), 0, 0.2, 0.001),
         Input(_WHO, "agents.activity", "Activity (online in a round)", "slider", (), 0, 1, 0.005),
         Input(_WHO, "agents.post_rate", "Post rate", "slider", (), 0, 1, 0.005),
         *(drawn if is_drawn else ()),
-        Input(_TIES, "network.dynamics", "Dynamics", "select", _choices("network.dynamics")),
+        _select(_TIES, "network.dynamics", "Dynamics"),
         Input(_ORACLE, "statechart.oracle_enabled", "Ask about open choices", "check"),
-        Input(_ORACLE, "reasoner.kind", "Oracle", "select", _choices("reasoner.kind")),
-        Input(
-            _ORACLE, "reasoner.answer", "Form of its answer", "select", _choices("reasoner.answer"), unset=_BY_ORACLE
-        ),
-        Input(_ORACLE, "reasoner.fallback", "Fallback", "select", _choices("reasoner.fallback")),
+        _select(_ORACLE, "reasoner.kind", "Oracle"),
+        _select(_ORACLE, "reasoner.answer", "Form of its answer", unset=_BY_ORACLE),
+        _select(_ORACLE, "reasoner.fallback", "Fallback"),
         Input(_ORACLE, "reasoner.max_calls", "Most calls (empty: no limit)", "text"),
-        Input(_ORACLE, "content", "Words of replies and reshares", "select", _choices("content")),
+        _select(_ORACLE, "content", "Words of replies and reshares"),
         Input(_CHANGE, "intervention.key", "Setting that changes", "select", (NO_KEY, *CHANGEABLE)),
         Input(_CHANGE, "intervention.value", "New value", "text"),
         Input(_CHANGE, "intervention.at", "From round", "text"),
@@ -116,64 +104,66 @@ def inputs_of(config: SocialParams) -> tuple[Input, ...]:
     )
 
 
-def _attributes(config: SocialParams) -> tuple[str, ...]:
-    return ("null", *(name for name, own in config.attributes.items() if own.of == "agent"))
+def _count(group: str, key: str, label: str, low: int, high: int, step: int = 1) -> Input:
+    return Input(group, key, label, "slider", (), low, high, step, is_whole=True)
+
+
+def _select(group: str, key: str, label: str, unset: str = "none") -> Input:
+    """Return the input of a parameter that has a few values."""
+    return Input(group, key, label, "select", _choices(key), unset=unset)
 
 
 def values_of(config: SocialParams) -> dict[str, Any]:
-    """Return what the inputs of a configuration hold at first, as `Input.kind` has it."""
-    of_keys = leaf_values(config)
-    found: dict[str, Any] = dict.fromkeys(INTERVENTION, "") | {"intervention.key": NO_KEY}
-    for one in inputs_of(config):
-        if one.key not in found:
-            value = of_keys[one.key]
-            empty = "null" if one.kind == "select" else ""
-            found[one.key] = empty if value is None else str(value) if one.kind in ("text", "select") else value
-    return found
+    """Return the first values of the inputs of a configuration, in the form that `Input.kind` takes."""
+    leaves_of_config = leaf_values(config)
+    values: dict[str, Any] = dict.fromkeys(INTERVENTION, "") | {"intervention.key": NO_KEY}
+    for field in inputs_of(config):
+        if field.key not in values:
+            value = leaves_of_config[field.key]
+            empty = "null" if field.kind == "select" else ""
+            values[field.key] = empty if value is None else str(value) if field.kind in ("text", "select") else value
+    return values
 
 
 def with_inputs(config: SocialParams, values: Values) -> tuple[SocialParams, dict[str, str]]:
-    """Return a configuration with changed inputs, and what is wrong with those that were left out, by key.
+    """Return a configuration with changed inputs, and by key why an input was left out.
 
-    An input that is wrong is left out and all others count. Where several are wrong only together (a ranking that
-    needs groups, no attribute named) the last of them are left out.
+    A wrong input is left out, the others count. If inputs are wrong only together (a ranking that needs groups without
+    an attribute), the last of them are left out.
     """
-    given = {key: value for key, value in values.items() if value != values_of(config).get(key)}
-    own = _intervention(values) if given.get("intervention.key", NO_KEY) != NO_KEY else None
+    at_first = values_of(config)
+    changed = {key: value for key, value in values.items() if value != at_first.get(key)}
+    intervention = _intervention(values) if changed.get("intervention.key", NO_KEY) != NO_KEY else None
     faults: dict[str, str] = {}
-    flat = {}
-    for key, value in given.items():
-        if key not in INTERVENTION:
-            try:
-                flat[key] = _read(key, value)
-            except ConfigError as error:
-                faults[key] = str(error)
-    made = _made(config, flat, own)
+    waiting: dict[str, Any] = {}
+    for key in (key for key in changed if key not in INTERVENTION):
+        try:
+            waiting[key] = _read(key, changed[key])
+        except ConfigError as error:
+            faults[key] = str(error)
+    made = _made(config, waiting, intervention)
     if isinstance(made, SocialParams):
         return made, faults
     kept: dict[str, Any] = {}
-    waiting = dict(flat)
-    while waiting:  # one may only be right after another one that comes later
-        fits = [key for key, value in waiting.items() if isinstance(_made(config, {**kept, key: value}), SocialParams)]
-        if not fits:
-            break
-        kept[fits[0]] = waiting.pop(fits[0])
+    while fits := [key for key in waiting if isinstance(_made(config, {**kept, key: waiting[key]}), SocialParams)]:
+        kept[fits[0]] = waiting.pop(fits[0])  # another one may only be right after it
     faults |= {key: str(_made(config, {**kept, key: value})) for key, value in waiting.items()}
-    made = _made(config, kept, own)
-    if isinstance(made, SocialParams):
-        return made, faults
-    alone = _made(config, kept)
-    return (alone if isinstance(alone, SocialParams) else config), faults | {"intervention.key": str(made)}
+    made = _made(config, kept, intervention)
+    if isinstance(made, ConfigError):
+        faults["intervention.key"] = str(made)
+        made = _made(config, kept)
+    return (made if isinstance(made, SocialParams) else config), faults
 
 
-def _made(config: SocialParams, flat: Values, own: Mapping[str, Any] | None = None) -> SocialParams | ConfigError:
-    """Return a configuration with other values, or why there is none."""
-    changes: dict[str, Any] = dict(flat)
-    if own is not None:
-        held = [one.model_dump() for one in config.interventions]
-        changes["interventions"] = [*held, own]
+def _made(
+    config: SocialParams, values: Values, intervention: Mapping[str, Any] | None = None
+) -> SocialParams | ConfigError:
+    """Return a configuration with other values, and one more intervention; or why there is none."""
+    changes = nested(values)
+    if intervention is not None:
+        changes["interventions"] = [*(known.model_dump() for known in config.interventions), intervention]
     try:
-        return validated(type(config), merged(config.model_dump(exclude_unset=True), nested(changes)), INPUT[:-2])
+        return validated(type(config), merged(config.model_dump(exclude_unset=True), changes), INPUT[:-2])
     except ConfigError as error:
         return error
 
@@ -186,13 +176,8 @@ def _read(key: str, value: Any) -> Any:
         except ValueError:
             raise ConfigError(f"{INPUT}seed: {str(value)[:60]!r} is no whole number") from None
     if isinstance(value, str):
-        text = value.strip()
-        return None if text in ("", "null") and _can_be_none(key) else text
+        return None if value.strip() in ("", "null") and key in _NULLABLE else value.strip()
     return value
-
-
-def _can_be_none(key: str) -> bool:
-    return key in _NULLABLE
 
 
 _NULLABLE: Final = {key for key, default in leaves(SocialParams) if default is None}
@@ -202,17 +187,13 @@ def _intervention(values: Values) -> dict[str, Any]:
     """Return the intervention that the inputs make, as a configuration holds it."""
     import yaml
 
-    said = str(values.get("intervention.value", ""))
+    text = {key: str(values.get(key, "")) for key in INTERVENTION}
     try:
-        value = yaml.safe_load(said)
+        value = yaml.safe_load(text["intervention.value"])
     except yaml.YAMLError:
-        value = said
-    until = str(values.get("intervention.until", "")).strip()
-    return {
-        "at": str(values.get("intervention.at", "")).strip(),
-        "until": until or None,
-        "set": {values["intervention.key"]: value},
-    }
+        value = text["intervention.value"]
+    at, until = (text[f"intervention.{end}"].strip() for end in ("at", "until"))
+    return {"at": at, "until": until or None, "set": {values["intervention.key"]: value}}
 
 
 def changed_keys(now: Values, then: Values) -> Sequence[str]:

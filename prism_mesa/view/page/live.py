@@ -1,5 +1,7 @@
 """What the page shows of a model that runs."""
 
+# ruff: noqa: D102 - `Source` documents the methods
+
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -12,17 +14,15 @@ import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
-from prism_mesa.reasoner import Reasoner, asks_llm
+from prism_mesa.reasoner import asks_llm
 from prism_mesa.runs.archive import row_of
 from prism_mesa.social.content.activity import said_by
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
-from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Statechart
-from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.retold import ToldRound, tell_round, why_untold
+from prism_mesa.view.page.live_model import PageModel, ToldRound, tell_round, why_untold
 from prism_mesa.view.page.source import (
     NOT_THERE,
     AgentAttribute,
@@ -33,9 +33,10 @@ from prism_mesa.view.page.source import (
     Follows,
     OracleOnShow,
     PostColumns,
+    Source,
     Spent,
     most_done,
-    told_moves,
+    moves_lines,
     with_quote,
 )
 
@@ -58,7 +59,7 @@ def _while_no_round_runs[**P, R](
     return locked
 
 
-class LiveSource:
+class LiveSource(Source):
     """A model that runs, at its last round (see `source.Source`)."""
 
     title = "Live model"
@@ -70,12 +71,10 @@ class LiveSource:
 
     @property
     def run(self) -> object:
-        """The model."""
         return self.model
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """What the model was made with."""
         p = self.model.params
         return (
             ("agents", f"{len(self.model.population):,}"),
@@ -90,27 +89,22 @@ class LiveSource:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the run is to have."""
         return self.model.params.rounds
 
     @property
     def at(self) -> int:
-        """The last round that was run; -1 before the first."""
         return self.model.round
 
     @property
     def n_agents(self) -> int:
-        """How many agents there are, present or not."""
         return len(self.model.population)
 
     @property
     def chart(self) -> Statechart:
-        """The chart that agents go by."""
         return self.model.chart
 
     @_while_no_round_runs
     def round_columns(self) -> Mapping[str, Floats]:
-        """Return the columns of the rounds so far."""
         collected = self.model.prism_datacollector.model_vars
         names = [*ROUND_FIELDS, *SHARE_FIELDS]
         n = min(len(collected[name]) for name in names)  # of a round that failed some may be missing
@@ -119,7 +113,6 @@ class LiveSource:
 
     @_while_no_round_runs
     def states(self) -> npt.NDArray[np.uint8]:
-        """Return the code of the most that each agent did in the last round."""
         people = self.model.population
         most = most_done(people.state, _NOBODY, _NOBODY)
         moved = self.model.kept.rows.get("transitions")
@@ -130,7 +123,6 @@ class LiveSource:
 
     @_while_no_round_runs
     def follows(self) -> Follows:
-        """Return who follows whom."""
         network = self.model.network
         if self._follows is None or self._follows[0] is not network:
             src, dst = network.edges()
@@ -140,26 +132,24 @@ class LiveSource:
 
     @_while_no_round_runs
     def attributes(self) -> Mapping[str, AgentAttribute]:
-        """Return declared attributes, and what all agents have."""
         people = self.model.population
-        found = {}
-        for place, (name, own) in enumerate(self.model.attributes.known.agents.items()):
-            found[name] = _column(own, people.attributes[:, place])
-        return found | {
+        columns = {}
+        for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
+            names = attribute.texts or (("false", "true") if attribute.is_truth else ())
+            columns[name] = AgentAttribute(people.attributes[:, place].copy(), names)
+        return columns | {
             "engagement threshold": AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
             "activity": AgentAttribute(people.activity.copy(), unit="probability per round"),
         }
 
     @_while_no_round_runs
     def posts(self) -> PostColumns:
-        """Return the posts that have been written."""
         posts = self.model.posts
         columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
         return PostColumns(*(column.copy() for column in columns))
 
     @_while_no_round_runs
     def post_text(self, post: int) -> str:
-        """Return what a post shows, and whom it quotes."""
         posts = self.model.posts
         if not 0 <= post < len(posts):
             return ""
@@ -170,22 +160,19 @@ class LiveSource:
         return printable(with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:
-        """Return the name of an agent."""
         return printable(self.model.population.names[row])
 
     def find_agent(self, said: str) -> int:
-        """Return the row of an agent that is named by its row, its id or its name."""
         people = self.model.population
         return row_of(said.strip(), [*people.ids], [*people.names], Path("this model"))
 
     @_while_no_round_runs
     def agent(self, row: int) -> AgentOnShow:
-        """Return one agent in the last round."""
         agent = PlatformAgent(self.model.platform, row)
         moves = self._moves(row)
-        told = self._told_of(row, moves)
+        told_round = self._told_of(row, moves)
         last = [move for move in moves if move.trigger != "round_ends"]
-        feed, note = self._feed(row, told, moves)
+        feed, note = self._feed(row, told_round, moves)
         return AgentOnShow(
             row=row,
             name=self.agent_name(row),
@@ -195,8 +182,8 @@ class LiveSource:
             feed=feed,
             feed_note=note,
             moves=moves,
-            why=told.lines,
-            why_note=told.note,
+            why=told_round.lines,
+            why_note=told_round.note,
         )
 
     def _told_of(self, row: int, moves: Sequence[AgentMove]) -> ToldRound:
@@ -205,7 +192,7 @@ class LiveSource:
             return self._told[2]
         if why_not := why_untold(self.model):
             return ToldRound(note=why_not)
-        return ToldRound(tuple(told_moves(moves, self.post_text)), note=_TOLD_LATER)
+        return ToldRound(tuple(moves_lines(moves, self.post_text)), note=_TOLD_LATER)
 
     @_while_no_round_runs
     def tell(self, row: int) -> None:
@@ -237,7 +224,7 @@ class LiveSource:
         written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.at)).sum())
         declared = self.model.attributes.known.agents
         kept = self.model.population.attributes[row].tolist()
-        own = self.model.attributes.known.values(declared, kept).items()
+        declared_values = self.model.attributes.known.values(declared, kept).items()
         acts = ", ".join(f"{name} {share:.0%}" for name, share in agent.propensities.items())
         return (
             ("interests", printable(", ".join(agent.interests)) or "none in particular"),
@@ -249,17 +236,17 @@ class LiveSource:
             ("post rate", f"{agent.post_rate:.3f} per round"),
             ("band", f"{agent.low_threshold:.3f} to {agent.high_threshold:.3f}"),
             ("habits", acts),
-            *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in own),
+            *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in declared_values),
         )
 
     def _moves(self, row: int) -> tuple[AgentMove, ...]:
         rows = self.model.kept.rows.get("transitions")
         if rows is None:
             return ()
-        own = np.flatnonzero(rows["agent"] == row)
+        places = np.flatnonzero(rows["agent"] == row)
         names = ("trigger", "from_state", "to_state")
-        texts = {name: [str(rows[name].categories[code]) for code in rows[name].codes[own]] for name in names}
-        numbers = {name: rows[name][own].tolist() for name in ("tick", "post", "open")}
+        texts = {name: [str(rows[name].categories[code]) for code in rows[name].codes[places]] for name in names}
+        numbers = {name: rows[name][places].tolist() for name in ("tick", "post", "open")}
         return tuple(
             AgentMove(tick, trigger, AgentState(source), AgentState(target), post, bool(is_open))
             for tick, trigger, source, target, post, is_open in zip(
@@ -297,13 +284,7 @@ class LiveSource:
 
     @_while_no_round_runs
     def oracle(self) -> OracleOnShow:
-        """Return who decided what was left open so far."""
         return oracle_of(self.model)
-
-
-def _column(own: Attribute, kept: npt.NDArray[np.float64]) -> AgentAttribute:
-    """Return a declared attribute as agents are coloured by it."""
-    return AgentAttribute(kept.copy(), own.texts or (("false", "true") if own.is_truth else ()))
 
 
 _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
@@ -311,31 +292,26 @@ _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_
 
 def oracle_of(model: PageModel) -> OracleOnShow:
     """Return who decided what was left open so far."""
-    asked = model.reasoner
-    if not asks_llm(asked):
-        return OracleOnShow(asked.label, dict(model.sources), notes=[asked.note] if asked.note else [])
-    usage, left = asked.usage + (model.writer.usage if model.writer is not None else Counter()), _left(asked)
-    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-    limits = {what: getattr(asked.params, key) for what, key in _LIMITS.items()}
-    seconds = None if limits["seconds"] is None else limits["seconds"] - left
-    spent = [Spent("calls", usage["calls"], limits["calls"]), Spent("tokens", tokens, limits["tokens"])]
-    spent += [Spent("seconds", seconds, limits["seconds"])] if seconds is not None else []
+    reasoner = model.reasoner
+    note = [reasoner.note] if reasoner.note else []
+    if not asks_llm(reasoner):
+        return OracleOnShow(reasoner.label, dict(model.sources), notes=note)
+    usage = reasoner.usage + (model.writer.usage if model.writer is not None else Counter())
+    limits = {what: getattr(reasoner.params, key) for what, key in _LIMITS.items()}
+    counts: dict[str, float] = {"calls": usage["calls"], "tokens": usage["prompt_tokens"] + usage["completion_tokens"]}
+    left: Any = reasoner.budget.snapshot()["run"]
+    if limits["seconds"] is not None:
+        counts["seconds"] = limits["seconds"] - float(left[2])
+    spent = [Spent(what, n, limits[what]) for what, n in counts.items()]
     notes = [
         f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
-        f"If no answer comes: {asked.params.fallback}.",
-        *([asked.note] if asked.note else []),
-        *(
-            f"{llm}: {n['calls']:,} calls, {n['llm'] + n['cache']:,} answers, {n['fallback']:,} fallbacks."
-            for llm, n in sorted(asked.by_llm.items())
-            if llm
-        ),
+        f"If no answer comes: {reasoner.params.fallback}.",
+        *note,
     ]
+    for llm, n in sorted(reasoner.by_llm.items()):
+        if llm:
+            answers = f"{n['llm'] + n['cache']:,} answers, {n['fallback']:,} fallbacks"
+            notes.append(f"{llm}: {n['calls']:,} calls, {answers}.")
     if model.written:
         notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")
-    return OracleOnShow(asked.label, dict(model.sources), spent, dict(asked.reasons), notes)
-
-
-def _left(asked: Reasoner) -> float:
-    """Return how many seconds of waiting are left, infinite where there is no limit."""
-    left: Any = asked.budget.snapshot()["run"]
-    return float("inf") if left[2] is None else float(left[2])
+    return OracleOnShow(reasoner.label, dict(model.sources), spent, dict(reasoner.reasons), notes)

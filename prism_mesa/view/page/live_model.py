@@ -3,16 +3,25 @@
 import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import numpy as np
+
+from prism_mesa.analysis.explain.report import round_lines
+from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, TracedAgent
+from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.errors import PrismError, told
-from prism_mesa.llm import Ledger
-from prism_mesa.reasoner import Answer, PlacedQuestion, asks_llm
+from prism_mesa.llm import AskedRow, Ledger
+from prism_mesa.llm.answer_store import AnswerStore
+from prism_mesa.llm.dispatcher import PendingQuestion
+from prism_mesa.llm.request import RunPosition
+from prism_mesa.reasoner import Answer, PlacedQuestion, Reasoner, asks_llm
 from prism_mesa.round_model import RoundCollector
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
@@ -21,21 +30,18 @@ from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.view.page.inputs import changed_keys, values_of, with_inputs
 
 MOST_REPEATED: Final = 20_000
-"""Agents up to which the state before each round is kept, from which an agent's round is told in full."""
+"""The most agents for which the state before each round is kept, so that an agent's round can be explained."""
 _ROUNDS_A_TRIM: Final = 10
 _SLOW_S: Final = 1.0
-"""Seconds of a round from which on the page says that the next one is being run."""
+"""If a round took so many seconds, the page says that the next one is running."""
 _TOGETHER_S: Final = 1.0
-"""Seconds between the ends of two rounds below which a model is played, not stepped."""
+"""A model plays, and is not stepped, if its rounds end fewer seconds apart."""
 _REST_S: Final = 0.4
-"""Seconds after a round of a model that is played in which the next one is expected."""
+"""Seconds within which the next round of a model that plays is expected."""
 
 
 def forget(platform: Platform) -> None:
-    """Let go of all that a copy of a platform holds, at once.
-
-    It and those who have its agents know each other, so it would stay until the garbage collector comes by.
-    """
+    """Free a copy of a platform at once: its reference cycles would keep it until the next garbage collection."""
     vars(platform).clear()
 
 
@@ -69,7 +75,7 @@ class LastRound:
 
 
 class PageModel(SocialModel):
-    """A social model that says its errors on the page, where an exception would take the page's place.
+    """A social model that shows its errors on the page, where an exception would replace the page.
 
     An input that is wrong, or that no model can be made with, is left out, and all others count. A round that fails
     ends the run, and the page stays.
@@ -77,7 +83,7 @@ class PageModel(SocialModel):
     Args:
         config: What the inputs change.
         inputs: What the inputs hold, by key (see `view.page.inputs`).
-        on_work: Told what takes a while as it begins, and nothing as it is done.
+        on_work: Called with a text when something slow begins, and with an empty one when it ends.
 
     Attributes:
         inputs: The same, of all inputs.
@@ -85,9 +91,9 @@ class PageModel(SocialModel):
         fault: Why the run ended, if a round failed; else empty.
         uncopied: Why the state before a round could not be kept; else empty.
         kept: The last round, in rows.
-        lock: Held while a round runs, and to be held by whoever reads the model from another thread.
+        lock: Held while a round runs. Hold it to read the model from another thread.
         ledger: What an LLM said; None where none is asked.
-        on_work: As it was given; another one can be set.
+        on_work: The function of that name; you can set another one.
 
     Raises:
         PrismError: If no model can be made of `config` itself.
@@ -108,18 +114,18 @@ class PageModel(SocialModel):
 
     def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
         at_first = values_of(config)
-        given = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
+        values = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
         why = ""
-        for without in ((), *((key,) for key in given), tuple(given)):
-            params, faults = with_inputs(config, {key: given[key] for key in given if key not in without})
+        for without in ((), *((key,) for key in values), tuple(values)):
+            params, faults = with_inputs(config, {key: values[key] for key in values if key not in without})
             try:
                 self._start(params)
                 break
             except (PrismError, MemoryError) as error:
-                if without == tuple(given):
+                if without == tuple(values):
                     raise
                 why = why or told(error)
-        self.inputs = {**at_first, **given}
+        self.inputs = {**at_first, **values}
         self.faults = faults | dict.fromkeys(without, why)
         self.fault = self.uncopied = ""
         self.lock = RLock()
@@ -136,7 +142,7 @@ class PageModel(SocialModel):
             super().__init__(params, recorder=self.kept)
 
     def _keep_answers(self) -> None:
-        """Let what an LLM says be written down until the model is closed, so that it can be shown."""
+        """Keep the answers of an LLM in a temporary ledger until the model is closed; the page shows them."""
         self.ledger: Ledger | None = None
         self._folder: TemporaryDirectory[str] | None = None
         if asks_llm(self.reasoner):
@@ -178,7 +184,7 @@ class PageModel(SocialModel):
         """Return a copy of the platform, which shares what no round changes; None, and `uncopied`, if there is none."""
         shared = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
         try:
-            return deepcopy(self.platform, {id(one): one for one in shared if one is not None})
+            return deepcopy(self.platform, {id(part): part for part in shared if part is not None})
         except Exception as error:  # a user's agent may hold what cannot be copied; the round is run all the same
             self.uncopied = told(error)
             return None
@@ -199,11 +205,11 @@ class PageModel(SocialModel):
         """Return a copy of the model as the last round opened, without an LLM or records; None where it is not kept."""
         if self._before is None:
             return None
-        before = deepcopy(self._before, {id(one): one for one in (self.reasoner, self.writer) if one is not None})
+        before = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
         left_out = (self.kept, self.ledger, self._folder, self._before, self.lock, self.on_work)
-        given = {id(self.platform): before, id(self.datacollector): collector}
-        twin = deepcopy(self, {id(one): None for one in left_out if one is not None} | given)
+        replaced = {id(self.platform): before, id(self.datacollector): collector}
+        twin = deepcopy(self, {id(part): None for part in left_out if part is not None} | replaced)
         twin.platform = before
         return twin
 
@@ -214,3 +220,108 @@ class PageModel(SocialModel):
             self.ledger.close()
         if self._folder is not None:
             self._folder.cleanup()
+
+
+@dataclass(frozen=True)
+class ToldRound:
+    """An explanation of an agent's last round; `shown` is None if it did nothing, `note` says why there is none."""
+
+    lines: tuple[str, ...] = ()
+    shown: RoundOfAgent | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class _RecalledChoice:
+    """Questions whose answers are known from the last round (see `gateway.Questions`)."""
+
+    answers: Mapping[tuple[int, int], Answer]
+
+    def prepare(self, question: PlacedQuestion) -> PendingQuestion[PlacedQuestion, Answer]:
+        place = RunPosition(int(question.round), int(question.agent), int(question.tick))
+        answer = self.answers.get((place.tick, place.agent), Answer(None, "fallback", "unknown"))
+        options = question.question.options
+        return PendingQuestion(question, "", options, place, (0.0, 0, 0), done=True, answer=answer)
+
+
+def _recalling(asked: Reasoner, model: PageModel) -> Reasoner:
+    """Return a reasoner that repeats the answers of an LLM in the last round."""
+    store = AnswerStore(shared=model.ledger)
+    reasoner = Reasoner(asked.oracles, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
+    reasoner.batch_reasoner = asked.batch_reasoner
+    reasoner.questions = cast("Any", _RecalledChoice(model.kept.answers))
+    return reasoner
+
+
+def tell_round(model: PageModel, row: int) -> ToldRound:
+    """Return what an agent did in the last round of a model, and why. The model is not changed."""
+    try:
+        twin = model.as_the_round_opened()
+    except Exception as error:  # a user's model may hold what cannot be copied
+        return ToldRound(note=f"It cannot be told why: {told(error)}.")
+    if twin is None:
+        return ToldRound(note=why_untold(model))
+    asked, before = model.reasoner, twin.platform
+    if asks_llm(asked):
+        before.reasoner = _recalling(asked, model)
+    before.writer = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the model has said them
+            return _told(model, twin, row)
+    except Exception as error:  # a user's guard may raise anything; the page has to live on
+        return ToldRound(note=f"It cannot be told why: {told(error)}.")
+    finally:
+        if before.reasoner is not asked and asks_llm(before.reasoner):
+            before.reasoner.store.shared = None  # the ledger is the model's, which closes it
+        twin.close()
+        forget(before)
+
+
+def _told(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
+    """Run the round of the twin of a model, and tell of an agent."""
+    traced = TracedAgent(twin, row)
+    SocialModel.step(twin)
+    twin.platform.posts = model.posts  # with what was written in the round
+    traced.hear_itself()
+    if not traced.rounds:
+        return ToldRound(note="It was not on the platform in this round.")
+    shown = traced.rounds[-1]
+    shown.thoughts = _thoughts(model, row)
+    for move in shown.moves:
+        if move.post is not None and (post := model.post(move.post.post_id, row)) is not None:
+            move.post = replace(move.post, text=post.text, words=post.words)
+    keys = {move.stored.key for move in shown.moves if move.stored is not None}
+    explanation = Explanation(traced, model.reasoner.label, traced.rounds, shown, _askers(model, keys))
+    return ToldRound(tuple(round_lines(explanation, shown)), shown)
+
+
+def why_untold(model: PageModel) -> str:
+    """Return why the last round of a model cannot be told; empty if it can."""
+    if model.can_be_told:
+        return ""
+    if model.round < 0:
+        return "No round has been run yet: press play (▶), or Step."
+    if model.fault:
+        return "The round failed; it cannot be told why."
+    if model.uncopied:
+        return f"It cannot be told why: the state before the round could not be kept ({model.uncopied})."
+    return f"With {len(model.population):,} agents the state before each round is not kept: run it, and ask prism why."
+
+
+def _thoughts(model: PageModel, row: int) -> list[Thought]:
+    columns = model.kept.rows.get("thoughts")
+    if columns is None:
+        return []
+    rows = np.flatnonzero(columns["agent"] == row)
+    cells = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))
+    return [Thought(*thought) for thought in zip(*cells, strict=True)]
+
+
+def _askers(model: PageModel, keys: set[str]) -> dict[str, list[AskedRow]]:
+    """Return who got each of some answers so far."""
+    askers: dict[str, list[AskedRow]] = {key: [] for key in keys}
+    for row in model.ledger.asked() if model.ledger is not None and keys else ():
+        if row.key in askers:
+            askers[row.key].append(row)
+    return askers

@@ -17,12 +17,11 @@ from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError, told
 from prism_mesa.social.params import AgentsParams, NetworkParams, SocialParams
-from prism_mesa.view.page.frame import fault_page, page_frame, page_head
 from prism_mesa.view.page.inputs import INPUT, changed_keys, inputs_of, values_of
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.views import show_views
-from prism_mesa.view.page.widgets import Json, show_inputs
+from prism_mesa.view.page.widgets import Json, fault_page, page_frame, page_head, show_inputs
 
 _INTERVAL = "interval"
 
@@ -33,12 +32,12 @@ def make_page(config: SocialParams | None = None) -> None:
 
     Each browser tab has a model of its own. Changed inputs count from the next Reset on.
     """
-    own = config or SocialParams(agents=AgentsParams(n=200), network=NetworkParams(mean_degree=20))
-    first = use_memo(lambda: _attempt(own), [])
+    params = config or SocialParams(agents=AgentsParams(n=200), network=NetworkParams(mean_degree=20))
+    first = use_memo(lambda: _attempt(params), [])
     if isinstance(first, str):
         fault_page(first)
     else:
-        _live_page(own, first)
+        _live_page(params, first)
 
 
 def _attempt(config: SocialParams) -> PageModel | str:
@@ -87,7 +86,7 @@ def _head(model: PageModel, work: str) -> None:
     update_counter.get()
     source = use_memo(lambda: LiveSource(model), [id(model)])
     faults = [f"Stopped: {model.fault}."] if model.fault else []
-    faults += [f"Left out: {said.removeprefix(INPUT)}." for said in dict.fromkeys(model.faults.values())]
+    faults += [f"Left out: {text.removeprefix(INPUT)}." for text in dict.fromkeys(model.faults.values())]
     page_head(
         work or "a model that runs",
         rounds=source.rounds,
@@ -108,16 +107,14 @@ def _controls(
             Html(tag="p", class_="prism-hint", children=["Press play (▶), or Step, to run the first round."])
         if changed:
             count = "1 changed input counts" if len(changed) == 1 else f"{len(changed)} changed inputs count"
-            said = f"{count} from the next Reset on."
-            Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[said])
-        faults = {key: said.removeprefix(INPUT) for key, said in model.faults.items() if key not in changed}
-        items = [_item(one, values[one.key], changed=one.key in changed) for one in inputs_of(config)]
-        items = [{**item, "fault": faults.get(item["key"], "")} for item in items]
+            text = f"{count} from the next Reset on."
+            Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[text])
+        faults = {key: text.removeprefix(INPUT) for key, text in model.faults.items() if key not in changed}
+        items = []
+        for field in inputs_of(config):
+            state = {"value": values[field.key], "changed": field.key in changed, "fault": faults.get(field.key, "")}
+            items.append({**vars(field), "choices": list(field.choices), **state})
         show_inputs(name="model", items=[*items, _pause(interval)], inline=False, event_change=change)
-
-
-def _item(one: Any, value: Any, *, changed: bool) -> Json:
-    return {**vars(one), "choices": list(one.choices), "value": value, "changed": changed}
 
 
 def _pause(interval: int) -> Json:

@@ -1,21 +1,139 @@
-"""The view of the network: laid out once, coloured anew in each round."""
+"""The view of the network: laid out once, coloured anew in each round; of large ones a sample is drawn."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from reacton.core import use_memo
 from reacton.ipyvuetify import Html
+from scipy.ndimage import map_coordinates
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import counted, shortened
 from prism_mesa.statechart import STATE_COLORS
-from prism_mesa.view.page.layout import Drawn, drawn_follows, lay_out
-from prism_mesa.view.page.source import NOT_THERE, AgentAttribute, Follows, Source
+from prism_mesa.streams import Streams
+from prism_mesa.view.page.source import NOT_THERE, AgentAttribute, Follows, Ints, Source
 from prism_mesa.view.page.widgets import OTHER, SCALE, Json, OnAgent, packed, show_graph, show_inputs, view_card
+
+type Points = npt.NDArray[np.float64]
+
+MOST_AGENTS: Final = 5000
+"""Agents that are drawn; of more, an even sample."""
+MOST_FOLLOWS: Final = 12_000
+"""Follows that are drawn; of more, an even sample."""
+_STEPS: Final = 120
+_CELLS: Final = 64
+_GOLDEN: Final = np.pi * (3 - np.sqrt(5))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The agents that are drawn, and where.
+
+    Attributes:
+        agents: Their rows, ascending.
+        where: Shape (len(agents), 2), each coordinate in -1..1.
+    """
+
+    agents: npt.NDArray[np.int64]
+    where: Points
+
+    def places(self, rows: Ints, n: int) -> npt.NDArray[np.int64]:
+        """Return the places in `agents` of some of `n` agents; -1 for who is not drawn."""
+        place = np.full(n, -1, np.int64)
+        place[self.agents] = np.arange(len(self.agents))
+        return place[rows]
+
+
+def lay_out(follows: Follows) -> Drawn:
+    """Return where agents stand: those who follow each other near each other, all others apart.
+
+    Agents are drawn together by their follows, and pushed apart by how crowded it is: both forces of Fruchterman and
+    Reingold (1991, doi:10.1002/spe.4380211102), the second one read from a grid, so that the time grows with the
+    number of agents. The same network gives the same picture.
+    """
+    n = len(follows.followers)
+    drawn = np.arange(n)
+    if n > MOST_AGENTS:
+        drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", drawn), kind="stable")[:MOST_AGENTS])
+    src, dst = drawn_follows(Drawn(drawn, np.zeros((len(drawn), 2))), follows, 4 * MOST_FOLLOWS)
+    return Drawn(drawn, _settled(src, dst, follows.followers[drawn]))
+
+
+def drawn_follows(drawn: Drawn, follows: Follows, most: int = MOST_FOLLOWS) -> tuple[Ints, Ints]:
+    """Return follows between agents that are drawn, as places among these; of too many the same share of each pair."""
+    n = len(follows.followers)
+    src, dst = drawn.places(follows.src, n), drawn.places(follows.dst, n)
+    both = (src >= 0) & (dst >= 0)
+    src, dst = src[both], dst[both]
+    if len(src) > most:
+        of = drawn.agents
+        kept = Streams(0).uniform("follows drawn", of[dst], index=of[src].astype(np.uint64)) < most / len(src)
+        src, dst = src[kept], dst[kept]
+    return src, dst
+
+
+def _settled(src: Ints, dst: Ints, followers: Ints) -> Points:
+    """Return where agents come to rest under both forces, each coordinate in -1..1."""
+    n = len(followers)
+    order = np.argsort(-followers, kind="stable")
+    where = np.empty((n, 2))
+    turn, out = _GOLDEN * np.arange(n), np.sqrt((np.arange(n) + 0.5) / max(n, 1))
+    where[order] = np.stack([out * np.cos(turn), out * np.sin(turn)], axis=1)
+    degree = np.bincount(src, minlength=n) + np.bincount(dst, minlength=n)
+    weight = 1 / np.sqrt(np.maximum(degree[src], 1) * np.maximum(degree[dst], 1))  # no hub draws all to itself
+    mass = 1 + np.sqrt(degree)
+    for step in range(_STEPS if n > 1 else 0):
+        ends = where[dst] - where[src]
+        pull = np.zeros((n, 2))
+        for axis in (0, 1):
+            force = weight * ends[:, axis]
+            pull[:, axis] = np.bincount(src, force, n) - np.bincount(dst, force, n)
+        move = 0.9 * pull + _push(where, mass) - 0.04 * where
+        length = np.maximum(np.hypot(*move.T), 1e-12)[:, None]
+        most = 0.12 * (1 - step / _STEPS) + 0.004
+        where += move / length * np.minimum(length, most)
+    return _within(where)
+
+
+def _push(where: Points, mass: Points) -> Points:
+    """Return by how much each agent is pushed away from all others, by the masses in the cells of a grid."""
+    low, high = where.min(axis=0), where.max(axis=0)
+    size = max(float((high - low).max()), 1e-9) / (_CELLS - 1)
+    at = (where - low) / size
+    cell = np.rint(at).astype(np.int64)
+    crowd = np.bincount(cell[:, 0] * _CELLS + cell[:, 1], mass, _CELLS * _CELLS).reshape(_CELLS, _CELLS)
+    steps = np.arange(2 * _CELLS)
+    away = np.where(steps < _CELLS, steps, steps - 2 * _CELLS) * size
+    far = away[:, None] ** 2 + away[None, :] ** 2 + (0.7 * size) ** 2
+    room = (2 * _CELLS, 2 * _CELLS)
+    spread = np.fft.rfft2(crowd, room)
+    push = np.empty_like(where)
+    scale = 0.55 / mass.sum()
+    for axis, along in enumerate((away[:, None], away[None, :])):
+        field = np.fft.irfft2(spread * np.fft.rfft2(along / far), room)[:_CELLS, :_CELLS]
+        push[:, axis] = scale * map_coordinates(field, at.T, order=1, mode="nearest")
+    return push
+
+
+def _within(where: Points) -> Points:
+    """Return points in -1..1, those far out drawn in."""
+    if not len(where):
+        return where
+    where = where - np.median(where, axis=0)
+    radius = np.hypot(*where.T)
+    reach = max(float(np.quantile(radius, 0.98)), 1e-9)
+    scale = np.where(
+        radius > reach, (reach + 0.3 * reach * np.tanh((radius - reach) / reach)) / np.maximum(radius, 1e-9), 1
+    )
+    where = where * scale[:, None]
+    return np.asarray(where / max(float(np.abs(where).max()), 1e-9), np.float64)
+
 
 _GROUP_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _STATE: Final = "state"
@@ -51,7 +169,7 @@ def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
                 colors=packed(codes[drawn.agents], np.uint8),
                 palette=[color for _, color in legend],
                 faint=2 if colour == _STATE else 0,  # idle and resting
-                legend=[{"name": said, "color": color} for said, color in legend],
+                legend=[{"name": name, "color": color} for name, color in legend],
                 note=note,
                 selected=chosen,
                 axis=None,
@@ -88,22 +206,22 @@ def _network_colors(
         for rank, state in enumerate(STATE_COLORS):
             place[state.code] = rank
         return place[states], [(state.value, color) for state, color in STATE_COLORS.items()]
-    own = attributes[by]
-    values = own.values
+    attribute = attributes[by]
+    values = attribute.values
     known = np.isfinite(values) & (states != NOT_THERE)
     codes = np.full(len(values), NOT_THERE, np.uint8)
-    if own.names:
-        common = np.argsort(-np.bincount(values[known].astype(np.int64), minlength=len(own.names)), kind="stable")
+    if attribute.names:
+        common = np.argsort(-np.bincount(values[known].astype(np.int64), minlength=len(attribute.names)), kind="stable")
         few = np.sort(common[: len(_GROUP_COLORS)])
-        place = np.full(len(own.names), len(few), np.uint8)
+        place = np.full(len(attribute.names), len(few), np.uint8)
         place[few] = np.arange(len(few))
         codes[known] = place[values[known].astype(np.int64)]
-        legend = [(shortened(own.names[i], 30), _GROUP_COLORS[at]) for at, i in enumerate(few.tolist())]
-        return codes, legend + ([("others", OTHER)] if len(own.names) > len(few) else [])
+        legend = [(shortened(attribute.names[i], 30), _GROUP_COLORS[at]) for at, i in enumerate(few.tolist())]
+        return codes, legend + ([("others", OTHER)] if len(attribute.names) > len(few) else [])
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 1.0)
     part = (values[known] - low) / max(high - low, 1e-12) * len(SCALE)
     codes[known] = np.clip(part, 0, len(SCALE) - 1).astype(np.uint8)
-    ends = [f"{low:.3g}", *[""] * (len(SCALE) - 2), f"{high:.3g} {own.unit}".strip()]
+    ends = [f"{low:.3g}", *[""] * (len(SCALE) - 2), f"{high:.3g} {attribute.unit}".strip()]
     return codes, list(zip(ends, SCALE, strict=True))
 
 

@@ -53,12 +53,6 @@ def _lines(source: Source, names: Sequence[str]) -> tuple[list[int], dict[str, A
     return thinned(columns.get("round", np.zeros(0)), {name: columns.get(name, np.zeros(0)) for name in names})
 
 
-def _reach(sources: Sequence[Source], names: Sequence[str], least: float, *, stacked: bool = False) -> float:
-    """Return the upper end of an axis that several runs share: their highest line, or stack of areas."""
-    drawn = [np.array([*_lines(source, names)[1].values()]) for source in sources]
-    return max(least, *(float((one.sum(axis=0) if stacked else one).max(initial=0)) for one in drawn))
-
-
 def _draw(
     label: str,
     unit: str,
@@ -76,16 +70,18 @@ def _draw(
     """
     rounds, kept = _lines(source, [*lines])
     sources = (source, *beside)
+    drawn = [np.array([*_lines(shown, [*lines])[1].values()]) for shown in sources]
+    highest = [float((columns.sum(axis=0) if as_shares else columns).max(initial=0)) for columns in drawn]
     with Html(tag="div", class_="prism-grow"):
         show_series(
             label=f"{label} by round, up to round {at}",
             unit=unit,
             rounds=rounds,
             series=[{"name": name, "color": color, "values": kept[key]} for key, (name, color) in lines.items()],
-            span=_span(sources, at),
+            span=min(max(shown.rounds for shown in sources), max(30, 2 * (at + 1))),  # of a long run less than all
             stacked=as_shares,
             percent=as_shares,
-            least=_reach(sources, [*lines], least, stacked=as_shares),
+            least=max(least, *highest),
         )
 
 
@@ -104,17 +100,11 @@ def engagement_view(source: Source, at: int, beside: Sequence[Source] = ()) -> N
     """Likes, replies and reshares per round; its axes are those of the runs beside it."""
     columns = source.round_columns()
     read = columns.get("impressions", np.zeros(0))
-    per = (
-        f"; {sum(columns[n][-1] for n in _ENGAGEMENT) / read[-1]:.2%} of impressions" if len(read) and read[-1] else ""
-    )
+    n = sum(columns[name][-1] for name in _ENGAGEMENT) if len(read) else 0
+    per = f"; {n / read[-1]:.2%} of impressions" if len(read) and read[-1] else ""
     lines = {name: (name, color) for name, color in _ENGAGEMENT.items()}
     with view_card("Engagement", "view-engagement short"):
         _draw("Likes, replies and reshares", f"per round{per}", source, at, beside, lines)
-
-
-def _span(sources: Sequence[Source], at: int) -> int:
-    """Return how many rounds an axis has: all, but of a long run some more than there are so far."""
-    return min(max(source.rounds for source in sources), max(30, 2 * (at + 1)))
 
 
 @component
@@ -126,7 +116,7 @@ def oracle_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
         show_answers(
             label=oracle.label,
             sources=_answer_shares(oracle),
-            spent=[_spent_row(one.what, one.spent, one.limit) for one in oracle.spent],
+            spent=[_spent_row(resource.what, resource.spent, resource.limit) for resource in oracle.spent],
             reasons=[f"{reason} ({n:,})" for reason, n in oracle.reasons.items()],
             notes=list(oracle.notes),
         )
@@ -137,14 +127,10 @@ def _answer_shares(oracle: OracleOnShow) -> list[Json]:
     counts = {name: n for name, n in (oracle.sources or {}).items() if n}
     total = sum(counts.values())
     order = sorted(counts, key=lambda name: (name in STAND_INS, -counts[name]))
+    shares = {name: f"{counts[name] / total:.1%}" for name in order}
     return [
-        {
-            "name": name,
-            "n": counts[name],
-            "share": f"{counts[name] / total:.1%}",
-            "color": _SOURCE_COLORS.get(name, OTHER),
-        }
-        for name in order
+        {"name": name, "n": counts[name], "share": share, "color": _SOURCE_COLORS.get(name, OTHER)}
+        for name, share in shares.items()
     ]
 
 

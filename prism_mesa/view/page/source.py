@@ -1,6 +1,6 @@
 """What the page shows: one moment of a run, live or recorded. Views read a `Source` and nothing else.
 
-All arrays are of a moment: they are not changed afterwards, and views do not change them.
+No array changes after it was returned.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -147,22 +147,22 @@ def with_quote(words: str, kind: str, writer: str, text: str) -> str:
     return f"{words} {quote}" if words else quote
 
 
-def told_moves(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Iterator[str]:
-    """Yield what an agent did, as its changes of state tell it; `text_of` says what a post says."""
+def moves_lines(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Iterator[str]:
+    """Yield a line for each change of state; `text_of` returns the text of a post."""
     for ticks, part, times in folded_moves(moves):
-        move, way = part[0], " -> ".join(state.value for state in (part[0].source, *(one.target for one in part)))
-        asked = ", a choice that was left open" if move.is_open else ""
-        about = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
-        rest = f", on '{move.trigger}'{asked}{about}" if times == 1 else f", {times} times{asked}"
-        yield f"tick{'s' if times > 1 else ''} {ticks}: {way}{rest}"
+        move, states = part[0], " -> ".join(state.value for state in (part[0].source, *(move.target for move in part)))
+        choice = ", a choice that was left open" if move.is_open else ""
+        post = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
+        rest = f", on '{move.trigger}'{choice}{post}" if times == 1 else f", {times} times{choice}"
+        yield f"tick{'s' if times > 1 else ''} {ticks}: {states}{rest}"
 
 
 def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
     """Yield moves with their ticks; a cycle of states that repeats at once comes once, with its number of repeats."""
-    kept, at = list(moves), 0
-    for part, times in folded(kept, lambda move: (move.source, move.target, move.is_open)):
+    listed, at = list(moves), 0
+    for part, times in folded(listed, lambda move: (move.source, move.target, move.is_open)):
         last = at + len(part) * times - 1
-        ticks = f"{kept[at].tick}" if times == 1 else f"{kept[at].tick} to {kept[last].tick}"
+        ticks = f"{listed[at].tick}" if times == 1 else f"{listed[at].tick} to {listed[last].tick}"
         yield ticks, part, times
         at = last + 1
 
@@ -178,14 +178,14 @@ class Spent:
 
 @dataclass(frozen=True)
 class OracleOnShow:
-    """Who decides what is left open, up to the round on show.
+    """Who decided the open choices up to the round on show.
 
     Attributes:
-        label: Who is asked.
+        label: The name of the decider.
         sources: Who answered -> how many open choices (`llm.params.Source`); None: it is only known of whole runs.
         spent: Calls, tokens, seconds, and their limits.
         reasons: Why answers did not come -> how many.
-        notes: What else is to be said, a line each.
+        notes: Remarks, a line each.
     """
 
     label: str
@@ -203,69 +203,55 @@ class Source(Protocol):
 
     @property
     def run(self) -> object:
-        """What all moments of one run have in common, the same object: what is laid out once is kept for it."""
-        ...
+        """The run, the same object at all of its moments: views keep layouts by it."""
 
     @property
     def title(self) -> str:
         """What the run is called, on one line."""
-        ...
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """What the run was made with: (label, value), the most telling first."""
-        ...
+        """Facts about the run: (label, value), the most important first."""
 
     @property
     def rounds(self) -> int:
-        """How many rounds the run has, or is to have."""
-        ...
+        """How many rounds the run has, or will have."""
 
     @property
     def at(self) -> int:
         """The round on show; -1 before the first."""
-        ...
 
     @property
     def n_agents(self) -> int:
         """How many agents there are, present or not."""
-        ...
 
     @property
     def chart(self) -> Statechart:
-        """The chart that agents go by."""
-        ...
+        """The chart of the agents."""
 
     def round_columns(self) -> Mapping[str, Floats]:
         """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `at`; empty before."""
-        ...
 
     def states(self) -> npt.NDArray[np.uint8]:
         """Return for each agent the code of the most that it did in the round (`STATE_COLORS` has the order).
 
         `NOT_THERE` where it is not on the platform, or not recorded.
         """
-        ...
 
     def follows(self) -> Follows:
         """Return who follows whom in the round; the same object as long as nothing of it has changed."""
-        ...
 
     def attributes(self) -> Mapping[str, AgentAttribute]:
         """Return the columns by which agents can be coloured, by name."""
-        ...
 
     def posts(self) -> PostColumns:
         """Return the posts that have been written up to the round."""
-        ...
 
     def post_text(self, post: int) -> str:
-        """Return what a post shows, on one line, and whom it quotes (see `with_quote`); empty if nobody knows."""
-        ...
+        """Return the text of a post on one line, with what it quotes (see `with_quote`); empty if it is not known."""
 
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""
-        ...
 
     def find_agent(self, said: str) -> int:
         """Return the row of an agent that is named by its row, its id or its name.
@@ -273,12 +259,9 @@ class Source(Protocol):
         Raises:
             DataError: If there is none, or several are called so.
         """
-        ...
 
     def agent(self, row: int) -> AgentOnShow:
         """Return one agent in the round on show."""
-        ...
 
     def oracle(self) -> OracleOnShow:
         """Return who decided what was left open so far."""
-        ...

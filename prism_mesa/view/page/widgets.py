@@ -1,18 +1,25 @@
-"""The parts of the page that draw in the browser: small Vue components of ours, beside this file.
+"""The frame of the page, and its parts that draw in the browser: small Vue components beside this file.
 
-What they are given is plain JSON; columns of numbers are base64 (`packed`). They show text as text, never as markup.
+They take plain JSON; columns of numbers are base64 (`packed`). They show text as text, never as markup.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
 # (solara's components are only partly annotated)
+# mypy: disable-error-code=no-untyped-call
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from reacton.core import Element
 from reacton.ipyvuetify import Html
 from solara.components.component_vue import component_vue
+from solara.components.style import Style
+from solara.components.title import Title
+from solara.core import component
+from solara.lab import theme, use_dark_effective
 
 type Json = Mapping[str, Any]
 type OnEvent = Callable[[Any], None]
@@ -48,7 +55,7 @@ def draw_head(
 
 @component_vue("inputs.vue")
 def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: OnEvent) -> None:
-    """Inputs in groups; a change is told as its `key` and `value`."""
+    """Inputs in groups; a change sends its `key` and `value`."""
 
 
 @component_vue("series.vue")
@@ -81,7 +88,7 @@ def show_graph(
     curved: bool,
     event_pick: OnEvent,
 ) -> None:
-    """Points and lines between them; a click is told as the point's `id` and its place, `node`.
+    """Points and lines between them; a click sends the point's `id` and its place, `node`.
 
     The first `faint` colours of the palette, which are light, are faint where the page is dark.
     """
@@ -99,9 +106,9 @@ def show_card(
     event_ask: OnEvent,
     event_follow: OnEvent,
 ) -> None:
-    """One agent; what is searched for is told as text, and of whom the reasons are asked for by its row.
+    """One agent; a search sends its text, and a click on the question why the agent's row.
 
-    `aside` says that the card is of another round than all other views; a click on its button is told as `follow`.
+    `aside` says that the card is of another round than all other views; a click on its button sends `follow`.
     """
 
 
@@ -128,3 +135,56 @@ def transport(
         names: A name of each beside its number; empty: none.
         event_choose: Called with the round that the user wants.
     """
+
+
+STYLE: Final = Path(__file__).parent / "page.css"
+
+
+@component
+def page_frame(title: str, children: Sequence[Element], *, controls: bool = False) -> None:  # type: ignore[type-arg]
+    """Show a page; with `controls` the second of its children is a column beside the others where there is room."""
+    Title(f"PRISM: {title}")
+    Style(STYLE)
+    Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=list(children))
+
+
+@component
+def page_head(
+    title: str,
+    *,
+    rounds: int = 0,
+    done: int = 0,
+    facts: Sequence[tuple[str, str]] = (),
+    fault: str = "",
+    notes: Sequence[str] = (),
+) -> None:
+    """Show the head of a page: its title, its progress, facts, and errors.
+
+    Args:
+        title: On one line.
+        rounds: How many there are; 0: no progress is shown.
+        done: How many of them are on show.
+        facts: (label, value).
+        fault: What went wrong; empty: nothing.
+        notes: Remarks, a line each.
+    """
+    dark = use_dark_effective()
+
+    def turn(_: object) -> None:
+        theme.dark = not dark
+
+    draw_head(
+        title=title,
+        rounds=rounds,
+        done=done,
+        facts=[list(fact) for fact in facts],
+        fault=fault,
+        notes=list(notes),
+        event_theme=turn,
+    )
+
+
+@component
+def fault_page(said: str) -> None:
+    """Show a page that only says why it has nothing to show."""
+    page_frame("nothing to show", [page_head("Nothing to show", fault=said)])

@@ -18,8 +18,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table
-from prism_mesa.view.page.frame import page_frame, page_head
-from prism_mesa.view.page.widgets import transport
+from prism_mesa.view.page.widgets import page_frame, page_head, transport
 from prism_mesa.view.playback.tables import read_with
 from prism_mesa.view.plots.economy import figure_of_indicators
 
@@ -50,6 +49,7 @@ _OUTCOMES: Final = {
     "rejected": "rejected by the validator",
     "not_understood": "not understood",
 }
+_TEXTS: Final = {"because": "reasoning", "read": "policy", "reason": "reason"}
 _LONGEST: Final = 4_000
 
 
@@ -79,49 +79,37 @@ def read_nations(run_dir: str | Path) -> NationTables:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")
     if not has_table(run_dir, "indicators"):
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    indicators = read_with(run_dir, "indicators", _NEEDED["indicators"])
-    quarters = indicators.drop_duplicates("round")["quarter"].astype(str)
-    if quarters.empty:
+    tables = {name: read_with(run_dir, name, _NEEDED[name]) for name in ("indicators", "nations")}
+    quarters = tuple(plain(name, 20) for name in tables["indicators"].drop_duplicates("round")["quarter"].astype(str))
+    if not quarters:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    names = ("nations", "baselines", "decisions", "verdicts")
-    nations, baselines, decisions, verdicts = (read_with(run_dir, name, _NEEDED[name]) for name in names)
-    if nations.empty:
+    tables |= {name: read_with(run_dir, name, _NEEDED[name]) for name in ("baselines", "decisions", "verdicts")}
+    if tables["nations"].empty:
         raise DataError(f"{run_dir}: table 'nations' is damaged: there are none")
-    decided_by = plain(run.manifest.decided_by, 200)
-    told = tuple(plain(one, 20) for one in quarters)
-    return NationTables(
-        Path(run_dir), decided_by, run.manifest.seed, told, nations, indicators, baselines, decisions, verdicts
-    )
+    return NationTables(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, **tables)
 
 
 def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
     """Return of each nation what it wanted in a quarter, why, what became of it, and how it stood before and after."""
-    found = []
+    entries: list[dict[str, Any]] = []
     for name in tables.nations["name"].astype(str):
         decision = _row(tables.decisions, name, quarter)
-        before, after = (_row(tables.indicators, name, one) for one in (quarter - 1, quarter))
-        found.append(
-            {
-                "nation": plain(name, 80),
-                "wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST),
-                "because": plain(decision.get("reasoning", ""), _LONGEST),
-                "read": plain(decision.get("policy", ""), _LONGEST),
-                "outcome": str(decision.get("outcome", "")),
-                "told": _OUTCOMES.get(str(decision.get("outcome", "")), ""),
-                "reason": plain(decision.get("reason", ""), _LONGEST),
-                "checks": _checks(tables.verdicts, name, quarter),
-                "indicators": [
-                    {"name": told, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
-                    for key, (told, unit) in _INDICATORS.items()
-                ],
-            }
-        )
-    return found
+        before, after = (_row(tables.indicators, name, round_) for round_ in (quarter - 1, quarter))
+        outcome = str(decision.get("outcome", ""))
+        texts = {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
+        indicators = [
+            {"name": label, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
+            for key, (label, unit) in _INDICATORS.items()
+        ]
+        entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "told": _OUTCOMES.get(outcome, "")}
+        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST), **texts}
+        entries.append(entry | {"checks": _checks(tables.verdicts, name, quarter), "indicators": indicators})
+    return entries
 
 
 def _row(table: pd.DataFrame, name: str, round_: int) -> dict[str, Any]:
-    found = table[(table["nation"].astype(str) == name) & (table["round"] == round_)]
-    return {} if found.empty else dict(found.iloc[0])
+    rows = table[(table["nation"].astype(str) == name) & (table["round"] == round_)]
+    return {} if rows.empty else dict(rows.iloc[0])
 
 
 def _number(row: dict[str, Any], key: str) -> str:
@@ -130,14 +118,10 @@ def _number(row: dict[str, Any], key: str) -> str:
 
 def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, Any]]:
     rows = verdicts[(verdicts["nation"].astype(str) == name) & (verdicts["round"] == round_)]
+    lengths = {"check": 80, "of": 300, "reason": 600}
     return [
-        {
-            "passed": bool(one["passed"]),
-            "check": plain(one["check"], 80),
-            "of": plain(one["of"], 300),
-            "reason": plain(one["reason"], 600),
-        }
-        for one in rows.to_dict("records")
+        {"passed": bool(check["passed"])} | {key: plain(check[key], most) for key, most in lengths.items()}
+        for check in rows.to_dict("records")
     ]
 
 
@@ -158,10 +142,10 @@ def nations_page(tables: NationTables) -> None:
     """A run of nations: indicators over time, and the policies of the quarter that is chosen."""
     at, choose = use_state(len(tables.quarters) - 1)
     figure = use_memo(lambda: _picture(tables), [tables])
-    told = use_memo(lambda: policies_of(tables, at), [tables, at])
+    entries = use_memo(lambda: policies_of(tables, at), [tables, at])
     names = list(tables.quarters)
     bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
-    shown = policies(quarter=names[at], nations=told)
+    shown = policies(quarter=names[at], nations=entries)
     about = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
     picture = Html(tag="img", attributes={"src": figure, "alt": about}, style_="max-width: 100%")
     facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]

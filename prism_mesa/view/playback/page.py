@@ -17,11 +17,10 @@ from prism_mesa.analysis.compare.settings import settings_that_differ
 from prism_mesa.errors import BadInputError, in_command, shortened, told
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.recorded import is_economy
-from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.page.views import show_views
-from prism_mesa.view.page.widgets import transport
+from prism_mesa.view.page.widgets import page_frame, page_head, transport
 from prism_mesa.view.playback.nations import nations_page, read_nations
 from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
 
@@ -37,8 +36,8 @@ def runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
     """
     of_nations = [is_economy(path) for path in paths]
     if len(paths) > 1 and any(of_nations):
-        said = in_command(paths[of_nations.index(True)])
-        raise BadInputError(f"{said}: is a run of nations: side by side the page shows runs of platforms")
+        command = in_command(paths[of_nations.index(True)])
+        raise BadInputError(f"{command}: is a run of nations: side by side the page shows runs of platforms")
     if of_nations[0]:
         tables = read_nations(paths[0])
         return lambda: nations_page(tables)
@@ -56,19 +55,21 @@ def playback(sources: Sequence[RecordedSource]) -> None:
     parts = [bar, "Press play (▶) to see the run round by round."] if at.value < 0 else [bar]
     bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=parts)
     if len(shown) == 1:
-        [one] = shown
-        head = page_head(one.title, rounds=one.rounds, done=one.at + 1, facts=one.facts)
-        page_frame(one.title, [head, bars, moment_views(one, "run", at.set)])
+        [only] = shown
+        head = page_head(only.title, rounds=only.rounds, done=only.at + 1, facts=only.facts)
+        page_frame(only.title, [head, bars, moment_views(only, "run", at.set)])
         return
-    titles = _told_apart([one.title for one in shown])
+    titles = [item.title for item in shown]
+    if len(set(titles)) < len(titles):
+        titles = [f"{title} ({n})" for n, title in enumerate(titles, 1)]
     head = page_head(" and ".join(titles), rounds=rounds, done=at.value + 1, facts=what_differs(sources))
     columns = [
         Html(
             tag="section",
             attributes={"aria-label": title},
-            children=[_facts(title, one.facts), moment_views(one, f"run{place}", at.set, beside=shown)],
+            children=[_facts(title, item.facts), moment_views(item, f"run{place}", at.set, beside=shown)],
         )
-        for place, (title, one) in enumerate(zip(titles, shown, strict=True))
+        for place, (title, item) in enumerate(zip(titles, shown, strict=True))
     ]
     pair = Html(tag="div", class_="prism-pair", children=columns)
     page_frame(" and ".join(titles), [head, bars, differences(titles, shown), pair])
@@ -77,7 +78,7 @@ def playback(sources: Sequence[RecordedSource]) -> None:
 def what_differs(sources: Sequence[RecordedSource]) -> list[tuple[str, str]]:
     """Return the keys of two runs' configurations that differ, with both values, the first run's first."""
     base, other = (source.tables.run.manifest.config or {} for source in sources)
-    keys = [(one.key, one.base, one.other) for one in settings_that_differ(base, other)]
+    keys = [(difference.key, difference.base, difference.other) for difference in settings_that_differ(base, other)]
     keys = [("seed", base.get("seed"), other.get("seed")), *keys]
     differ = [
         (key, f"{shortened(f'{left}', 60)} | {shortened(f'{right}', 60)}") for key, left, right in keys if left != right
@@ -86,13 +87,9 @@ def what_differs(sources: Sequence[RecordedSource]) -> list[tuple[str, str]]:
 
 
 def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
-    told = [Html(tag="span", children=[f"{label} ", Html(tag="b", children=[value])]) for label, value in facts]
-    line = Html(tag="p", class_="prism-run-facts", children=told)
+    spans = [Html(tag="span", children=[f"{label} ", Html(tag="b", children=[value])]) for label, value in facts]
+    line = Html(tag="p", class_="prism-run-facts", children=spans)
     return Html(tag="div", class_="prism-card", children=[Html(tag="h2", children=[title]), line])
-
-
-def _told_apart(titles: Sequence[str]) -> list[str]:
-    return list(titles) if len(set(titles)) == len(titles) else [f"{t} ({n})" for n, t in enumerate(titles, 1)]
 
 
 @component
@@ -161,10 +158,10 @@ _SUMS: Final = {
 def counts_of(source: Source) -> dict[str, float]:
     """Return a run's counts up to the round on show, by label."""
     columns, posts = source.round_columns(), source.posts()
-    found = {told: float(columns[name].sum()) for name, told in _SUMS.items() if name in columns}
+    counts = {text: float(columns[name].sum()) for name, text in _SUMS.items() if name in columns}
     largest = largest_cascades(posts, 1)
-    found["largest cascade, posts"] = float(largest[0][1] if largest else len(posts) > 0)
-    return found
+    counts["largest cascade, posts"] = float(largest[0][1] if largest else len(posts) > 0)
+    return counts
 
 
 @component
@@ -172,23 +169,18 @@ def differences(titles: Sequence[str], sources: Sequence[Source]) -> None:
     """Two runs up to the round on show: what came of each, and the second less the first."""
     first, second = (counts_of(source) for source in sources)
     heads = ["up to this round", *titles, "difference"]
-    both = [told for told in first if told in second]
-    rows = [[told, f"{first[told]:,.0f}", f"{second[told]:,.0f}", _signed(second[told] - first[told])] for told in both]
+    rows = []
+    for name in (name for name in first if name in second):
+        difference = second[name] - first[name]
+        signed = f"{difference:+,.0f}" if difference else "0"
+        rows.append([name, f"{first[name]:,.0f}", f"{second[name]:,.0f}", signed])
     head = Html(tag="thead", children=[_row(heads, ["th"] * 4, "col")])
     body = Html(tag="tbody", children=[_row(row, ["th", "td", "td", "td"], "row") for row in rows])
     table = Html(tag="table", class_="prism-differences", children=[head, body])
     Html(tag="section", class_="prism-card", attributes={"aria-label": "Differences"}, children=[table])
 
 
-def _signed(difference: float) -> str:
-    return f"{difference:+,.0f}" if difference else "0"
-
-
 def _row(cells: Sequence[str], tags: Sequence[str], scope: str) -> Element:  # type: ignore[type-arg]
-    return Html(
-        tag="tr",
-        children=[
-            Html(tag=tag, attributes={"scope": scope} if tag == "th" else {}, children=[cell])
-            for tag, cell in zip(tags, cells, strict=True)
-        ],
-    )
+    pairs = zip(tags, cells, strict=True)
+    attributes = {"th": {"scope": scope}, "td": {}}
+    return Html(tag="tr", children=[Html(tag=tag, attributes=attributes[tag], children=[cell]) for tag, cell in pairs])

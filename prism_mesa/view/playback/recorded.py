@@ -1,11 +1,14 @@
 """One moment of a finished run, read from its tables: what the page's views show when a run is played back."""
 
+# ruff: noqa: D102 - `Source` documents the methods
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
@@ -23,9 +26,10 @@ from prism_mesa.view.page.source import (
     Follows,
     OracleOnShow,
     PostColumns,
+    Source,
     Spent,
     most_done,
-    told_moves,
+    moves_lines,
     with_quote,
 )
 from prism_mesa.view.playback.tables import RunTables
@@ -45,8 +49,8 @@ _HOW_TOLD: Final = (
 )
 
 
-class RecordedSource:
-    """A finished run, as it stood in a round; it is a `Source`, and never changes.
+class RecordedSource(Source):
+    """A finished run in one of its rounds; it never changes.
 
     Args:
         tables: The run's tables, which all moments of it share.
@@ -63,21 +67,14 @@ class RecordedSource:
 
     @property
     def run(self) -> object:
-        """Its tables."""
         return self.tables
 
     @property
     def title(self) -> str:
-        """What the run is called."""
         return plain(self.tables.run_dir.resolve().name, 120)
 
-    @property
-    def facts(self) -> Sequence[tuple[str, str]]:
-        """What the run was made with; what could not be used of its folder stands last."""
-        return self._facts
-
     @cached_property
-    def _facts(self) -> tuple[tuple[str, str], ...]:
+    def facts(self) -> tuple[tuple[str, str], ...]:
         tables, manifest = self.tables, self.tables.run.manifest
         config, planned = tables.config, manifest.planned
         facts = [("agents", f"{tables.n_agents:,}")]
@@ -94,30 +91,24 @@ class RecordedSource:
 
     @property
     def rounds(self) -> int:
-        """How many rounds were completed."""
         return self.tables.rounds
 
     @property
     def at(self) -> int:
-        """The round on show."""
         return self._at
 
     @property
     def n_agents(self) -> int:
-        """How many agents there are, present or not."""
         return self.tables.n_agents
 
     @property
     def chart(self) -> Statechart:
-        """The chart that agents go by."""
         return self.tables.chart
 
     def round_columns(self) -> Mapping[str, Floats]:
-        """Return the columns of the table `rounds` up to the round on show."""
         return {name: column[: self._at + 1] for name, column in self.tables.round_columns.items()}
 
     def states(self) -> npt.NDArray[np.uint8]:
-        """Return for each agent the code of the most that it did in the round."""
         states = np.full(self.n_agents, AgentState.IDLE.code, np.uint8)
         transitions = self.tables.transitions
         if transitions is not None:
@@ -147,35 +138,27 @@ class RecordedSource:
         return known & here
 
     def follows(self) -> Follows:
-        """Return who follows whom in the round."""
         return self.tables.follows(self._at)
 
     def attributes(self) -> Mapping[str, AgentAttribute]:
-        """Return what agents can be coloured by: what the table `agents` has, at the end of the run."""
-        return self._attributes
-
-    @cached_property
-    def _attributes(self) -> dict[str, AgentAttribute]:
         agents, config = self.tables.agents, self.tables.config
-        found = {name: AgentAttribute(agents[name].to_numpy(np.float64), unit=unit) for name, unit in _NUMBERS.items()}
-        first = [str(one or "").split(";")[0] for one in agents["interests"]]
-        found["first interest"] = _coded(first)
+        columns = {
+            name: AgentAttribute(agents[name].to_numpy(np.float64), unit=unit) for name, unit in _NUMBERS.items()
+        }
+        columns["first interest"] = _coded([str(interests or "").split(";")[0] for interests in agents["interests"]])
         declared = config.attributes if isinstance(config, Config) else {}
-        for name in declared:
-            if name in agents:
-                column = agents[name]
-                is_number = column.dtype.kind in "iufb"
-                found[name] = AgentAttribute(column.to_numpy(np.float64)) if is_number else _coded(list(column))
-        return found
+        for name in agents.columns.intersection(list(declared), sort=False):
+            column = agents[name]
+            is_number = column.dtype.kind in "iufb"
+            columns[name] = AgentAttribute(column.to_numpy(np.float64)) if is_number else _coded(list(column))
+        return columns
 
     def posts(self) -> PostColumns:
-        """Return the posts that have been written up to the round."""
         every = self.tables.post_columns
         n = int(np.searchsorted(every.round, self._at, side="right"))
         return PostColumns(every.author[:n], every.kind[:n], every.parent[:n], every.root[:n], every.round[:n])
 
     def post_text(self, post: int) -> str:
-        """Return what a post shows, and whom it quotes."""
         posts = self.tables.posts
         if posts.kind[post] == "post":
             return plain(posts.says(post), _LONGEST_TEXT)
@@ -184,15 +167,12 @@ class RecordedSource:
         return plain(with_quote(posts.words(post), *quoted), _LONGEST_TEXT)
 
     def agent_name(self, row: int) -> str:
-        """Return the name of an agent."""
         return plain(self.tables.names[row], 120)
 
     def find_agent(self, said: str) -> int:
-        """Return the row of an agent that is named by its row, its id or its name."""
         return self.tables.row_of(said.strip())
 
     def agent(self, row: int) -> AgentOnShow:
-        """Return one agent in the round on show, as far as the tables know it."""
         moves = tuple(self._moves(row))
         note = "" if self.tables.impressions is not None else "What it read was not recorded."
         return AgentOnShow(
@@ -200,11 +180,11 @@ class RecordedSource:
             name=self.agent_name(row),
             agent_id=plain(str(self.tables.agents["id"].iloc[row]), 120),
             profile=tuple(self._profile(row)),
-            state=next((one.target for one in reversed(moves) if one.trigger != "round_ends"), AgentState.IDLE),
+            state=next((move.target for move in reversed(moves) if move.trigger != "round_ends"), AgentState.IDLE),
             feed=tuple(self._read(row)),
             feed_note=note or "What it read, in that order; what else its feed held, the reasons below tell.",
             moves=moves,
-            why=self.tables.told.get((row, self._at)) or tuple(told_moves(moves, self.post_text)),
+            why=self.tables.told.get((row, self._at)) or tuple(moves_lines(moves, self.post_text)),
             why_note=self._why_note(row, moves),
             ask=self._ask(row, moves),
         )
@@ -216,16 +196,14 @@ class RecordedSource:
             return "It is not on the platform in this round, or its moves were not recorded."
         if not moves:
             return f"It did not come online in round {self._at}."
-        tables, asked = self.tables, (row, self._at)
-        if asked in tables.telling:
-            return tables.telling[asked]
-        return tables.untold.get(asked, "" if asked in tables.told else _HOW_TOLD)
+        tables, key = self.tables, (row, self._at)
+        return tables.telling.get(key) or tables.untold.get(key, "" if key in tables.told else _HOW_TOLD)
 
     def _ask(self, row: int, moves: Sequence[AgentMove]) -> str:
-        asked = row, self._at
-        is_open = bool(moves) and asked not in self.tables.told and asked not in self.tables.telling
-        again = " once more" if asked in self.tables.untold else ""
-        return f"Why? Repeat the run to round {self._at}{again}" if is_open else ""
+        tables, key = self.tables, (row, self._at)
+        if not moves or key in tables.told or key in tables.telling:
+            return ""
+        return f"Why? Repeat the run to round {self._at}{' once more' if key in tables.untold else ''}"
 
     def explain(self, row: int, on_round: Callable[[int], None] | None = None) -> tuple[str, ...]:
         """Return what an agent did in the round and why, line by line.
@@ -248,9 +226,9 @@ class RecordedSource:
         for code, kind in enumerate(POST_KINDS):
             count = int((mine & (self.posts().kind == code)).sum())
             yield {"post": "posts", "reply": "replies", "reshare": "reshares"}.get(kind, kind), f"{count} so far"
-        one = tables.agents.iloc[row]
-        yield "comes online", f"with probability {one['activity']:.3g} a round"
-        yield "engages", f"from a utility of {one['engagement_threshold']:.3g}"
+        agent = tables.agents.iloc[row]
+        yield "comes online", f"with probability {agent['activity']:.3g} a round"
+        yield "engages", f"from a utility of {agent['engagement_threshold']:.3g}"
 
     def _moves(self, row: int) -> Iterator[AgentMove]:
         if self.tables.transitions is None:
@@ -271,22 +249,20 @@ class RecordedSource:
         for place, post in enumerate(read["post"][np.argsort(read["tick"], kind="stable")].tolist(), start=1):
             author = self.agent_name(int(self.tables.posts.author[post]))
             kind = str(self.tables.posts.kind[post])
-            yield FeedPost(
-                place, post, author, self.post_text(post), kind, was_read=True, did=", ".join(done.get(post, ()))
-            )
+            acts = ", ".join(done.get(post, ()))
+            yield FeedPost(place, post, author, self.post_text(post), kind, was_read=True, did=acts)
 
     def _done(self, row: int) -> dict[int, list[str]]:
         if self.tables.engagements is None:
             return {}
-        found: dict[int, list[str]] = {}
+        done: dict[int, list[str]] = {}
         rows = _of_agent(self.tables.engagements.of(self._at), row)
         for post, action in zip(rows["post"].tolist(), rows["action"].tolist(), strict=True):
             if action in ACTIONS:
-                found.setdefault(post, []).append(action)
-        return found
+                done.setdefault(post, []).append(action)
+        return done
 
     def oracle(self) -> OracleOnShow:
-        """Return who decided what was left open up to the round on show."""
         columns, asked = self.round_columns(), self.tables.asked
         n_open, n_fallback = (int(columns[name].sum()) for name in ("open", "fallback"))
         label = plain(self.tables.run.manifest.decided_by, 200)
@@ -294,19 +270,19 @@ class RecordedSource:
         if isinstance(asked, str):
             notes = (f"Who answered is not known: {asked}.",)
             return OracleOnShow(label, None, (opened, Spent("fallbacks", n_fallback)), notes=notes)
-        so_far = asked.round <= self._at
-        sources = _counts(asked.source[so_far])
+        asked = asked[asked["round"] <= self._at]
+        sources = _counts(asked["source"])
         if by_rule := max(n_open - sum(sources.values()), 0):
             sources["rule"] = by_rule
         spent = [opened, Spent("fallbacks", n_fallback)]
-        if tokens := int(asked.tokens[so_far].sum()):
+        if tokens := int(asked["tokens"].sum()):
             spent += [Spent("calls of the LLM", sources.get("llm", 0)), Spent("tokens", tokens)]
-        return OracleOnShow(label, sources, spent, _counts(asked.reason[so_far & (asked.reason != "")]))
+        return OracleOnShow(label, sources, spent, _counts(asked.loc[asked["reason"] != "", "reason"]))
 
 
 def _of_agent(rows: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, npt.NDArray[Any]]:
-    own = rows["agent"] == row
-    return {name: column[own] for name, column in rows.items()}
+    is_agent = rows["agent"] == row
+    return {name: column[is_agent] for name, column in rows.items()}
 
 
 def _coded(cells: Sequence[object]) -> AgentAttribute:
@@ -317,9 +293,8 @@ def _coded(cells: Sequence[object]) -> AgentAttribute:
     return AgentAttribute(np.array([codes.get(text, np.nan) for text in texts]), tuple(names))
 
 
-def _counts(cells: npt.NDArray[np.str_]) -> dict[str, int]:
-    found, counts = np.unique(cells, return_counts=True)
-    return {plain(str(name), 120): int(count) for name, count in zip(found, counts, strict=True)}
+def _counts(cells: pd.Series) -> dict[str, int]:
+    return {plain(str(name), 120): int(n) for name, n in cells.value_counts().sort_index().items()}
 
 
 def open_recorded(run_dir: Any) -> RecordedSource:

@@ -1,4 +1,4 @@
-"""What is played back of a run: its tables, read when they are first needed, as arrays in which a round is a slice."""
+"""The tables of a run that is played back, read when they are first needed, as arrays in which a round is a slice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,16 +48,6 @@ class RoundRows:
         return {name: column[here] for name, column in self.columns.items()}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The rows of `asked` of a run's ledger: round, who answered, why not, and tokens of those answered by the LLM."""
-
-    round: Ints
-    source: npt.NDArray[np.str_]
-    reason: npt.NDArray[np.str_]
-    tokens: Ints
-
-
 def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.DataFrame:
     """Return a table with all of its columns.
 
@@ -94,8 +84,8 @@ class RunTables(RunRecords):
         """
         columns = self.round_columns["round"]
         if len(columns) < self.rounds:
-            found = f"{len(columns)} rows of {counted(self.rounds, 'completed round')}"
-            raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {found}")
+            counts = f"{len(columns)} rows of {counted(self.rounds, 'completed round')}"
+            raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {counts}")
         self.agents, self.users, self.post_columns  # noqa: B018 - each is read once, and kept
         self.transitions, self.impressions, self.engagements, self.comings, self._events  # noqa: B018
 
@@ -130,17 +120,17 @@ class RunTables(RunRecords):
 
     @cached_property
     def transitions(self) -> RoundRows | None:
-        """The table `transitions`, states as codes; None: the run recorded none."""
+        """The table `transitions`, states as codes; this and the next two are None if the run recorded none."""
         return self._by_round("transitions", _OF_TRANSITIONS)
 
     @cached_property
     def impressions(self) -> RoundRows | None:
-        """The table `impressions`; None: the run recorded none."""
+        """The table `impressions`."""
         return self._by_round("impressions", ("round", "tick", "agent", "post"))
 
     @cached_property
     def engagements(self) -> RoundRows | None:
-        """The table `engagements`; None: the run recorded none."""
+        """The table `engagements`."""
         return self._by_round("engagements", ("round", "agent", "post", "action"))
 
     def _by_round(self, table: str, columns: Sequence[str]) -> RoundRows | None:
@@ -167,33 +157,33 @@ class RunTables(RunRecords):
         """All posts, which are numbered as they are written."""
         posts, ids = self.posts, np.arange(len(self.posts))
         kinds = {kind: code for code, kind in enumerate(POST_KINDS)}
-        kind = np.array([kinds.get(one, 0) for one in posts.kind], np.uint8)
+        kind = np.array([kinds.get(name, 0) for name in posts.kind], np.uint8)
         root = ids.copy()
         for post in np.flatnonzero(posts.kind == "reshare"):  # parents stand before
             root[post] = root[posts.parent[post]]
         return PostColumns(posts.author, kind, posts.parent, root, posts.written)
 
     @cached_property
-    def asked(self) -> Asked | str:
-        """Who answered the open choices for which an LLM was meant, or why that is not known."""
+    def asked(self) -> pd.DataFrame | str:
+        """The rows of `asked` of the ledger (who answered open choices for which an LLM was meant), or why not.
+
+        Columns `round`, `source`, `reason` (why not) and `tokens` of those that the LLM answered.
+        """
         if not (self.run_dir / LEDGER).is_file():
             return "the run's folder has no ledger of answers"
         try:
             with Ledger(self.run_dir / LEDGER, read_only=True) as ledger:
                 rows = ledger.asked()
-                spent = {one.key: one.prompt_tokens + one.completion_tokens for one in ledger.answers()} if rows else {}
+                answers = ledger.answers() if rows else ()
+                tokens = {answer.key: answer.prompt_tokens + answer.completion_tokens for answer in answers}
         except PrismError as error:
             return told(error)
-        return Asked(
-            np.array([row.round for row in rows], np.int64),
-            np.array([row.source for row in rows], np.str_),
-            np.array([row.reason for row in rows], np.str_),
-            np.array([spent.get(row.key, 0) if row.source == "llm" else 0 for row in rows], np.int64),
-        )
+        cells = [(row.round, row.source, row.reason, (row.source == "llm") * tokens.get(row.key, 0)) for row in rows]
+        return pd.DataFrame(cells, columns=["round", "source", "reason", "tokens"])
 
     @cached_property
     def _drawn(self) -> tuple[FollowNetwork | None, str]:
-        """The network before the first round, or None, and what is to be said of it."""
+        """The network before the first round, or None, and a note on it."""
         config = self.config
         if isinstance(config, str):
             return None, f"who follows whom is not in the tables, and is not made again: {config}"
@@ -203,31 +193,31 @@ class RunTables(RunRecords):
             return None, f"who follows whom is not known: {told(error)}"
 
     def _made_network(self, config: Config) -> tuple[FollowNetwork, str]:
-        """Return the network of a configuration, and what is to be said of it.
+        """Return the network of a configuration, and a note on it.
 
         Raises:
             PrismError: If there is none, or it is of more agents than the tables.
         """
-        n, many = self.n_agents, f"the tables have {counted(self.n_agents, 'agent')}, the configuration"
-        if config.network.edges is None and config.agents.n > n:
-            raise DataError(f"{many} {config.agents.n:,}")
+        counts = f"the tables have {counted(self.n_agents, 'agent')}, the configuration"
+        if config.network.edges is None and config.agents.n > self.n_agents:  # before a large network is made
+            raise DataError(f"{counts} {config.agents.n:,}")
         network = make_network(config, Streams(config.seed))[0]
-        more = n - network.n_agents
+        more = self.n_agents - network.n_agents
         if more < 0:
-            raise DataError(f"{many} {network.n_agents:,}")
+            raise DataError(f"{counts} {network.n_agents:,}")
         if not more:
             return network, ""
-        indptr, close = (np.append(one, np.full(more, one[-1])) for one in (network.indptr, network.close_indptr))
-        note = f"{many} {network.n_agents:,}: with whom the others began is not in the tables"
+        indptr, close = (np.append(ends, np.full(more, ends[-1])) for ends in (network.indptr, network.close_indptr))
+        note = f"{counts} {network.n_agents:,}: with whom the others began is not in the tables"
         return replace(network, indptr=indptr, close_indptr=close), note
 
     @property
     def network_note(self) -> str:
-        """What is to be said of the network; empty: nothing."""
+        """A note on the network; empty: there is none."""
         return self._drawn[1]
 
     def follows(self, round_: int) -> Follows:
-        """Return who follows whom in a round; the same object as long as nobody begins or ends to follow."""
+        """Return who follows whom in a round; the same object while follows stay the same."""
         n_events = int(np.searchsorted(self._events["round"], round_, side="left")) if len(self._events["round"]) else 0
         here = self._first_round <= round_
         key = n_events, int(here.sum())
@@ -246,9 +236,8 @@ class RunTables(RunRecords):
         if n_events:
             keys, begins = (self._events[name][:n_events][::-1] for name in ("key", "begins"))
             keys, last = np.unique(keys, return_index=True)
-            begins = begins[last]
-            held = network.holds(keys >> 32, keys & 0xFFFFFFFF)
-            network = network.changed(keys[begins & ~held], keys[~begins & held])
+            begins, is_there = begins[last], network.holds(keys >> 32, keys & 0xFFFFFFFF)
+            network = network.changed(keys[begins & ~is_there], keys[~begins & is_there])
         src, dst = network.edges()
         return Follows(src.copy(), dst, network.n_followers)
 
@@ -273,7 +262,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def comings(self) -> "pd.DataFrame | None":
-        """The table `churn`; None: nobody came or went."""
+        """The table `churn`; None: agents neither came nor went."""
         if not has_table(self.run_dir, "churn"):
             return None
         return read_table(self.run_dir, "churn", ["round", "agent", "event"])

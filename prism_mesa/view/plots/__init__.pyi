@@ -1,13 +1,10 @@
 # The public names, each once. lazy_loader reads them from here, and so do type checkers and editors.
-from .answers.distilled import distilled_figure as distilled_figure
-from .answers.distilled import draw_distilled as draw_distilled
-from .answers.distilled import drift_figure as drift_figure
-from .answers.oracle import oracle_figure as oracle_figure
-from .answers.survey import draw_survey as draw_survey
-from .answers.survey import survey_figure as survey_figure
-from .cascade_tree import cascade_tree_figure as cascade_tree_figure
+from .cascades import cascade_tree_figure as cascade_tree_figure
 from .cascades import cascades_figure as cascades_figure
 from .chart import chart_figure as chart_figure
+from .distilled import distilled_figure as distilled_figure
+from .distilled import draw_distilled as draw_distilled
+from .distilled import drift_figure as drift_figure
 from .drawing import draw_run as draw_run
 from .economy import draw_economy as draw_economy
 from .economy import indicators_figure as indicators_figure
@@ -21,6 +18,9 @@ from .inequality import lorenz_figure as lorenz_figure
 from .network import network_by_attribute_figure as network_by_attribute_figure
 from .network import network_figure as network_figure
 from .opinions import opinions_figure as opinions_figure
+from .oracle import oracle_figure as oracle_figure
 from .states import states_figure as states_figure
 from .style import caption_of as caption_of
+from .survey import draw_survey as draw_survey
+from .survey import survey_figure as survey_figure
 from .timeline import timeline_figure as timeline_figure

@@ -6,27 +6,19 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-from prism_mesa.errors import ConfigError, counted
+from prism_mesa.errors import ConfigError, DataError, counted, shortened
 from prism_mesa.params import shown
 from prism_mesa.runs.measures import ccdf
-from prism_mesa.view.plots.bands import Band, agents_in_words, draw_band, range_band, seeds_in_words
-from prism_mesa.view.plots.sources import Drawable, Group, groups_of
-from prism_mesa.view.plots.style import (
-    INK,
-    SMALL,
-    TEXT,
-    WIDE,
-    color_of,
-    dashes_of,
-    labels_of,
-    letters,
-    marker_of,
-    open_panel,
-)
+from prism_mesa.view.page.trees import laid_out
+from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.rounds import Band, draw_band, of_agents, range_band, rounds_axis, seeds_note
+from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of, one_run
 
 type Real = bool | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]
 """What runs are held against: data that PRISM carries, a folder with them, or sizes by name."""
@@ -39,7 +31,7 @@ _FEW: Final = 20
 type Floats = npt.NDArray[np.float64]
 
 
-def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = WIDE) -> Figure:
+def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
     """Return the share of posts whose cascade reaches a size (CCDF), both axes logarithmic.
 
     Args:
@@ -54,9 +46,9 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
         ConfigError: If `real` is none of these, or has sizes below 1.
     """
     groups, others = groups_of(of), _real(real)
-    panel = open_panel(ax, width)
+    panel = look.open_panel(ax, width)
     axes, total, is_there = panel.axes, 0, False
-    names = labels_of([group.label or "simulated" for group in groups], letters(panel.width) // 2 - 12)
+    names = look.labels_of([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
         curves, n = _curves_of(group)
         total, is_there = total + n, is_there or any(len(sizes) for sizes, _ in curves)
@@ -66,29 +58,26 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     for place, (name, (sizes, shares)) in enumerate(others.items()):
         few = len(sizes) < _FEW
         style: dict[str, Any] = {"ls": (":", "-.")[place % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
-        axes.plot(sizes, shares, color=INK, lw=1.2, label=name, zorder=5, **style)
-    axes.set_xlabel("cascade size s (a post and its reshares)", fontsize=TEXT)
-    axes.set_ylabel("share of posts with size ≥ s", fontsize=TEXT)
+        axes.plot(sizes, shares, color=look.INK, lw=1.2, label=name, zorder=5, **style)
+    axes.set_xlabel("cascade size s (a post and its reshares)", fontsize=look.TEXT)
+    axes.set_ylabel("share of posts with size ≥ s", fontsize=look.TEXT)
     if is_there:
         axes.set(xscale="log", yscale="log")
         if axes.get_xlim()[1] < 10:  # small cascades: 2 and 3 rather than 2 x 10^0 and 3 x 10^0, which overlap
             axes.xaxis.set_major_formatter(LogFormatter())
             axes.xaxis.set_minor_formatter(LogFormatter())
     else:
-        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=SMALL)
+        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=look.SMALL)
         axes.set(xticks=[], yticks=[])
     panel.title("How far posts spread")
     if len(groups) > 1 or others:
         panel.legend(loc="lower left" if not panel.is_narrow else "upper right")
-    seeds = seeds_in_words(groups, band="from the lowest to the highest seed")
+    source = f" {CARRIED}: Twitter, as PRISM carries it." if real is True else ""
+    seeds = seeds_note(groups, band="from the lowest to the highest seed")
     whose = f"n = {counted(total, 'post')}" if total else "posts, as the study collects them"
-    told = f"Sizes of the cascades of {whose}{agents_in_words(groups) if total else ''}.{seeds}"
-    panel.caption(f"{told if is_there else 'There are no cascades: no post appeared.'}{_source(real)}", of)
+    text = f"Sizes of the cascades of {whose}{of_agents(groups) if total else ''}.{seeds}"
+    panel.caption(f"{text if is_there else 'There are no cascades: no post appeared.'}{source}", of)
     return panel.figure
-
-
-def _source(real: Real) -> str:
-    return f" {CARRIED}: Twitter, as PRISM carries it." if real is True else ""
 
 
 def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
@@ -119,9 +108,9 @@ def _ccdf_of(name: str, sizes: npt.ArrayLike) -> tuple[Floats, Floats]:
 def _curves_of(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
     """Return sizes and shares of each run, and of how many posts they are."""
     if not group.has("cascades") and group.has("curves"):
-        found = group.table("curves", ["curve", "x", "y"])
-        own = found[found["curve"] == "cascade_sizes"]
-        return [(one["x"].to_numpy(), one["y"].to_numpy()) for _, one in own.groupby("seed")], 0
+        curves_table = group.table("curves", ["curve", "x", "y"])
+        rows = curves_table[curves_table["curve"] == "cascade_sizes"]
+        return [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in rows.groupby("seed")], 0
     curves, n = [], 0
     for run in group.runs:
         trees = run.table("cascades", ["size", "kind"])
@@ -132,13 +121,13 @@ def _curves_of(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
 
 
 def _draw(axes: Axes, curves: list[tuple[Floats, Floats]], place: int, label: str) -> None:
-    color = color_of(place)
+    color = look.color_of(place)
     if len(curves) == 1:
         sizes, shares = curves[0]
-        marker = marker_of(place) if len(sizes) < 4 * _FEW else ""
-        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=dashes_of(place))
+        marker = look.marker_of(place) if len(sizes) < 4 * _FEW else ""
+        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=look.dashes_of(place))
     elif any(len(sizes) for sizes, _ in curves):
-        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=dashes_of(place))
+        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=look.dashes_of(place))
 
 
 def _over_seeds(curves: list[tuple[Floats, Floats]]) -> Band:
@@ -153,3 +142,127 @@ def _over_seeds(curves: list[tuple[Floats, Floats]]) -> Band:
         place = np.searchsorted(sizes, at)  # the smallest size there is that is no smaller
         rows.append(np.append(shares, 0.0)[np.minimum(place, len(sizes))])
     return range_band(at, rows)
+
+
+type Ints = npt.NDArray[np.int64]
+
+_DEPTHS: Final = 5
+"""Depths that have a colour of their own; what is deeper shares the last one."""
+_ROW_CM: Final = 0.16
+_LEAST_CM, _MOST_CM = 5.0, 16.0
+
+
+def cascade_tree_figure(
+    of: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = look.WIDE
+) -> Figure:
+    """Return a post and its reshares as a tree: rounds from left to right, each reshare joined to what it passed on.
+
+    Args:
+        of: A run, or a live model.
+        root: The post whose cascade it is, its row in `posts`; None: the largest cascade of the run.
+        ax: Axes to draw into; None: a new figure.
+        width: Of a new figure, in centimetres.
+
+    Raises:
+        DataError: If there is no such post, or no post at all.
+    """
+    run = one_run(of)
+    posts = run.table("posts", ["post", "round", "author", "kind", "parent", "root"])
+    first = _root(run, posts, root)
+    tree = tree_of(posts, first)
+    n_rows = int(tree["row"].max()) + 1
+    panel = look.open_panel(
+        ax,
+        width,
+        height=float(np.clip(3.2 + _ROW_CM * n_rows, _LEAST_CM, _MOST_CM)),
+        legend_lines=1 if width > look.NARROW else 2,
+    )
+    _draw_tree(panel.axes, tree)
+    rounds_axis(panel.axes)
+    panel.axes.set_ylim(n_rows - 0.4, -0.6 - 0.02 * n_rows)
+    panel.axes.set_yticks([])
+    panel.axes.spines["left"].set_visible(False)
+    panel.axes.grid(visible=False, axis="y")
+    panel.title(f"The cascade of post {first:,}, {_by(run, int(tree['author'].iloc[0]), panel)}")
+    if len(tree) > 1:
+        panel.legend_below(3 if panel.is_narrow else _DEPTHS + 1, scatterpoints=1)
+    panel.caption(_caption(run, tree, first), of)
+    return panel.figure
+
+
+def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
+    """Return the post whose cascade is drawn: the one that is named, or the one with most reshares, the earliest."""
+    if posts.empty:
+        raise DataError(f"{run.name}: nobody posted: there is no cascade to draw")
+    if root is None:
+        joins = posts.loc[posts["kind"] == "reshare", "root"]
+        roots = posts.loc[posts["kind"] == "post", "post"]
+        sizes = joins[joins.isin(roots)].value_counts()
+        return int(sizes.index[sizes == sizes.max()].min()) if len(sizes) else int(posts["post"].iloc[0])
+    chosen = posts[posts["post"] == root]
+    if isinstance(root, bool) or not isinstance(root, int | np.integer) or chosen.empty:
+        raise DataError(f"root: {shown(root)}: is no post of {run.name} (0 to {int(posts['post'].max()):,})")
+    if chosen["kind"].iloc[0] == "reshare":
+        raise DataError(f"root: post {root} is a reshare: its cascade is that of post {int(chosen['root'].iloc[0])}")
+    return int(root)
+
+
+def tree_of(posts: pd.DataFrame, root: int) -> pd.DataFrame:
+    """Return a cascade, with a place for each of its posts.
+
+    Args:
+        posts: Columns `post`, `round`, `author`, `kind`, `parent` and `root`; parents stand before what passes them on.
+        root: The post that it began with.
+
+    Returns:
+        Columns `post`, `round`, `author`, `parent`, `above` (the place of its parent here), `depth` and `row`, the root
+        first: a post without reshares has a row of its own, counted from the top, others stand in the middle of
+        the reshares of them.
+    """
+    rows = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
+    rows = rows.sort_values("post")
+    depth, row, above = laid_out(rows["post"].tolist(), rows["parent"].fillna(-1).astype(int).tolist())
+    columns = {name: rows[name].to_numpy() for name in ("post", "round", "author", "parent")}
+    return pd.DataFrame({**columns, "above": np.maximum(above, 0), "depth": depth, "row": row})
+
+
+def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
+    x, y = tree["round"].to_numpy(np.float64), tree["row"].to_numpy(np.float64)
+    above = tree["above"].to_numpy()[1:]
+    lines = [[(x[up], y[up]), (x[up], to), (right, to)] for up, right, to in zip(above, x[1:], y[1:], strict=True)]
+    many = look.is_many(len(tree))
+    axes.add_collection(LineCollection(lines, colors=look.GREY, linewidths=0.6, zorder=1, rasterized=many))
+    depth = np.minimum(tree["depth"].to_numpy(), _DEPTHS)
+    size = 14.0 if len(tree) < 200 else 6.0
+    for level in np.unique(depth):
+        of_level = depth == level
+        style: dict[str, Any] = {"s": 42.0 if not level else size, "marker": "*" if not level else "o"}
+        name = "the post" if not level else f"depth {level}" + (" or more" if level == _DEPTHS else "")
+        color = look.INK if not level else look.color_of(int(level) - 1)
+        axes.scatter(
+            x[of_level], y[of_level], color=color, label=name, linewidths=0, zorder=2, rasterized=many, **style
+        )
+    axes.margins(x=0.03)
+
+
+def _by(run: RunTables, author: int, panel: look.Panel) -> str:
+    """Return whose post it is, by its name where one is known."""
+    names = run.table("agents", ["agent", "name"]) if run.has("agents") else pd.DataFrame({"agent": [], "name": []})
+    known = names.loc[names["agent"] == author, "name"]
+    name = str(known.iloc[0]) if len(known) else ""
+    return f"by {shortened(name, max(12, look.letters(panel.width) // 3))}" if name else f"by agent {author}"
+
+
+def _caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:
+    """Return how large and deep it is; measures as the table of cascades has them."""
+    depth = tree["depth"].to_numpy()
+    breadth = int(np.bincount(depth)[1:].max(initial=1))
+    text = (
+        f"n = {counted(len(tree), 'post')}: one and {counted(len(tree) - 1, 'reshare')}, depth {int(depth.max())}, "
+        f"breadth {breadth:,}"
+    )
+    if run.has("cascades"):
+        known = run.table("cascades", ["root", "structural_virality"])
+        virality = known.loc[known["root"] == root, "structural_virality"]
+        text += f", structural virality {float(virality.iloc[0]):.2f} steps" if len(virality) else ""
+    return f"{text}. A post stands in the round in which it is first shown; lines lead from what is passed on."

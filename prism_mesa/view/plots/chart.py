@@ -13,9 +13,8 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from prism_mesa.errors import ChartError, DataError, counted
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
-from prism_mesa.view.plots.bands import agents_in_words
-from prism_mesa.view.plots.live import MOVES, LiveRun
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
+from prism_mesa.view.plots.rounds import of_agents
+from prism_mesa.view.plots.sources import MOVES, Drawable, Group, LiveRun, RunTables, groups_of
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, TEXT, WIDE, open_panel
 
 type Pair = tuple[AgentState, AgentState]
@@ -58,7 +57,7 @@ _CORNER: Final = np.array([[0.8, 0.38], [1.2, 0.1]])
 _BEND: Final = 0.3
 """Of an arrow without a route of its own that would cross a box."""
 _MANY_SOURCES: Final = 4
-"""From so many states on, one trigger to one state is told in words, and has no arrows; `round_ends` always is."""
+"""A trigger that leads from so many states to one is a label without arrows; so is `round_ends`, always."""
 _APART: Final = 0.3
 """How far an arrow without a route of its own moves to its right if another leads back, in centimetres."""
 _THIN, _THICK = 0.6, 4.0
@@ -75,9 +74,9 @@ class Taken:
 def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
     """Return the states with the share of agent-ticks spent in each, and how often each transition was taken.
 
-    Transitions that the chart has, and nobody took, are dotted; of a run with a chart of its own they are not known. A
-    trigger that leads from four states or more to one is told in words, and so is `round_ends`. Of a live model that
-    records no transitions those count that the histories of its agents hold.
+    Transitions that no agent took are dotted (if the run has PRISM's chart). A trigger that leads from four states or
+    more to one is a label, and so is `round_ends`. Of a live model that records no transitions, the histories of its
+    agents are counted.
 
     Args:
         of: A run, a live model, or runs of several seeds, of which means are drawn.
@@ -91,42 +90,44 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     if len(groups) > 1:
         raise DataError(f"chart: {len(groups)} groups of runs given: this figure is of one: draw each by itself")
     group = groups[0]
-    found = _counts(group)
-    moves, said = _arrows_and_words(found, group.n_seeds)
+    counts = _counts(group)
+    moves, labels = _arrows_and_labels(counts, group.n_seeds)
     scale = min(1.4, max(1.0, width / NARROW))
     panel = open_panel(ax, width, height=_SIZE[1] * scale + 2.0)
     axes = panel.axes
     _prepare(axes, scale if ax is None else 1.0, width if ax is None else NARROW)
     boxes = _draw_boxes(axes, _shares(group), {state for pair in moves for state in pair})
-    _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, said))
-    for place in {target for _, target in said}:
-        into = {trigger: entry for (trigger, target), entry in said.items() if target is place}
+    _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, labels))
+    for place in {target for _, target in labels}:
+        into = {trigger: entry for (trigger, target), entry in labels.items() if target is place}
         lines = [f"{trigger}\nfrom {counted(n, 'state')}: {_short(count)}" for trigger, (n, count) in into.items()]
         _say_into(axes, place, "\n".join(lines))
     panel.axes.set_title("How often each transition was taken", loc="left", fontsize=TEXT)
-    panel.caption(_caption(group, sum(one.n for one in moves.values()) + sum(count for _, count in said.values())), of)
+    panel.caption(
+        _caption(group, sum(taken.n for taken in moves.values()) + sum(count for _, count in labels.values())), of
+    )
     return panel.figure
 
 
 def _counts(group: Group) -> pd.DataFrame:
     """Return how many transitions there are: columns `trigger`, `from_state`, `to_state`, `open`, `n`."""
     if group.has("transitions"):
-        found = group.counts("transitions", ["trigger", "from_state", "to_state", "open"])
+        counts = group.counts("transitions", ["trigger", "from_state", "to_state", "open"])
     elif group.has(MOVES):
-        found = group.counts(MOVES, ["trigger", "from_state", "to_state"]).assign(open=False)
+        counts = group.counts(MOVES, ["trigger", "from_state", "to_state"]).assign(open=False)
     else:
         raise DataError(f"{group.runs[0].name}: no transitions are recorded: there is nothing to draw")
-    if found.empty:
+    if counts.empty:
         raise DataError(f"{group.runs[0].name}: nobody has moved: there is nothing to draw")
-    return found
+    return counts
 
 
-def _arrows_and_words(
+def _arrows_and_labels(
     found: pd.DataFrame, n_seeds: int
 ) -> tuple[dict[Pair, Taken], dict[tuple[str, AgentState], tuple[int, float]]]:
-    """Return what has arrows, and what is told in words: trigger and target -> number of states, and how often."""
+    """Return the arrows, and the labels without arrows: trigger and target -> number of states, and how often."""
     sources = found.groupby(["trigger", "to_state"])["from_state"].nunique()
-    said: dict[tuple[str, AgentState], tuple[int, float]] = {}
+    labels: dict[tuple[str, AgentState], tuple[int, float]] = {}
     moves: dict[Pair, Taken] = {}
     for row in found.to_dict("records"):
         try:
@@ -135,19 +136,19 @@ def _arrows_and_words(
             raise DataError(f"table 'transitions': {error}") from None
         n, many = row["n"] / n_seeds, int(sources[row["trigger"], row["to_state"]])
         if many >= _MANY_SOURCES or row["trigger"] == ROUND_ENDS:
-            before = said.get((row["trigger"], target), (many, 0.0))[1]
-            said[row["trigger"], target] = (many, before + n)
+            before = labels.get((row["trigger"], target), (many, 0.0))[1]
+            labels[row["trigger"], target] = (many, before + n)
         else:
             known = moves.get((source, target), Taken(0, 0))
             moves[source, target] = Taken(known.n + n, known.was_open + n * bool(row["open"]))
-    return moves, said
+    return moves, labels
 
 
 def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], said: Mapping[tuple[str, AgentState], Any]) -> set[Pair]:
-    """Return which states the run's chart joins although nobody went that way; none where the chart is not known."""
-    own = run.config.get("statechart")
+    """Return the arrows of the chart that no agent took; none if the chart is not known."""
+    params = run.config.get("statechart")
     chart: Statechart | None = run.model.chart if isinstance(run, LiveRun) else None
-    if chart is None and isinstance(own, Mapping) and own.get("chart", "") is None:
+    if chart is None and isinstance(params, Mapping) and params.get("chart", "") is None:
         chart = social_chart
     if chart is None:
         return set()
@@ -187,13 +188,13 @@ def _draw_boxes(axes: Axes, shares: Mapping[AgentState, float], taken: set[Agent
 
 def _draw_arrows(axes: Axes, boxes: Boxes, moves: Mapping[Pair, Taken], never: set[Pair]) -> None:
     drawn = never | moves.keys()
-    most = max((one.n for one in moves.values()), default=1.0)
+    most = max((taken.n for taken in moves.values()), default=1.0)
     for pair in never:
         _arrow(axes, boxes, pair, {"lw": 0.8, "ls": ":", "color": GREY}, "0", "", apart=pair[::-1] in drawn)
-    for pair, one in moves.items():
-        line = {"lw": _THIN + (_THICK - _THIN) * float(np.sqrt(one.n / most)), "color": "#6b6b6b"}
-        of_it = f"{_short(one.was_open)} open" if one.was_open else ""
-        _arrow(axes, boxes, pair, line, _short(one.n), of_it, apart=pair[::-1] in drawn)
+    for pair, taken in moves.items():
+        line = {"lw": _THIN + (_THICK - _THIN) * float(np.sqrt(taken.n / most)), "color": "#6b6b6b"}
+        of_it = f"{_short(taken.was_open)} open" if taken.was_open else ""
+        _arrow(axes, boxes, pair, line, _short(taken.n), of_it, apart=pair[::-1] in drawn)
 
 
 def _arrow(axes: Axes, boxes: Boxes, pair: Pair, line: dict[str, Any], number: str, of_it: str, *, apart: bool) -> None:
@@ -259,11 +260,11 @@ def _short(count: float) -> str:
 def _caption(group: Group, n: float) -> str:
     """Return what is drawn, of how many transitions and of whose."""
     means = f", means over n = {group.n_seeds} seeds" if group.n_seeds > 1 else ""
-    told = f"Transitions{agents_in_words([group])} (n = {_short(n)}{means}); in brown what the guards left open"
+    text = f"Transitions{of_agents([group])} (n = {_short(n)}{means}); in brown what the guards left open"
     if not group.has("transitions"):
         depth = next(run.model.history.depth for run in group.runs if isinstance(run, LiveRun))
-        told = f"Transitions{agents_in_words([group])} (n = {_short(n)}), the last {depth} of each agent at most"
-    return f"{told}. In boxes: share of agent-ticks. The thicker an arrow, the more often it was taken.{_sample(group)}"
+        text = f"Transitions{of_agents([group])} (n = {_short(n)}), the last {depth} of each agent at most"
+    return f"{text}. In boxes: share of agent-ticks. The thicker an arrow, the more often it was taken.{_sample(group)}"
 
 
 def _sample(group: Group) -> str:

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
-from prism_mesa.runs.run_files import folder_of
+from prism_mesa.runs.run_files import folder_of, has_table
 from prism_mesa.view.plots.cascades import cascades_figure
 from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save_figures
 from prism_mesa.view.plots.network import network_figure
-from prism_mesa.view.plots.opinions import draw_opinions
+from prism_mesa.view.plots.opinions import opinions_figure
 from prism_mesa.view.plots.states import states_figure
 
 
@@ -26,11 +24,12 @@ def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
         DataError: If the folder lacks a table, or no round was completed; not with `partly`.
     """
     folder = folder_of(run_dir)
-
-    def engagement() -> Figure:
-        return engagement_figure(folder, per="round")
-
-    figures = {"states": lambda: states_figure(folder), "cascades": lambda: cascades_figure(folder)}
-    drawn = save_figures(folder, figures | {"engagement": engagement}, partly=partly)
-    drawn += draw_opinions(folder, partly=partly)
+    figures = {
+        "states": lambda: states_figure(folder),
+        "cascades": lambda: cascades_figure(folder),
+        "engagement": lambda: engagement_figure(folder, per="round"),
+    }
+    if has_table(folder, "opinions"):
+        figures["opinions"] = lambda: opinions_figure(folder)
+    drawn = save_figures(folder, figures, partly=partly)
     return drawn + save_figures(folder, {"network": lambda: network_figure(folder)}, partly=True)

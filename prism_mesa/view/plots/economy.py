@@ -17,24 +17,8 @@ from matplotlib.patches import Patch
 from prism_mesa.errors import DataError
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import filled_table, folder_of
+from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.files import save_figures
-from prism_mesa.view.plots.style import (
-    CM,
-    GREY,
-    NARROW,
-    PALETTE,
-    SMALL,
-    TEXT,
-    WIDE,
-    Panel,
-    caption_of,
-    color_of,
-    labels_of,
-    new_figure,
-    open_panel,
-    tidy,
-    tidy_legend,
-)
 
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""
@@ -45,9 +29,15 @@ _INDICATORS: Final = {
     "unemployment": "unemployment, %",
     "policy_rate": "policy rate, %",
 }
-_BASELINES: Final = {"taylor": (PALETTE[1], "--", "Taylor's rule"), "nothing": (GREY, ":", "no policy")}
+_BASELINES: Final = {"taylor": (look.PALETTE[1], "--", "Taylor's rule"), "nothing": (look.GREY, ":", "no policy")}
 _LEVERS: Final = ("policy_rate", "spending", "taxes", "debt", "tariff", "sanction")
 _MARKS: Final = {"^": "raised", "v": "lowered", "o": "set to a level", "_": "set to zero", "x": "not carried out"}
+_OUTCOMES: Final = {
+    "accepted": "carried out",
+    "no_change": "changed nothing",
+    "rejected": "rejected",
+    "not_understood": "not understood",
+}
 _COLUMNS: Final = {
     "indicators": ["round", "quarter", "nation", *_INDICATORS],
     "baselines": ["round", "nation", "policy", *_INDICATORS],
@@ -55,13 +45,13 @@ _COLUMNS: Final = {
     "decisions": ["round", "quarter", "nation", "outcome", "measures"],
     "responses": ["quarter", "nation", "follows", *_INDICATORS],
 }
-_COLOR: Final = PALETTE[0]
+_COLOR: Final = look.PALETTE[0]
 
 type NationRun = str | os.PathLike[str]
 """A run of nations: its result, or its folder."""
 
 
-def indicators_figure(of: NationRun, *, width: float = WIDE) -> Figure:
+def indicators_figure(of: NationRun, *, width: float = look.WIDE) -> Figure:
     """Return the indicators of each nation over time, beside what they would be under other policies.
 
     It has a panel for each indicator and nation, so it takes no `ax`.
@@ -75,50 +65,50 @@ def indicators_figure(of: NationRun, *, width: float = WIDE) -> Figure:
     """
     tables = (_table(of, name) for name in ("indicators", "baselines", "nations"))
     figure = figure_of_indicators(*tables, width=width)
-    Panel(figure, figure.axes[0], True, width).caption(caption_of(figure), of)
+    look.write_caption(figure, look.caption_of(figure), width, of)
     return figure
 
 
 def figure_of_indicators(
-    indicators: pd.DataFrame, baselines: pd.DataFrame, nations: pd.DataFrame, *, width: float = WIDE
+    indicators: pd.DataFrame, baselines: pd.DataFrame, nations: pd.DataFrame, *, width: float = look.WIDE
 ) -> Figure:
     """Return `indicators_figure` of tables that have been read."""
-    narrow = width < (NARROW + WIDE) / 2
+    narrow = look.is_narrow(width)
     names = nations["name"].tolist()[: 2 if narrow else MOST_NATIONS]
-    figure = new_figure(width, 14.5)
+    figure = look.new_figure(width, 14.5)
     grid = figure.subplots(len(_INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
     quarters = indicators.drop_duplicates("round").set_index("round")["quarter"]
     for column, name in enumerate(names):
-        own = nations[nations["name"] == name].iloc[0]
-        aims = {"inflation": own["inflation_target"], "unemployment": own["natural_unemployment"], "output_gap": 0.0}
+        nation = nations[nations["name"] == name].iloc[0]
+        aims = {"inflation": nation["inflation_target"], "unemployment": nation["natural_unemployment"]}
+        aims["output_gap"] = 0.0
         for row, indicator in enumerate(_INDICATORS):
             axes = grid[row, column]
             if indicator in aims:
                 axes.axhline(aims[indicator], color="#dddddd", lw=1, zorder=0)
             _line(axes, indicators, name, indicator, color=_COLOR, lw=1.6)
             for policy, (color, style, _) in _BASELINES.items():
-                of = baselines[baselines["policy"] == policy]
-                _line(axes, of, name, indicator, color=color, ls=style, lw=1)
+                _line(axes, baselines[baselines["policy"] == policy], name, indicator, color=color, ls=style, lw=1)
             if column == 0:
-                axes.set_ylabel(_INDICATORS[indicator], fontsize=TEXT)
-            axes.tick_params(labelsize=SMALL)
-        title = labels_of(names, 16)[column]
-        grid[0, column].set_title(title, loc="left", fontsize=TEXT, parse_math=False)
+                axes.set_ylabel(_INDICATORS[indicator], fontsize=look.TEXT)
+            axes.tick_params(labelsize=look.SMALL)
+        title = look.labels_of(names, 16)[column]
+        grid[0, column].set_title(title, loc="left", fontsize=look.TEXT, parse_math=False)
         _time_axis(grid[-1, column], quarters, max(2, int(width / len(names))))
     _fit_rows(grid, indicators, baselines, names)
     handles = [Line2D([], [], color=_COLOR, lw=1.6, label="this run")]
     handles += [Line2D([], [], color=color, ls=style, lw=1, label=label) for color, style, label in _BASELINES.values()]
-    figure.legend(handles=handles, loc="outside upper left", ncols=3, frameon=False, fontsize=SMALL)
+    look.figure_legend(figure, handles, loc="outside upper left", ncols=3)
     shown = f"the first {len(names)} of {len(nations)} nations" if len(names) < len(nations) else "all nations"
-    told = f"Indicators at the end of each of n = {len(quarters):,} quarters, {shown}, under the same shocks. "
-    told += "Grey levels: the target of inflation, natural unemployment, no output gap."
-    Panel(figure, grid[0, 0], True, width).caption(told)
+    caption = f"Indicators at the end of each of n = {len(quarters):,} quarters, {shown}, under the same shocks. "
+    caption += "Grey levels: the target of inflation, natural unemployment, no output gap."
+    look.write_caption(figure, caption, width)
     return figure
 
 
 def _line(axes: Axes, table: pd.DataFrame, nation: str, indicator: str, **style: Any) -> None:
-    own = table[table["nation"] == nation]
-    axes.plot(own["round"], own[indicator], marker="o" if len(own) == 1 else "", ms=4, **style)
+    rows = table[table["nation"] == nation]
+    axes.plot(rows["round"], rows[indicator], marker="o" if len(rows) == 1 else "", ms=4, **style)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.01)
 
@@ -143,11 +133,11 @@ def _time_axis(axes: Axes, quarters: pd.Series, most: int = 5) -> None:
     firsts = firsts or [(n, str(name)) for n, name in quarters.items()]
     step = max(1, -(-len(firsts) // min(most, 5)))
     axes.set_xticks(
-        [n for n, _ in firsts[::step]], [name for _, name in firsts[::step]], fontsize=SMALL, parse_math=False
+        [n for n, _ in firsts[::step]], [name for _, name in firsts[::step]], fontsize=look.SMALL, parse_math=False
     )
 
 
-def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
+def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
     """Return what nations did and when: measures by instrument and direction, and what was not carried out.
 
     Each instrument has its line in a nation's row, in the order of the legend.
@@ -162,58 +152,54 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = WID
     """
     decisions, nations = _table(of, "decisions"), _table(of, "nations")
     names = nations["name"].tolist()[:MOST_NATIONS]
-    own = decisions[decisions["nation"].isin(names)]
-    lines = 6 if width < (NARROW + WIDE) / 2 else 3
-    panel = open_panel(ax, width, height=2.6 + 1.5 * len(names), legend_lines=lines)
+    shown = decisions[decisions["nation"].isin(names)]
+    lines = 6 if look.is_narrow(width) else 3
+    panel = look.open_panel(ax, width, height=2.6 + 1.5 * len(names), legend_lines=lines)
     axes = panel.axes
     axes.grid(visible=False)
     first, last = decisions["round"].min(), decisions["round"].max()
-    size = float(np.clip(0.6 * panel.width * CM * 72 / (last - first + 3), 2.0, 4.5))
+    size = float(np.clip(0.6 * panel.width * look.CM * 72 / (last - first + 3), 2.0, 4.5))
     for place, name in enumerate(names):
         axes.axhspan(-place - 0.42, -place + 0.42, color="#f3f3f3", lw=0, zorder=0)
-        for decision in own[own["nation"] == name].to_dict("records"):
+        for decision in shown[shown["nation"] == name].to_dict("records"):
             _event(axes, decision, -place, size)
-    axes.set_yticks([-place for place in range(len(names))], labels_of(names, 12, 2), parse_math=False)
+    axes.set_yticks([-place for place in range(len(names))], look.labels_of(names, 12, 2), parse_math=False)
     axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=(first - 1, last + 1))
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     panel.title("What nations did")
     handles: list[Artist] = [
-        Patch(color=color_of(place), label=lever.replace("_", " ")) for place, lever in enumerate(_LEVERS)
+        Patch(color=look.color_of(place), label=lever.replace("_", " ")) for place, lever in enumerate(_LEVERS)
     ]
     handles += [
-        Line2D([], [], ls="", marker=mark, color=GREY if mark == "x" else "#555555", ms=4.5, label=label)
+        Line2D([], [], ls="", marker=mark, color=look.GREY if mark == "x" else "#555555", ms=4.5, label=label)
         for mark, label in _MARKS.items()
     ]
     panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
-    panel.caption(_decisions_in_words(own, len(names), len(nations)), of)
+    panel.caption(_decisions_caption(shown, len(names), len(nations)), of)
     return panel.figure
 
 
-def _decisions_in_words(decisions: pd.DataFrame, shown: int, n: int) -> str:
+def _decisions_caption(decisions: pd.DataFrame, shown: int, n: int) -> str:
     """Return how many decisions there were, and what became of them."""
     counts = decisions["outcome"].value_counts()
-    words = {
-        "accepted": "carried out",
-        "no_change": "changed nothing",
-        "rejected": "rejected",
-        "not_understood": "not understood",
-    }
-    told = ", ".join(f"{counts[one]:,} {words[one]}" for one in words if counts.get(one, 0))
+    outcomes = ", ".join(f"{counts[name]:,} {text}" for name, text in _OUTCOMES.items() if counts.get(name, 0))
     who = f"the first {shown} of {n} nations" if shown < n else "all nations"
     lines = "lines of a row are instruments, in the legend's order"
-    return f"Decisions of {who}, by quarter (n = {len(decisions):,}: {told}); {lines}."
+    return f"Decisions of {who}, by quarter (n = {len(decisions):,}: {outcomes}); {lines}."
 
 
 def _event(axes: Axes, decision: dict[str, Any], height: float, size: float) -> None:
     if decision["outcome"] in ("rejected", "not_understood"):
-        axes.plot(decision["round"], height, "x", color=GREY, ms=size)
+        axes.plot(decision["round"], height, "x", color=look.GREY, ms=size)
     elif decision["outcome"] == "accepted":
         for lever, mark in _marks(decision["measures"]):
             place = _LEVERS.index(lever)
-            own = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1)
-            axes.plot(decision["round"], own, mark, color=color_of(place), ms=size, mew=1.2 if mark == "_" else 0.4)
+            line = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1)
+            axes.plot(
+                decision["round"], line, mark, color=look.color_of(place), ms=size, mew=1.2 if mark == "_" else 0.4
+            )
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
@@ -230,7 +216,7 @@ def _marks(cell: str) -> list[tuple[str, str]]:
         raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 
 
-def responses_figure(of: NationRun | pd.DataFrame, *, width: float = WIDE) -> Figure:
+def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) -> Figure:
     """Return what a rise of the policy rate by one point for a year does, in percent and points.
 
     It has a panel for each indicator, so it takes no `ax`.
@@ -245,27 +231,25 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = WIDE) -> Fi
     """
     responses = of if isinstance(of, pd.DataFrame) else _table(of, "responses")
     home = responses["nation"].iloc[0]
-    columns = 2 if width < (NARROW + WIDE) / 2 else len(_INDICATORS)
-    figure = new_figure(width, 3.6 * len(_INDICATORS) // columns + 2.6)
+    columns = 2 if look.is_narrow(width) else len(_INDICATORS)
+    figure = look.new_figure(width, 3.6 * len(_INDICATORS) // columns + 2.6)
     grid = figure.subplots(len(_INDICATORS) // columns, columns, sharex=True, squeeze=False)
     styles = {"held": ("-", "all rates held otherwise"), "taylor": ("--", "on top of Taylor's rule")}
-    own = responses[responses["nation"] == home]
+    rows_of_home = responses[responses["nation"] == home]
     for axes, (indicator, label) in zip(grid.flat, _INDICATORS.items(), strict=True):
-        axes.axhline(0, color=GREY, lw=0.8)
+        axes.axhline(0, color=look.GREY, lw=0.8)
         for place, (follows, (style, name)) in enumerate(styles.items()):
-            rows = own[own["follows"] == follows]
-            axes.plot(rows["quarter"], rows[indicator], ls=style, color=color_of(place), lw=1.4, label=name)
+            rows = rows_of_home[rows_of_home["follows"] == follows]
+            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.color_of(place), lw=1.4, label=name)
         unit = "%" if indicator == "output_gap" else "points"
-        tidy(axes, f"{label.partition(',')[0]}, {unit}")
+        look.tidy(axes, f"{label.partition(',')[0]}, {unit}")
     for axes in grid[-1]:
-        axes.set_xlabel("quarters after the rise", fontsize=TEXT)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    options = {"ncols": 1 if columns == 2 else 2, "frameon": False, "fontsize": SMALL}
-    tidy_legend(figure.legend(handles, labels, loc="outside upper left", **options))
-    n = own["quarter"].nunique()
-    told = f"{home}: what a policy rate that is one point higher for a year changes there, over n = {n:,} quarters"
+        axes.set_xlabel("quarters after the rise", fontsize=look.TEXT)
+    look.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=1 if columns == 2 else 2)
+    n = rows_of_home["quarter"].nunique()
+    caption = f"{home}: what a policy rate that is one point higher for a year changes there, over n = {n:,} quarters"
     run = None if isinstance(of, pd.DataFrame) else of
-    Panel(figure, grid[0, 0], True, width).caption(f"{told}, as the model computes it without shocks.", run)
+    look.write_caption(figure, f"{caption}, as the model computes it without shocks.", width, run)
     return figure
 
 

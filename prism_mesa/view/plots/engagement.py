@@ -10,27 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 
-from prism_mesa.errors import ConfigError, DataError, counted
-from prism_mesa.params import shown
+from prism_mesa.errors import DataError, counted
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots.bands import Band, agents_in_words, draw_band, interval_band, seeds_in_words
-from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.rounds import Band, draw_band, interval_band, of_agents, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, groups_of, interventions_of
-from prism_mesa.view.plots.style import (
-    SMALL,
-    TEXT,
-    WIDE,
-    Panel,
-    caption_of,
-    color_of,
-    dashes_of,
-    labels_of,
-    letters,
-    marker_of,
-    open_panel,
-    percent_axis,
-    whole_numbers,
-)
 
 type Per = Literal["impression", "round", "post"]
 type Kind = Literal["likes", "replies", "reshares", "all"]
@@ -50,7 +34,7 @@ _FEWEST: Final = 10
 
 
 def engagement_figure(
-    of: Drawable, *, per: Per = "impression", kind: Kind | None = None, ax: Axes | None = None, width: float = WIDE
+    of: Drawable, *, per: Per = "impression", kind: Kind | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
     """Return likes, replies and reshares, or of several groups of runs all of them together.
 
@@ -67,21 +51,20 @@ def engagement_figure(
         ConfigError: If `per` or `kind` is none of these.
     """
     ways = {"impression": _by_round, "round": _by_round, "post": _by_post}
-    if per not in ways:
-        raise ConfigError(f"engagement: per={shown(per)}: is one of {', '.join(ways)}")
-    if kind is not None and kind not in (*KINDS, _ALL):
-        raise ConfigError(f"engagement: kind={shown(kind)}: is one of {', '.join((*KINDS, _ALL))}")
+    look.check_choice("engagement", "per", per, ways)
+    if kind is not None:
+        look.check_choice("engagement", "kind", kind, (*KINDS, _ALL))
     groups = groups_of(of)
     kinds = [kind] if kind else list(KINDS) if len(groups) == 1 else [_ALL]
-    panel = open_panel(ax, width, legend_lines=len(groups) if width < WIDE * 0.75 else 1 + len(groups) // 3)
+    panel = look.open_panel(ax, width, legend_lines=len(groups) if width < look.WIDE * 0.75 else 1 + len(groups) // 3)
     ways[per](panel, groups, kinds, per)
     if len(groups) > 1 or len(kinds) > 1:
         panel.legend_below(1 if panel.is_narrow and len(groups) > 1 else 3)
-    panel.caption(caption_of(panel.axes), of)
+    panel.caption(look.caption_of(panel.axes), of)
     return panel.figure
 
 
-def _by_round(panel: Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> None:
+def _by_round(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> None:
     """Draw counts, or rates, of each round."""
     axes, seen = panel.axes, 0
     for place, (group, name) in enumerate(zip(groups, _names(panel, groups), strict=True)):
@@ -95,18 +78,18 @@ def _by_round(panel: Panel, groups: Sequence[Group], kinds: Sequence[str], per: 
     rounds_axis(axes, interventions_of(groups))
     axes.set_ylim(0, max(1.0 if per == "round" else 1e-4, _top(axes)))
     if per == "round":
-        axes.set_ylabel(_engagements(kinds), fontsize=TEXT)
-        axes.yaxis.set_major_locator(whole_numbers())
+        axes.set_ylabel(_engagements(kinds), fontsize=look.TEXT)
+        axes.yaxis.set_major_locator(look.whole_numbers())
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         panel.title(f"{_engagements(kinds).capitalize()} per round")
-        told = f"{_engagements(kinds).capitalize()}{agents_in_words(groups)} in each round"
+        text = f"{_engagements(kinds).capitalize()}{of_agents(groups)} in each round"
     else:
         _rates(panel, kinds)
-        told = (
-            f"{_engagements(kinds).capitalize()}{agents_in_words(groups)} per 100 impressions, round by round "
+        text = (
+            f"{_engagements(kinds).capitalize()}{of_agents(groups)} per 100 impressions, round by round "
             f"(n = {counted(seen, 'impression')})"
         )
-    panel.caption(f"{told}.{seeds_in_words(groups)}")
+    panel.caption(f"{text}.{seeds_note(groups)}")
 
 
 def _counts(table: pd.DataFrame, kind: str) -> "pd.Series[int]":
@@ -118,33 +101,33 @@ def _engagements(kinds: Sequence[str]) -> str:
     return kinds[0] if len(kinds) == 1 and kinds[0] != _ALL else "engagements"
 
 
-def _rates(panel: Panel, kinds: Sequence[str]) -> None:
-    panel.axes.set_ylabel("per impression", fontsize=TEXT)
-    percent_axis(panel.axes.yaxis)
+def _rates(panel: look.Panel, kinds: Sequence[str]) -> None:
+    panel.axes.set_ylabel("per impression", fontsize=look.TEXT)
+    look.percent_axis(panel.axes.yaxis)
     panel.title(f"{_engagements(kinds).capitalize()} per impression")
 
 
-def _names(panel: Panel, groups: Sequence[Group]) -> list[str]:
-    return labels_of([group.label for group in groups], letters(panel.width) // 2)
+def _names(panel: look.Panel, groups: Sequence[Group]) -> list[str]:
+    return look.labels_of([group.label for group in groups], look.letters(panel.width) // 2)
 
 
 def _draw(axes: Axes, band: Band, place: int | None, kind: str, name: str) -> None:
     """Draw a curve in the colour of its group, or of its kind where there is one group (`place` is None)."""
     state, marker = KINDS.get(kind, (AgentState.COMPOSING, "D"))
-    color = STATE_COLORS[state] if place is None else color_of(place)
-    marker = marker if place is None else marker_of(place)
+    color = STATE_COLORS[state] if place is None else look.color_of(place)
+    marker = marker if place is None else look.marker_of(place)
     label = (kind if kind != _ALL else "engagements") if place is None else name
-    style = {"marker": marker if len(band.x) <= _FEW else "", "ms": 3, "ls": dashes_of(place or 0)}
+    style = {"marker": marker if len(band.x) <= _FEW else "", "ms": 3, "ls": look.dashes_of(place or 0)}
     draw_band(axes, band, color=color, label=label, clip_on=False, **style)
 
 
 def _top(axes: Axes) -> float:
     """Return where an axis ends: above all bands, but not so high that lines lie in its lower half."""
     heights = [np.asarray(line.get_ydata(), np.float64) for line in axes.lines]
-    return min(axes.get_ylim()[1], 2 * max(float(np.nanmax(one, initial=0)) for one in heights))
+    return min(axes.get_ylim()[1], 2 * max(float(np.nanmax(item, initial=0)) for item in heights))
 
 
-def _by_post(panel: Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> None:
+def _by_post(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> None:
     """Draw rates of posts by how often they were seen, in classes that double."""
     axes, posts, unseen = panel.axes, 0, 0
     numbers = Counter[int]()
@@ -163,12 +146,12 @@ def _by_post(panel: Panel, groups: Sequence[Group], kinds: Sequence[str], per: s
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda least, _: f"{least:,.0f}"))
     axes.set_ylim(0, max(1e-4, _top(axes)))
-    axes.set_xlabel("impressions of a post", fontsize=TEXT)
+    axes.set_xlabel("impressions of a post", fontsize=look.TEXT)
     _rates(panel, kinds)
     _say_numbers(panel, numbers)
-    bands = seeds_in_words(groups) or " Bands: Student's 95 % intervals over posts."
+    bands = seeds_note(groups) or " Bands: Student's 95 % intervals over posts."
     panel.caption(
-        f"{_engagements(kinds).capitalize()}{agents_in_words(groups)} per 100 impressions of posts that were seen so "
+        f"{_engagements(kinds).capitalize()}{of_agents(groups)} per 100 impressions of posts that were seen so "
         "often, or up to twice as often; a post and its reshares count together "
         f"(n = {counted(posts, 'post')}, of which {unseen:,} were never seen; their numbers stand above, classes of "
         f"fewer than {_FEWEST} are left out).{bands}"
@@ -177,27 +160,27 @@ def _by_post(panel: Panel, groups: Sequence[Group], kinds: Sequence[str], per: s
 
 def _class_rates(seen: pd.DataFrame, kind: str) -> Band:
     """Return rates of each class: of one seed with intervals over posts, of several over seeds."""
-    own = seen.assign(count=_counts(seen, kind))
-    sums = own.groupby(["seed", "least"], as_index=False)[["count", "impressions"]].sum()
+    rows = seen.assign(count=_counts(seen, kind))
+    sums = rows.groupby(["seed", "least"], as_index=False)[["count", "impressions"]].sum()
     sums = sums.assign(rate=sums["count"] / sums["impressions"])
     if sums["seed"].nunique() > 1:
         return interval_band(sums, "rate", "least")
     from scipy.stats import t  # loads as long as a small run
 
     rates = sums.set_index("least")
-    left = own["count"] - rates["rate"].loc[own["least"]].to_numpy() * own["impressions"]
-    squares = (left**2).groupby(own["least"]).sum()  # of a ratio of sums over posts, linearised
-    n = own.groupby("least").size()
+    left = rows["count"] - rates["rate"].loc[rows["least"]].to_numpy() * rows["impressions"]
+    squares = (left**2).groupby(rows["least"]).sum()  # of a ratio of sums over posts, linearised
+    n = rows.groupby("least").size()
     half = (t.ppf(0.975, n - 1) * np.sqrt(squares * n / (n - 1)) / rates["impressions"]).to_numpy(np.float64)
     mean = rates["rate"].to_numpy(np.float64)
     return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half, 0), mean + half, 1)
 
 
-def _say_numbers(panel: Panel, numbers: Mapping[int, int]) -> None:
+def _say_numbers(panel: look.Panel, numbers: Mapping[int, int]) -> None:
     """Write above the axes how many posts there are in each class, as many as have room."""
-    step = 1 + len(numbers) * 6 // letters(panel.width)
-    panel.axes.set_title(panel.axes.get_title(loc="left"), loc="left", fontsize=TEXT, pad=15)
+    step = 1 + len(numbers) * 6 // look.letters(panel.width)
+    panel.axes.set_title(panel.axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)
     where = panel.axes.get_xaxis_transform()
     for place, least in enumerate(sorted(numbers)[::step]):
         text = f"{'n = ' if not place else ''}{numbers[least]:,}"
-        panel.axes.annotate(text, (least, 1.01), xycoords=where, ha="center", fontsize=SMALL - 1, color="#444444")
+        panel.axes.annotate(text, (least, 1.01), xycoords=where, ha="center", fontsize=look.SMALL - 1, color="#444444")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,24 +11,23 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from prism_mesa.errors import ConfigError, DataError, counted
-from prism_mesa.params import shown
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.statistics.significance import interval
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
 from prism_mesa.view.plots.style import (
-    CM,
     GREY,
     INK,
-    NARROW,
     TEXT,
     WIDE,
-    Panel,
+    check_choice,
     color_of,
+    is_narrow,
     labels_of,
     marker_of,
     new_figure,
     open_panel,
     tidy,
+    write_caption,
 )
 
 type Floats = npt.NDArray[np.float64]
@@ -53,24 +52,24 @@ def feeds_figure(of: Drawable, *, outcome: str | None = None, ax: Axes | None = 
         ConfigError: If there is no such outcome, or axes are given without one.
     """
     groups = groups_of(of)
-    if outcome is not None and outcome not in OUTCOMES:
-        raise ConfigError(f"feeds: outcome={shown(outcome)}: is one of {', '.join(OUTCOMES)}")
+    if outcome is not None:
+        check_choice("feeds", "outcome", outcome, OUTCOMES)
     if ax is not None and outcome is None:
         raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
     if len(groups) < 2:
         raise DataError("feeds: give at least two groups of runs by label, or a study with several conditions")
-    found = _measured(groups, [outcome] if outcome else list(OUTCOMES))
+    measured = _measured(groups, [outcome] if outcome else list(OUTCOMES))
     if ax is not None:
-        panel, (name, values) = open_panel(ax, width), next(iter(found.items()))
+        panel, (name, values) = open_panel(ax, width), next(iter(measured.items()))
         _differences(panel.axes, values, labels_of([group.label for group in groups], 22, 2), bare=False)
         panel.title(f"{name}, less {groups[0].label}")
-        panel.caption(_caption(groups, found))
+        panel.caption(_caption(groups, measured))
         return panel.figure
-    narrow = width < (NARROW + WIDE) / 2
-    figure = new_figure(width, (1.7 + 0.4 * len(groups)) * len(found) + 2.4)
-    grid = figure.subplots(len(found), 2, squeeze=False, sharex=False)
+    narrow = is_narrow(width)
+    figure = new_figure(width, (1.7 + 0.4 * len(groups)) * len(measured) + 2.4)
+    grid = figure.subplots(len(measured), 2, squeeze=False, sharex=False)
     names = labels_of([group.label for group in groups], 14 if narrow else 22, 2)
-    for (left, right), (name, values) in zip(grid, found.items(), strict=True):
+    for (left, right), (name, values) in zip(grid, measured.items(), strict=True):
         _runs(left, values, names)
         _differences(right, values, names, bare=True)
         for axes in (left, right):
@@ -78,28 +77,28 @@ def feeds_figure(of: Drawable, *, outcome: str | None = None, ax: Axes | None = 
             axes.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5))
         left.set_title(fill(name, 22 if narrow else 60), loc="left", fontsize=TEXT)
     grid[0][1].set_title(labels_of([f"less {groups[0].label}"], 20 if narrow else 50)[0], loc="right", fontsize=TEXT)
-    Panel(figure, grid[0][0], True, figure.get_figwidth() / CM).caption(_caption(groups, found))
+    write_caption(figure, _caption(groups, measured), width)
     return figure
 
 
 def _measured(groups: Sequence[Group], outcomes: Sequence[str]) -> dict[str, list[dict[int, float]]]:
     """Return outcomes of all runs, by group and seed, those that what all runs keep can tell."""
-    found = {}
+    measured = {}
     for name in outcomes:
         table, make = OUTCOMES[name]
         if all(group.has(table) for group in groups):
-            values = [{run.seed: make(run) for run in group.runs} for group in groups]
-            if np.isfinite([value for one in values for value in one.values()]).any():
-                found[name] = values
-    if not found:
+            by_group = [{run.seed: make(run) for run in group.runs} for group in groups]
+            if np.isfinite([value for by_seed in by_group for value in by_seed.values()]).any():
+                measured[name] = by_group
+    if not measured:
         missing = f"what it keeps does not tell {' or '.join(outcomes)}"
         raise DataError(f"{groups[0].runs[0].name}: {missing}: nothing to compare")
-    return found
+    return measured
 
 
-def _caption(groups: Sequence[Group], found: Mapping[str, Sequence[Mapping[int, float]]]) -> str:
+def _caption(groups: Sequence[Group], measured: Mapping[str, Sequence[Mapping[int, float]]]) -> str:
     """Return what is drawn, and of how many pairs."""
-    least = min(_paired(one[0], other)[0].size for one in found.values() for other in one[1:])
+    least = min(_paired(first, other)[0].size for first, *others in measured.values() for other in others)
     seeds = f"n = {counted(least, 'pair')} of runs with the same seed"
     bars = "bars: the mean and its 95 % interval, paired by seed" if least > 1 else "one pair has no interval"
     less = f"differences are each condition less {groups[0].label}, {seeds}; {bars}."
@@ -114,12 +113,12 @@ def _paired(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floa
 
 def _runs(axes: Axes, values: Sequence[Mapping[int, float]], names: Sequence[str]) -> None:
     """Draw the runs of each group as a row of marks, and join those of a seed."""
-    for seed in dict.fromkeys(seed for one in values for seed in one):
-        known = [(one[seed], place) for place, one in enumerate(values) if seed in one]
+    for seed in dict.fromkeys(seed for by_seed in values for seed in by_seed):
+        known = [(by_seed[seed], place) for place, by_seed in enumerate(values) if seed in by_seed]
         axes.plot(*np.array(known).T, color=GREY, lw=0.5, alpha=0.6, zorder=1)
-    for place, one in enumerate(values):
-        own = list(one.values())
-        axes.plot(own, [place] * len(own), marker_of(place), color=color_of(place), ms=3.5, alpha=0.8, ls="", zorder=2)
+    style: dict[str, Any] = {"ms": 3.5, "alpha": 0.8, "ls": "", "zorder": 2}
+    for place, by_seed in enumerate(values):
+        axes.plot([*by_seed.values()], [place] * len(by_seed), marker_of(place), color=color_of(place), **style)
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 

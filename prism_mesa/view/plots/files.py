@@ -1,8 +1,7 @@
 """How figures are written: as PNG, PDF and SVG, the same figure always as the same bytes."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Final
@@ -27,18 +26,18 @@ _SIZE: Final = re.compile(r'(<svg [^>]*?)width="[\d.]+pt" ([^>]*?)height="[\d.]+
 def save(figure: Figure, file: str | Path) -> Path:
     """Write a figure as PNG, PDF or SVG, as the file's name ends, and return its path.
 
-    It takes the place of what is there: a link, by whoever made the folder, is not written through.
+    It replaces what is there; a link is not followed.
 
     Raises:
         ConfigError: If the name ends otherwise.
     """
     path = Path(file)
-    ways: dict[str, Callable[[Figure], bytes]] = {".png": png_of, ".pdf": pdf_of, ".svg": _plain_svg_of}
-    if path.suffix.lower() not in ways:
-        raise ConfigError(f"{shown(str(file))}: the name of a figure ends in {', '.join(ways)}")
-    drawn = ways[path.suffix.lower()](figure)
+    formats: dict[str, Callable[[Figure], bytes]] = {".png": png_of, ".pdf": pdf_of, ".svg": lambda f: _svg(f).encode()}
+    if path.suffix.lower() not in formats:
+        raise ConfigError(f"{shown(str(file))}: the name of a figure ends in {', '.join(formats)}")
+    content = formats[path.suffix.lower()](figure)
     path.unlink(missing_ok=True)
-    path.write_bytes(drawn)
+    path.write_bytes(content)
     return path
 
 
@@ -71,10 +70,10 @@ def png_of(figure: Figure) -> bytes:
 
 def pdf_of(figure: Figure) -> bytes:
     """Return a figure as a PDF, whose text is text; the same figure gives the same bytes."""
-    with _text_as_it_is(), rc_context({"pdf.fonttype": 42}):
-        file = BytesIO()
-        nobody = dict.fromkeys(("CreationDate", "Creator", "Producer"))
-        figure.savefig(file, format="pdf", dpi=DPI, facecolor="white", metadata=nobody)
+    file = BytesIO()
+    with rc_context({"pdf.fonttype": 42}):
+        metadata = dict.fromkeys(("CreationDate", "Creator", "Producer"))
+        figure.savefig(file, format="pdf", dpi=DPI, facecolor="white", metadata=metadata)
     return file.getvalue()
 
 
@@ -84,7 +83,7 @@ def svg_of(figure: Figure) -> str:
     Black is the page's ink, white its paper, and the palette its ``--c1`` to ``--c7``, so a dark page has light lines.
     """
     text = _METADATA.sub("", _HEAD.sub("", _svg(figure, transparent=True)))
-    text = _SIZE.sub(lambda found: found[1] + found[2] if found[1] else found[3], text)
+    text = _SIZE.sub(lambda match: match[1] + match[2] if match[1] else match[3], text)
     text = _FONT.sub(r"\1 var(--sans)", _GROUP_NAME.sub(r"\1", text))
     for color, meant in _MEANT.items():
         text = re.sub(rf"(?<=: ){color}(?=[;\"])", meant, text, flags=re.IGNORECASE)
@@ -96,18 +95,8 @@ _MEANT: Final = {INK: "var(--ink)", "#000000": "var(--ink)", PAPER: "var(--paper
 }
 
 
-def _plain_svg_of(figure: Figure) -> bytes:
-    return _svg(figure, transparent=False).encode()
-
-
-def _svg(figure: Figure, *, transparent: bool) -> str:
-    with _text_as_it_is():
-        file = StringIO()
+def _svg(figure: Figure, *, transparent: bool = False) -> str:
+    file = StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
         figure.savefig(file, format="svg", dpi=DPI, transparent=transparent, metadata={"Date": None, "Creator": None})
     return file.getvalue()
-
-
-@contextmanager
-def _text_as_it_is() -> Iterator[None]:
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
-        yield

@@ -7,15 +7,14 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.params import shown
+from prism_mesa.errors import DataError
 from prism_mesa.runs.run_files import folder_of
 from prism_mesa.studies.measures.exposure import assortativity
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.measures.measure import FinishedRun, writers
 from prism_mesa.view.plots.network import Groups, groups_of, largest_groups
 from prism_mesa.view.plots.sources import OneRun
-from prism_mesa.view.plots.style import SMALL, TEXT, WIDE, labels_of, open_panel
+from prism_mesa.view.plots.style import SMALL, TEXT, WIDE, check_choice, labels_of, open_panel
 
 type Ints = npt.NDArray[np.int64]
 type Tied = Literal["follows", "impressions", "engagements"]
@@ -42,16 +41,15 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
         DataError: If there are no such ties.
         ConfigError: If `what` is none of these.
     """
-    if what not in _KINDS:
-        raise ConfigError(f"homophily: what={shown(what)}: is one of {', '.join(_KINDS)}")
+    check_choice("homophily", "what", what, _KINDS)
     run = finished_run(folder_of(of))
     groups = groups_of(run)
     kind, names = largest_groups(groups)
     ends = _ties(run, what, groups)
-    one, other = kind[ends[0]], kind[ends[1]]
-    if not len(one):
+    sources, targets = kind[ends[0]], kind[ends[1]]
+    if not len(sources):
         raise DataError(f"{folder_of(of)}: there are no {what}: nothing to draw")
-    counts = mixing(one, other, len(names))
+    counts = mixing(sources, targets, len(names))
     panel = open_panel(ax, width, height=min(width, 11.0) + 1.0)
     axes = panel.axes
     strength = np.log2(ratios(counts))
@@ -68,9 +66,9 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     bar.ax.set_yticklabels(_TIMES[3 - int(most) : 4 + int(most)], fontsize=SMALL)
     bar.set_label("times what chance gives", fontsize=TEXT)
     panel.title(f"{what.capitalize()} by {groups.by}")
-    told = f"{_KINDS[what].capitalize()} from row to column, in multiples of what chance gives: n = {len(one):,}"
-    mixed = round(assortativity(one, other), 2) + 0.0  # not -0.00
-    panel.caption(f"{told}; assortativity {mixed:.2f} (1: all within groups, 0: chance).", of)
+    text = f"{_KINDS[what].capitalize()} from row to column, in multiples of what chance gives: n = {len(sources):,}"
+    mixed = round(assortativity(sources, targets), 2) + 0.0  # not -0.00
+    panel.caption(f"{text}; assortativity {mixed:.2f} (1: all within groups, 0: chance).", of)
     return panel.figure
 
 
@@ -78,13 +76,13 @@ def _ties(run: FinishedRun, what: Tied, groups: Groups) -> tuple[Ints, Ints]:
     """Return both ends of each tie, rows of agents whose group is known."""
     if what == "follows":
         pairs = run.follows()
-        one, other = pairs["dst"].to_numpy(np.int64), pairs["src"].to_numpy(np.int64)
+        sources, targets = pairs["dst"].to_numpy(np.int64), pairs["src"].to_numpy(np.int64)
     else:
         table = run.table(what)
-        one, other = table["agent"].to_numpy(np.int64), writers(run, table["root"].to_numpy(np.int64))
+        sources, targets = table["agent"].to_numpy(np.int64), writers(run, table["root"].to_numpy(np.int64))
     n = len(groups.of)
-    known = (one >= 0) & (one < n) & (other >= 0) & (other < n)
-    return one[known], other[known]
+    known = (sources >= 0) & (sources < n) & (targets >= 0) & (targets < n)
+    return sources[known], targets[known]
 
 
 def mixing(one: Ints, other: Ints, n: int) -> npt.NDArray[np.int64]:

@@ -9,23 +9,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.params import shown
+from prism_mesa.errors import DataError
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.measures.curves import SHARES, lorenz
-from prism_mesa.view.plots.bands import draw_band, range_band, seeds_in_words
+from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.rounds import draw_band, range_band, seeds_note
 from prism_mesa.view.plots.sources import Drawable, RunTables, groups_of
-from prism_mesa.view.plots.style import (
-    GREY,
-    TEXT,
-    WIDE,
-    color_of,
-    dashes_of,
-    labels_of,
-    letters,
-    open_panel,
-    percent_axis,
-)
 
 type Shared = Literal["impressions", "engagements", "followers", "activity"]
 type Amounts = npt.NDArray[np.float64]
@@ -38,7 +27,9 @@ _MEANT: Final = {
 }
 
 
-def lorenz_figure(of: Drawable, *, what: Shared = "impressions", ax: Axes | None = None, width: float = WIDE) -> Figure:
+def lorenz_figure(
+    of: Drawable, *, what: Shared = "impressions", ax: Axes | None = None, width: float = look.WIDE
+) -> Figure:
     """Return how much of something the agents with least of it hold together (Lorenz 1905), and its Gini coefficient.
 
     Args:
@@ -52,31 +43,32 @@ def lorenz_figure(of: Drawable, *, what: Shared = "impressions", ax: Axes | None
         DataError: If there is nothing to draw.
         ConfigError: If `what` is none of these.
     """
-    if what not in _AMOUNTS:
-        raise ConfigError(f"lorenz: what={shown(what)}: is one of {', '.join(_AMOUNTS)}")
+    look.check_choice("lorenz", "what", what, _AMOUNTS)
     groups = groups_of(of)
-    panel = open_panel(ax, width, height=min(width, 10.0) + 1.2)
+    panel = look.open_panel(ax, width, height=min(width, 10.0) + 1.2)
     axes, agents = panel.axes, set[int]()
-    names = labels_of([group.label for group in groups], letters(panel.width) // 2 - 14)
+    names = look.labels_of([group.label for group in groups], look.letters(panel.width) // 2 - 14)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
         amounts = [_AMOUNTS[what](run) for run in group.runs]
-        agents |= {len(one) for one in amounts}
-        if not any(one.sum() for one in amounts):
+        agents |= {len(amount) for amount in amounts}
+        if not any(amount.sum() for amount in amounts):
             raise DataError(f"{group.runs[0].name}: there are no {_MEANT[what]}: nothing to draw")
-        band = range_band(SHARES, [lorenz(one) for one in amounts if one.sum()])
-        unequal = float(np.mean([gini(one) for one in amounts]))
+        band = range_band(SHARES, [lorenz(amount) for amount in amounts if amount.sum()])
+        unequal = float(np.mean([gini(amount) for amount in amounts]))
         label = f"{name}: Gini {unequal:.2f}" if name else f"Gini {unequal:.2f}"
-        draw_band(axes, band, color=color_of(place), label=label, ls=dashes_of(place))
-    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=":", label="all alike: Gini 0")
+        draw_band(axes, band, color=look.color_of(place), label=label, ls=look.dashes_of(place))
+    axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="all alike: Gini 0")
     axes.set(xlim=(0, 1), ylim=(0, 1))
-    axes.set_xlabel("share of agents, those with least first", fontsize=TEXT)
-    axes.set_ylabel(f"share of {'activity' if what == 'activity' else f'all {what}'} that they hold", fontsize=TEXT)
+    axes.set_xlabel("share of agents, those with least first", fontsize=look.TEXT)
+    axes.set_ylabel(
+        f"share of {'activity' if what == 'activity' else f'all {what}'} that they hold", fontsize=look.TEXT
+    )
     for axis in (axes.xaxis, axes.yaxis):
-        percent_axis(axis)
+        look.percent_axis(axis)
     panel.title(f"Inequality of {what}")
     panel.legend(loc="upper left")
-    n = " to ".join(f"{one:,}" for one in dict.fromkeys([min(agents), max(agents)]))
-    seeds = seeds_in_words(groups, band="from the lowest to the highest seed")
+    n = " to ".join(f"{amount:,}" for amount in dict.fromkeys([min(agents), max(agents)]))
+    seeds = seeds_note(groups, band="from the lowest to the highest seed")
     panel.caption(f"{_MEANT[what].capitalize()}: n = {n} agents.{seeds}", of)
     return panel.figure
 
@@ -99,21 +91,17 @@ def _by_agent(run: RunTables, agent: "pd.Series[int]", amount: "pd.Series[int]")
     return np.bincount(agent, amount, minlength=n).astype(np.float64)
 
 
-def _followers(run: RunTables) -> Amounts:
-    return np.asarray(run.table("agents", ["followers"])["followers"], np.float64)
-
-
 def _activity(run: RunTables) -> Amounts:
     """Return posts, and engagements, of each agent."""
     posts = run.table("posts", ["author", "kind"])
-    own = posts.loc[posts["kind"] == "post", "author"]
+    authors = posts.loc[posts["kind"] == "post", "author"]
     done = run.counts("engagements", ["agent"])
-    return _by_agent(run, own, own * 0 + 1) + _by_agent(run, done["agent"], done["n"])
+    return _by_agent(run, authors, authors * 0 + 1) + _by_agent(run, done["agent"], done["n"])
 
 
 _AMOUNTS: Final[Mapping[str, Callable[[RunTables], Amounts]]] = {
     "impressions": lambda run: _written(run, ["impressions"]),
     "engagements": lambda run: _written(run, ["likes", "replies", "reshares"]),
-    "followers": _followers,
+    "followers": lambda run: np.asarray(run.table("agents", ["followers"])["followers"], np.float64),
     "activity": _activity,
 }

@@ -20,26 +20,11 @@ from prism_mesa.studies.measures.by_attribute import sides
 from prism_mesa.studies.measures.exposure import external_internal
 from prism_mesa.studies.measures.finished import finished_run, start_and_end_networks
 from prism_mesa.studies.measures.measure import FinishedRun, communities, main_interests
+from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.sources import OneRun
-from prism_mesa.view.plots.style import (
-    CM,
-    GREY,
-    INK,
-    NARROW,
-    PALETTE,
-    SMALL,
-    TEXT,
-    WIDE,
-    Panel,
-    caption_of,
-    new_figure,
-    open_panel,
-    tidy_legend,
-)
 
 type Ints = npt.NDArray[np.int64]
 type Points = npt.NDArray[np.float64]
-type Names = npt.NDArray[np.str_]
 
 MOST_AGENTS: Final = 50_000
 """Of larger runs no picture is drawn: making the network again would take longer than all other pictures."""
@@ -55,7 +40,7 @@ _OTHERS: Final = "others"
 
 @dataclass(frozen=True)
 class Groups:
-    """Agents in groups: `of` each its group, -1 for none, by `names`; `by` what they are told apart."""
+    """Agents in groups: `of` has the group of each agent (-1: none), `names` their names, `by` what groups them."""
 
     of: Ints
     names: Sequence[str]
@@ -68,23 +53,23 @@ def groups_of(run: FinishedRun, by: str | None = None) -> Groups:
     Raises:
         ConfigError: If the run has no such attribute.
     """
-    for name in run.config.attributes if by is None else (by,):
-        side = sides(run, name) if by is not None or run.config.attributes[name].of == "agent" else None
+    declared = run.config.attributes
+    for name in [name for name in declared if declared[name].of == "agent"] if by is None else [by]:
+        side = sides(run, name)
         if side is not None and name in run.table("agents"):
-            own = run.config.attributes[name]
-            if own.range is not None:
-                middle = sum(own.range) / 2
+            if (range_ := declared[name].range) is not None:
+                middle = sum(range_) / 2
                 return Groups(side, [f"{name} up to {middle:g}", f"{name} above {middle:g}"], name)
             return Groups(side, [str(value) for value in sorted(set(run.table("agents")[name]))], name)
-    found = communities(run)
+    by_ties = communities(run)
     if run.config.network.kind == "stochastic_block":
-        return Groups(found.of, [f"block {place}" for place in range(found.n)], "block")
+        return Groups(by_ties.of, [f"block {place}" for place in range(by_ties.n)], "block")
     main, interests = main_interests(run)
-    names = {int(group): interests[interest] for group, interest in zip(found.of, main, strict=True) if group >= 0}
-    return Groups(found.of, [names.get(place, "") for place in range(found.n)], "main interest")
+    names = {int(group): interests[interest] for group, interest in zip(by_ties.of, main, strict=True) if group >= 0}
+    return Groups(by_ties.of, [names.get(place, "") for place in range(by_ties.n)], "main interest")
 
 
-def network_figure(of: str | Path, *, width: float = WIDE) -> Figure:
+def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
     """Return the follow graph of a run before and after, each agent at one place; see `follow_figure`.
 
     Args:
@@ -104,14 +89,14 @@ def network_figure(of: str | Path, *, width: float = WIDE) -> Figure:
     groups = groups_of(run)
     if len(groups.of) < before.n_agents:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
-    own = Groups(groups.of[: before.n_agents], groups.names, groups.by)
-    figure = follow_figure(before, after, own, width=width)
-    Panel(figure, figure.axes[0], True, width).caption(caption_of(figure), of)
+    first_groups = Groups(groups.of[: before.n_agents], groups.names, groups.by)
+    figure = follow_figure(before, after, first_groups, width=width)
+    look.write_caption(figure, look.caption_of(figure), width, of)
     return figure
 
 
 def network_by_attribute_figure(
-    of: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = WIDE
+    of: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
     """Return the follow graph of a run, at its end, with its agents in groups and sized by their followers.
 
@@ -131,43 +116,89 @@ def network_by_attribute_figure(
     n = len(groups.of)
     if len(src) and max(src.max(), dst.max()) >= n:
         raise DataError(f"{folder_of(of)}: table 'agents' has fewer rows than its network has agents: it is damaged")
-    kind, names = largest_groups(groups)
-    colors = _colors(names)
-    agents = _drawn_of(n)
-    followers = np.bincount(src, minlength=n)
-    where = np.full((n, 2), np.nan)
-    where[agents] = _places(kind[agents], len(names), followers[agents])
-    both = np.isfinite(where[src, 0]) & np.isfinite(where[dst, 0])
-    share = min(1.0, _FOLLOWS / max(1, int(both.sum())))
-    shown = _sampled(src[both], dst[both], share)
-    between = int((groups.of[shown[0]] != groups.of[shown[1]]).sum())
-    panel = open_panel(ax, width, height=min(width * _height_by_width(where[agents]), 12.0) + 1.9)
-    alpha = float(np.clip(100 / max(1, between), 0.07, 0.2))
-    _follows(panel.axes, where, colors[kind], groups.of, shown, alpha)
-    _agents(panel.axes, where[agents], colors[kind[agents]], followers[agents])
-    style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
-    named = zip(names, colors.tolist(), strict=True)
-    handles = [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
-    panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
+    scene = _scene(groups, np.bincount(src, minlength=n))
+    among = scene.among(src, dst)
+    share = min(1.0, _FOLLOWS / max(1, len(among[0])))
+    shown = _sampled(*among, share)
+    panel = look.open_panel(ax, width, height=min(width * _height_by_width(scene.where), 12.0) + 1.9)
+    scene.draw(panel.axes, shown, scene.alpha(shown))
+    panel.legend_below(2 if panel.is_narrow else 4, handles=_group_marks(scene.names, scene.palette))
     panel.title(f"Who follows whom, by {shortened(groups.by, 40)}")
-    who = f"{len(agents):,} of {counted(n, 'agent')}, drawn evenly" if len(agents) < n else f"All {counted(n, 'agent')}"
+    n_drawn = int(scene.is_drawn.sum())
+    who = f"{n_drawn:,} of {counted(n, 'agent')}, drawn evenly" if n_drawn < n else f"All {counted(n, 'agent')}"
     lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(shown[0]):,} follows"
     index = external_internal(groups.of[src], groups.of[dst])
-    told = f"{who}, and {lines}; larger dots have more followers; dark lines lead between groups"
-    panel.caption(f"{told}. E-I index of all follows: {index:.2f} (-1: all inside groups, 1: all between).", of)
+    caption = f"{who}, and {lines}; larger dots have more followers; dark lines lead between groups"
+    panel.caption(f"{caption}. E-I index of all follows: {index:.2f} (-1: all inside groups, 1: all between).", of)
     return panel.figure
 
 
-def _drawn_of(n: int) -> Ints:
-    """Return which of `n` agents are drawn."""
-    return np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
+@dataclass(frozen=True)
+class _Scene:
+    """Agents as a picture shows them.
+
+    Attributes:
+        where: Places, shape (n, 2); NaN: not drawn.
+        kind: Of each the place of its group in `names`.
+        group: Of each its group, before small ones were joined.
+        followers: Of each how many it has.
+        names: Groups.
+        palette: Their colours.
+    """
+
+    where: Points
+    kind: Ints
+    group: Ints
+    followers: Ints
+    names: list[str]
+    palette: list[str]
+
+    @property
+    def is_drawn(self) -> npt.NDArray[np.bool_]:
+        """Which agents are drawn, shape (n,)."""
+        return np.isfinite(self.where[:, 0])
+
+    def among(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> tuple[Ints, Ints]:
+        """Return the follows between agents that are drawn."""
+        inside = (src < len(self.where)) & (dst < len(self.where))
+        src, dst = src[inside].astype(np.int64), dst[inside].astype(np.int64)
+        both = self.is_drawn[src] & self.is_drawn[dst]
+        return src[both], dst[both]
+
+    def alpha(self, *drawn: tuple[Ints, Ints]) -> float:
+        """Return how dense lines between groups are: less the more there are."""
+        most = max(int((self.group[src] != self.group[dst]).sum()) for src, dst in drawn)
+        return float(np.clip(100 / max(1, most), 0.07, 0.2))
+
+    def draw(self, axes: Axes, follows: tuple[Ints, Ints], alpha: float) -> None:
+        """Draw agents above follows: inside groups in the colours of who is followed, dark ones between groups."""
+        src, dst = follows
+        lines, colors = _lines(self.where, follows), np.array(self.palette)[self.kind]
+        inside = self.group[src] == self.group[dst]
+        style: dict[str, Any] = {"colors": list(colors[src[inside]]), "alpha": 0.25, "lw": 0.6, "zorder": 1}
+        axes.add_collection(LineCollection(list(lines[inside]), **style))
+        axes.add_collection(LineCollection(list(lines[~inside]), colors=look.INK, alpha=alpha, lw=0.6, zorder=2))
+        where, followers = self.where[self.is_drawn], self.followers[self.is_drawn]
+        sizes = 5 + 40 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
+        style = {"c": list(colors[self.is_drawn]), "edgecolors": "white", "linewidths": 0.5, "zorder": 3}
+        axes.scatter(where[:, 0], where[:, 1], s=sizes, **style)
+        axes.set_aspect("equal")
+        axes.axis("off")
+        axes.margins(0.03)
 
 
-def _colors(names: Sequence[str]) -> Names:
-    return np.array([*PALETTE[: len(names) - 1], GREY if names[-1] == _OTHERS else PALETTE[len(names) - 1]])
+def _scene(groups: Groups, followers: Ints) -> _Scene:
+    """Return where agents are drawn, of many an even sample, and in which colours."""
+    kind, names = largest_groups(groups)
+    n = len(followers)
+    drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
+    where = np.full((n, 2), np.nan)
+    where[drawn] = _places(kind[drawn], len(names), followers[drawn])
+    last = look.GREY if names[-1] == _OTHERS else look.PALETTE[len(names) - 1]
+    return _Scene(where, kind, groups.of, followers, names, [*look.PALETTE[: len(names) - 1], last])
 
 
-def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *, width: float = WIDE) -> Figure:
+def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *, width: float = look.WIDE) -> Figure:
     """Return two networks of the same agents side by side; in a column of a page, below each other.
 
     It has two panels, so it takes no `ax`.
@@ -178,45 +209,37 @@ def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *
         groups: Of all agents.
         width: Of the figure, in centimetres.
     """
-    kind, names = largest_groups(groups)
-    colors = _colors(names)
-    n = before.n_agents
-    agents = _drawn_of(n)
-    is_drawn = np.zeros(n, np.bool_)
-    is_drawn[agents] = True
-    followers = np.bincount(before.edges()[0], minlength=n)
-    where = np.full((n, 2), np.nan)
-    where[agents] = _places(kind[agents], len(names), followers[agents])
-    edges = [_among(network, is_drawn) for network in (before, after)]
+    scene = _scene(groups, np.bincount(before.edges()[0], minlength=before.n_agents))
+    edges = [scene.among(*network.edges()) for network in (before, after)]
     share = min(1.0, _FOLLOWS / max(1, *(len(src) for src, _ in edges)))
     drawn = [_sampled(*pairs, share) for pairs in edges]
-    most = max(int((groups.of[src] != groups.of[dst]).sum()) for src, dst in drawn)
-    alpha = float(np.clip(100 / max(1, most), 0.07, 0.2))  # the same in both, so that more lines are darker
+    alpha = scene.alpha(*drawn)  # the same in both, so that more lines are darker
     changed, share_changed = _changed(*edges)
-    figure, panels = _panels(where[agents], width)
+    figure, panels = _panels(scene.where, width)
     titles = ("Before", "After")
-    for axes, network, pairs, own, title in zip(panels, (before, after), drawn, changed, titles, strict=True):
-        _follows(axes, where, colors[kind], groups.of, pairs, alpha)
-        axes.add_collection(LineCollection(list(_lines(where, own)), colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
-        _agents(axes, where[agents], colors[kind[agents]], followers[agents])
+    for axes, network, pairs, ends, title in zip(panels, (before, after), drawn, changed, titles, strict=True):
+        scene.draw(axes, pairs, alpha)
+        lines = list(_lines(scene.where, ends))
+        axes.add_collection(LineCollection(lines, colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
         index = external_internal(*(groups.of[end] for end in network.edges()))
-        told = f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows"
-        axes.set_title(told, loc="left", fontsize=TEXT)
-    _legend(figure, f"Who follows whom, by {shortened(groups.by, 40)}", names, colors.tolist())
-    Panel(figure, panels[0], True, width).caption(_caption(n, len(agents), share, share_changed))
+        look.write_title(axes, f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows")
+    _legend(figure, f"Who follows whom, by {shortened(groups.by, 40)}", scene.names, scene.palette, width)
+    n_drawn = int(scene.is_drawn.sum())
+    look.write_caption(figure, _caption(before.n_agents, n_drawn, share, share_changed), width)
     return figure
 
 
 def _panels(where: Points, width: float) -> tuple[Figure, list[Axes]]:
     """Return a figure with two panels that have the shape of what is drawn at some points, and room for words."""
-    columns = 1 if width < (NARROW + WIDE) / 2 else 2
+    columns = 1 if look.is_narrow(width) else 2
     height = width / columns * _height_by_width(where)
-    figure = new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
+    figure = look.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
     return figure, list(figure.subplots(2 // columns, columns, squeeze=False).flat)
 
 
 def _height_by_width(where: Points) -> float:
     """Return the shape of what is drawn at some points."""
+    where = where[np.isfinite(where[:, 0])]
     wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
     return float(np.clip(high / wide, 0.35, 1.0))
 
@@ -240,22 +263,14 @@ def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
     angle = np.pi - 2 * np.pi * np.arange(n_kinds) / n_kinds
     ring = 0.0 if n_kinds == 1 else max(0.95, 1.12 * float(radius.max()) / np.sin(np.pi / n_kinds))
     where = np.empty((len(kind), 2))
-    for one in range(n_kinds):
-        own = np.flatnonzero(kind == one)
-        own = own[np.argsort(-followers[own], kind="stable")]
-        out = radius[one] * np.sqrt((np.arange(len(own)) + 0.5) / max(1, len(own)))
-        turn = _GOLDEN * np.arange(len(own))
-        where[own, 0] = ring * np.cos(angle[one]) + out * np.cos(turn)
-        where[own, 1] = ring * np.sin(angle[one]) + out * np.sin(turn)
+    for group in range(n_kinds):
+        agents = np.flatnonzero(kind == group)
+        agents = agents[np.argsort(-followers[agents], kind="stable")]
+        out = radius[group] * np.sqrt((np.arange(len(agents)) + 0.5) / max(1, len(agents)))
+        turn = _GOLDEN * np.arange(len(agents))
+        where[agents, 0] = ring * np.cos(angle[group]) + out * np.cos(turn)
+        where[agents, 1] = ring * np.sin(angle[group]) + out * np.sin(turn)
     return where
-
-
-def _among(network: FollowNetwork, is_drawn: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    src, dst = network.edges()
-    inside = (src < len(is_drawn)) & (dst < len(is_drawn))
-    src, dst = src[inside], dst[inside]
-    both = is_drawn[src] & is_drawn[dst]
-    return src[both].astype(np.int64), dst[both].astype(np.int64)
 
 
 def _sampled(src: Ints, dst: Ints, share: float) -> tuple[Ints, Ints]:
@@ -267,9 +282,9 @@ def _sampled(src: Ints, dst: Ints, share: float) -> tuple[Ints, Ints]:
 def _changed(*edges: tuple[Ints, Ints]) -> tuple[tuple[tuple[Ints, Ints], ...], float]:
     """Return the pairs that are in the first network alone, and in the second alone, and the share of them returned."""
     keys = [src << 32 | dst for src, dst in edges]
-    own = [np.setdiff1d(keys[0], keys[1]), np.setdiff1d(keys[1], keys[0])]
-    share = min(1.0, _CHANGES / max(1, *map(len, own)))
-    return tuple(_sampled(found >> 32, found & 0xFFFFFFFF, share) for found in own), share
+    alone = [np.setdiff1d(keys[0], keys[1]), np.setdiff1d(keys[1], keys[0])]
+    share = min(1.0, _CHANGES / max(1, *map(len, alone)))
+    return tuple(_sampled(key >> 32, key & 0xFFFFFFFF, share) for key in alone), share
 
 
 def _lines(where: Points, pairs: tuple[Ints, Ints]) -> Points:
@@ -277,36 +292,21 @@ def _lines(where: Points, pairs: tuple[Ints, Ints]) -> Points:
     return np.stack([where[dst], where[src]], axis=1)
 
 
-def _follows(axes: Axes, where: Points, colors: Names, group: Ints, pairs: tuple[Ints, Ints], alpha: float) -> None:
-    """Draw follows inside groups in the colours of who is followed, and dark ones between groups above these."""
-    src, dst = pairs
-    lines = _lines(where, pairs)
-    inside = group[src] == group[dst]
-    axes.add_collection(
-        LineCollection(list(lines[inside]), colors=list(colors[src[inside]]), alpha=0.25, lw=0.6, zorder=1)
-    )
-    axes.add_collection(LineCollection(list(lines[~inside]), colors=INK, alpha=alpha, lw=0.6, zorder=2))
+def _legend(figure: Figure, title: str, names: Sequence[str], colors: Sequence[str], width: float) -> None:
+    handles = _group_marks(names, colors)
+    handles.append(Line2D([], [], color=colors[0], alpha=0.5, lw=1.6, label="follow inside a group"))
+    handles.append(Line2D([], [], color=look.INK, alpha=0.7, lw=1.6, label="follow between groups"))
+    handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
+    place: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "title_fontsize": look.TEXT}
+    n_columns = 2 if look.is_narrow(width) else min(len(handles), 4)
+    look.figure_legend(figure, handles, ncols=n_columns, title=title, **place)
 
 
-def _agents(axes: Axes, where: Points, colors: Names, followers: Ints) -> None:
-    sizes = 5 + 40 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
-    axes.scatter(where[:, 0], where[:, 1], s=sizes, c=list(colors), edgecolors="white", linewidths=0.5, zorder=3)
-    axes.set_aspect("equal")
-    axes.axis("off")
-    axes.margins(0.03)
-
-
-def _legend(figure: Figure, title: str, names: Sequence[str], colors: Sequence[str]) -> None:
+def _group_marks(names: Sequence[str], colors: Sequence[str]) -> list[Line2D]:
+    """Return the entries of a legend that name groups."""
     style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
     named = zip(names, colors, strict=True)
-    handles = [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
-    handles.append(Line2D([], [], color=colors[0], alpha=0.5, lw=1.6, label="follow inside a group"))
-    handles.append(Line2D([], [], color=INK, alpha=0.7, lw=1.6, label="follow between groups"))
-    handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
-    n_columns = 2 if figure.get_figwidth() < (NARROW + WIDE) / 2 * CM else min(len(handles), 4)
-    place: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "frameon": False, "fontsize": SMALL}
-    legend = tidy_legend(figure.legend(handles=handles, ncols=n_columns, title=title, title_fontsize=TEXT, **place))
-    legend.get_title().set_parse_math(False)
+    return [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
 
 
 def _caption(n: int, drawn: int, share: float, share_changed: float) -> str:

@@ -1,7 +1,6 @@
 """What agents hold: how stances are spread, round by round."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,10 +8,8 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.run_files import has_table
-from prism_mesa.view.plots.files import save_figures
-from prism_mesa.view.plots.rounds_axis import rounds_axis
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, interventions_of, one_run
+from prism_mesa.view.plots.rounds import rounds_axis
+from prism_mesa.view.plots.sources import Drawable, Group, interventions_of, one_run
 from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, open_panel
 
 
@@ -44,7 +41,9 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE
     image = axes.pcolormesh(*edges, share, cmap="Blues", norm=norm, rasterized=True)
     axes.plot(means["round"], means["mean"], color=INK, lw=1, label="mean")
     axes.set(ylim=(edges[1][0], edges[1][-1]))
-    axes.set_ylabel(_moving(run), parse_math=False, fontsize=TEXT)
+    params = run.config.get("opinions")
+    name = params.get("of") if isinstance(params, Mapping) else None
+    axes.set_ylabel(f"{name!s:.60}", parse_math=False, fontsize=TEXT)
     rounds_axis(axes, interventions_of([group]))
     bar = panel.figure.colorbar(image, ax=axes)
     bar.set_label("share of agents", fontsize=TEXT)
@@ -58,24 +57,3 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE
         of,
     )
     return panel.figure
-
-
-def draw_opinions(folder: Path, *, partly: bool = False) -> list[Path]:
-    """Draw opinions.png into a run's folder, and return its path; nothing where nobody's opinions move.
-
-    Args:
-        folder: The folder.
-        partly: Whether it is left out where there are no rows.
-
-    Raises:
-        DataError: If a table has no rows, or is damaged; not with `partly`.
-    """
-    if not has_table(folder, "opinions"):
-        return []
-    return save_figures(folder, {"opinions": lambda: opinions_figure(folder)}, partly=partly)
-
-
-def _moving(run: RunTables) -> str:
-    """Return the attribute that moves, as the configuration says; it may say anything, and is only shown."""
-    opinions = run.config.get("opinions")
-    return f"{opinions.get('of') if isinstance(opinions, Mapping) else None!s:.60}"

@@ -1,10 +1,11 @@
-"""How figures look: widths, sizes of letters, colours that all can tell apart, and what stands below them."""
+"""How figures look: widths, font sizes, colours for any colour vision, legends and captions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any, Final
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ INK: Final = "#010101"
 GREY: Final = "#8a8a8a"
 PAPER: Final = "#ffffff"
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6f6f6f")
-"""Colours that are told apart with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
+"""Colours to distinguish with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
 
 States have colours of their own: `statechart.STATE_COLORS`.
 """
@@ -111,15 +112,15 @@ class Panel:
     @property
     def is_narrow(self) -> bool:
         """Whether it is about as wide as a column of a page."""
-        return self.width < (NARROW + WIDE) / 2
+        return is_narrow(self.width)
 
     def title(self, text: str) -> None:
         """Write a title at the left."""
-        self.axes.set_title(text, loc="left", fontsize=TEXT, parse_math=False)
+        write_title(self.axes, text)
 
     def legend(self, **options: Any) -> Legend:
         """Write a legend within the axes."""
-        return tidy_legend(self.axes.legend(frameon=False, fontsize=SMALL, **options))
+        return axes_legend(self.axes, **options)
 
     def legend_below(self, ncols: int, **options: Any) -> Legend:
         """Write a legend below the axes and their name; it has room if `open_panel` was told of its lines."""
@@ -135,17 +136,11 @@ class Panel:
         return self.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
     def caption(self, text: str, of: Drawable | None = None) -> None:
-        """Say below the figure what it shows, with units, numbers and the run; of a user's axes it is only kept.
-
-        `caption_of` returns it.
-        """
+        """Write a caption below the figure; a user's axes only keep it, for `caption_of`."""
         text += "" if of is None else run_names(of)
         self.axes.set_label(text)
         if self.own:
-            self.figure.set_label(text)
-            unbroken = text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
-            wrapped = fill(unbroken, letters(self.width - 0.4), break_on_hyphens=False)
-            self.figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=SMALL, color="#444444", parse_math=False)
+            write_caption(self.figure, text, self.width)
 
 
 def open_panel(ax: Axes | None, width: float, *, height: float | None = None, legend_lines: int = 0) -> Panel:
@@ -186,6 +181,15 @@ def new_figure(width: float, height: float) -> Figure:
     return NotebookFigure(figsize=(width * CM, height * CM), layout="constrained")
 
 
+def write_caption(figure: Figure, text: str, width: float, of: Drawable | None = None) -> None:
+    """Write below a figure of so many centimetres what it shows, with units, numbers and, if known, the run."""
+    text += "" if of is None else run_names(of)
+    figure.set_label(text)
+    unbroken = text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
+    wrapped = fill(unbroken, letters(width - 0.4), break_on_hyphens=False)
+    figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=SMALL, color="#444444", parse_math=False)
+
+
 def caption_of(drawn: Figure | Axes) -> str:
     """Return what a figure shows in words, with units and numbers; of axes that were given what they show."""
     return str(drawn.get_label() or "")
@@ -196,10 +200,20 @@ def letters(width: float, size: float = SMALL) -> int:
     return max(20, int(width * CM * 72 / (size * _LETTER)))
 
 
+def is_narrow(width: float) -> bool:
+    """Return whether a figure of so many centimetres is about as wide as a column of a page."""
+    return width < (NARROW + WIDE) / 2
+
+
+def write_title(axes: Axes, text: str) -> None:
+    """Write a title at the left."""
+    axes.set_title(text, loc="left", fontsize=TEXT, parse_math=False)
+
+
 def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
     """Give axes the style: a title at the left, small letters, no box, a faint grid."""
     if title:
-        axes.set_title(title, loc="left", fontsize=TEXT, parse_math=False)
+        write_title(axes, title)
     for name in (axes.xaxis.label, axes.yaxis.label):
         name.set_fontsize(TEXT)
     axes.tick_params(which="both", labelsize=SMALL)
@@ -208,11 +222,31 @@ def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
     axes.set_axisbelow(True)
 
 
-def tidy_legend(legend: Legend) -> Legend:
-    """Return a legend whose words are shown as they are: a dollar is no formula."""
-    for text in legend.get_texts():
+def axes_legend(axes: Axes, **options: Any) -> Legend:
+    """Write a legend within axes."""
+    return _plain_words(axes.legend(frameon=False, fontsize=SMALL, **options))
+
+
+def figure_legend(
+    figure: Figure, entries: Axes | Sequence[Artist], *, loc: Any = "outside lower left", **options: Any
+) -> Legend:
+    """Write a legend beside the axes of a figure: of what was drawn into some axes, or of artists with labels."""
+    artists = entries.get_legend_handles_labels()[0] if isinstance(entries, Axes) else entries
+    labels = [str(artist.get_label()) for artist in artists]
+    return _plain_words(figure.legend(artists, labels, loc=loc, frameon=False, fontsize=SMALL, **options))
+
+
+def _plain_words(legend: Legend) -> Legend:
+    """Let a legend show its words as they are: a dollar is no formula."""
+    for text in [*legend.get_texts(), legend.get_title()]:
         text.set_parse_math(False)
     return legend
+
+
+def check_choice(figure: str, key: str, value: object, allowed: Iterable[str]) -> None:
+    """Raise a ConfigError unless a figure's option has one of some values."""
+    if value not in (choices := list(allowed)):
+        raise ConfigError(f"{figure}: {key}={shown(value)}: is one of {', '.join(choices)}")
 
 
 def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 2) -> tuple[Figure, list[Axes]]:

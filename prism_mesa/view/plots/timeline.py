@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import DataError, counted, did_you_mean, printable, shortened
 from prism_mesa.params import shown
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots.rounds import rounds_axis
 from prism_mesa.view.plots.sources import OneRun, RunTables, one_run
 from prism_mesa.view.plots.style import INK, WIDE, open_panel
 
@@ -49,14 +49,14 @@ def timeline_figure(
     panel = open_panel(ax, width, height=6.6 if width > 12 else 7.4)
     axes = panel.axes
     first = AgentState(moves["from_state"].iloc[0])
-    states = [first, *(AgentState(one) for one in moves["to_state"])]
+    states = [first, *(AgentState(name_of_state) for name_of_state in moves["to_state"])]
     edges = np.concatenate([[ends[0]], at, [ends[1] + 1]])
     for state in _ORDER:
-        own = [place for place, one in enumerate(states) if one is state]
-        spans = [(edges[place], edges[place + 1] - edges[place]) for place in own]
+        places = [place for place, name_of_state in enumerate(states) if name_of_state is state]
+        spans = [(edges[place], edges[place + 1] - edges[place]) for place in places]
         axes.broken_barh(spans, (_ORDER.index(state) - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
     asked, by = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
-    heights = [_ORDER.index(AgentState(one)) for one in moves.loc[asked, "to_state"]]
+    heights = [_ORDER.index(AgentState(name_of_state)) for name_of_state in moves.loc[asked, "to_state"]]
     marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
     axes.plot(at[asked], heights, "D", label=f"open choice, {by}", **marks)
     axes.set_yticks(range(len(_ORDER)), [state.value.replace("_", " ") for state in _ORDER])
@@ -72,11 +72,11 @@ def timeline_figure(
 
 def _caption(ends: tuple[int, int], n_ticks: int, n_moves: int, n_open: int, by: str) -> str:
     """Return what is drawn: in which rounds, of how many ticks each, and how many choices were open."""
-    one = ends[0] == ends[1]
-    when = f"round {ends[0]:,}, of" if one else f"rounds {ends[0]:,} to {ends[1]:,}, each of"
-    told = f"{n_open:,} of them {'an open choice' if n_open == 1 else 'open choices'}{f', {by}' if n_open else ''}"
+    single = ends[0] == ends[1]
+    when = f"round {ends[0]:,}, of" if single else f"rounds {ends[0]:,} to {ends[1]:,}, each of"
+    text = f"{n_open:,} of them {'an open choice' if n_open == 1 else 'open choices'}{f', {by}' if n_open else ''}"
     moves = counted(n_moves, "transition")
-    return f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {moves}, {told}."
+    return f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {moves}, {text}."
 
 
 def _found(run: RunTables, agent: int | str) -> tuple[int, str]:
@@ -88,12 +88,12 @@ def _found(run: RunTables, agent: int | str) -> tuple[int, str]:
             rows = ", ".join(map(str, agents.loc[known, "agent"].tolist()[:6]))
             raise DataError(f"{run.name}: several agents are called {shown(agent)}: give the row, one of {rows}")
         if known.any():
-            one = agents[known].iloc[0]
-            if not one["recorded_transitions"]:
+            row = agents[known].iloc[0]
+            if not row["recorded_transitions"]:
                 raise DataError(
-                    f"{run.name}: transitions of agent {one['agent']} were not recorded (records.transitions)"
+                    f"{run.name}: transitions of agent {row['agent']} were not recorded (records.transitions)"
                 )
-            return int(one["agent"]), str(one["name"])
+            return int(row["agent"]), str(row["name"])
     near = did_you_mean(str(agent), agents["name"].astype(str).tolist())
     raise DataError(
         f"{run.name}: no agent {shown(agent)}: give a row from 0 to {len(agents) - 1}, an id or a name.{near}"
@@ -115,5 +115,5 @@ def _span(run: RunTables, rounds: tuple[int, int] | None) -> tuple[int, int]:
     """Return the first and the last round that are shown."""
     if rounds is not None:
         return rounds
-    own = run.table("rounds", ["round"])["round"]
-    return int(own.min()), int(own.max())
+    rows = run.table("rounds", ["round"])["round"]
+    return int(rows.min()), int(rows.max())

@@ -52,7 +52,7 @@ class Package:
 def packages(pins: Path = _PINNED) -> tuple[Package, ...]:
     """Return the packages that a file pins, by default those that a page needs."""
     pinned = json.loads(pins.read_text(encoding="utf-8"))
-    return tuple(Package(name, one["integrity"], one["files"]) for name, one in pinned.items())
+    return tuple(Package(name, package["integrity"], package["files"]) for name, package in pinned.items())
 
 
 def needed_files(of: Sequence[Package] | None = None) -> dict[str, str]:
@@ -151,8 +151,8 @@ def _pack(name: str, here: Path) -> Path:
         ) from None
     archives = list(here.glob("*.tgz"))
     if done.returncode or not archives:
-        said = " ".join(done.stderr.split()) or f"it ended with {done.returncode}"
-        raise FrontEndError(f"{name}: npm could not fetch it: {said[:300]}")
+        text = " ".join(done.stderr.split()) or f"it ended with {done.returncode}"
+        raise FrontEndError(f"{name}: npm could not fetch it: {text[:300]}")
     return archives[0]
 
 

@@ -15,8 +15,8 @@ from prism_mesa.errors import PrismError, told
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
-from prism_mesa.view.page.frame import fault_page
 from prism_mesa.view.page.live_page import make_page
+from prism_mesa.view.page.widgets import fault_page
 from prism_mesa.view.playback.page import runs_view
 
 MOST_RUNS: Final = 2
@@ -75,19 +75,12 @@ def fault_of(opened: Opened) -> str:
 def view_of(opened: Opened) -> Callable[[], Element[Any]] | str:
     """Return the component of what was opened, or what is wrong with it; of a model its page says that itself."""
     try:
-        return runs_view(opened.paths) if opened.kind == "runs" else _model_view(opened)
+        if opened.kind == "runs":
+            return runs_view(opened.paths)
+        config = _config_of(opened)
+        return lambda: make_page(config)
     except (PrismError, OSError, MemoryError) as error:
         return told(error)
-
-
-def _model_view(opened: Opened) -> Callable[[], Element[Any]]:
-    """Return Mesa's page on a model.
-
-    Raises:
-        PrismError: If the config is wrong.
-    """
-    config = _config_of(opened)
-    return lambda: make_page(config)
 
 
 def _config_of(opened: Opened) -> SocialParams | None:

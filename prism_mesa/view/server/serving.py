@@ -1,23 +1,153 @@
-"""Serving the page: Solara's application behind a check of hosts, with its front end from this machine alone."""
+"""Serving the page: Solara's application behind a check of hosts, with its front end from this machine alone.
+
+A page of a foreign site can make a browser send requests to the loopback address: under a name of its own that it lets
+point there (DNS rebinding; then the Host header is that name), or by opening a web socket (then the Origin header is
+that site). Neither can give an address of digits as the host of a name that it owns.
+"""
 
 import contextlib
+import html
+import ipaddress
+import re
 import socket
 import threading
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from prism_mesa.errors import BadInputError
 from prism_mesa.social.state.chunks import map_large_blocks
-from prism_mesa.view.server.front_end import find_faults, front_end_folder
-from prism_mesa.view.server.hosts import OwnHostsOnly
-from prism_mesa.view.server.notices import NO_FRONT_END, plain_page, unknown_files, with_notices
+from prism_mesa.view.server.front_end import FETCH, find_faults, front_end_folder, needed_files
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import HTMLResponse
-    from starlette.routing import BaseRoute
+_LOOPBACK: Final = frozenset({"localhost", "localhost.localdomain"})
+
+
+class OwnHostsOnly:
+    """ASGI middleware that refuses requests with a foreign Host or Origin header, with status 400 or 403.
+
+    Args:
+        app: What answers the others.
+        host: The address or name that the server was told to listen on.
+    """
+
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        self._app = app
+        self._names = _LOOPBACK | {host.lower()}
+        if not is_loopback(host):
+            self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self.is_own(host):
+            await _refuse(scope, receive, send, 400, "this server answers only under the address it printed.")
+        elif origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            await _refuse(scope, receive, send, 403, "this server answers its own page only, not one of another site.")
+        else:
+            await self._app(scope, receive, send)
+
+    def is_own(self, host: str) -> bool:
+        """Return whether a Host header names this machine: a name it has, or an address."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return bool(name) and (name in self._names or _is_address(name))
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only programs of this machine reach a server that listens there.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    return host.lower() in _LOOPBACK or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, why: str) -> None:
+    """Answer with a status and one line; a web socket is closed before it opens, which servers tell as 403."""
+    if scope["type"] == "websocket":
+        await receive()
+        await WebSocketClose(1008, why)(scope, receive, send)
+    else:
+        await PlainTextResponse(f"prism app: {why}\n", status)(scope, receive, send)
+
+
+_STYLE: Final = (
+    "font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:3em auto;padding:0 1em;color:#222;background:#fff"
+)
+_PATIENCE_S: Final = 20
+"""Seconds after which a page that shows nothing says so; Solara's takes about two."""
+_PACKAGES: Final = re.compile(r"/_solara/cdn/((?:@[\w.-]+/)?[\w.-]+@[^\"/]+/[^\"?#]+)")
+
+NO_FRONT_END: Final = (
+    f"The front end of this page is not on this machine yet: run '{FETCH}' once where there is internet, then reload."
+)
+
+
+def plain_page(line: str) -> str:
+    """Return an HTML page that says one line, and needs nothing else."""
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>PRISM</title>'
+    return f'{head}<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{html.escape(line)}</p></main></html>'
+
+
+def with_notices(page: str) -> str:
+    """Return Solara's page with lines for browsers that cannot show it, its language, and zooming allowed."""
+    notice = (
+        f'<noscript><p style="{_STYLE}">This page needs JavaScript: allow it for this address, then reload.</p>'
+        "</noscript>"
+        f'<p id="prism-notice" role="alert" style="{_STYLE}" hidden'
+        f' data-load="The front end of this page did not load: run &#x27;{FETCH}&#x27;, then reload."'
+        ' data-slow="This page did not open its connection to &#x27;prism app&#x27;: see whether it still runs, then'
+        f' reload."></p><script>{_WATCH}</script>'
+    )
+    page = page.replace("<html>", '<html lang="en">', 1)
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    page = re.sub(r'<meta name="viewport"[^>]*>', viewport, page)
+    return re.sub(r"(<body[^>]*>)", lambda body: body[1] + notice, page, count=1)
+
+
+_WATCH: Final = f"""
+(() => {{
+  const notice = document.getElementById("prism-notice");
+  const mounted = () => document.querySelector(".jupyter-widgets, .solara-content-main, .v-app-bar");
+  const say = (why) => {{ notice.textContent = notice.dataset[why]; notice.hidden = false; }};
+  window.addEventListener("load", () => {{ if (!window.solara || !window.Vue) say("load"); }});
+  setTimeout(() => {{
+    if (mounted() || !notice.hidden) return;
+    say("slow");
+    const watch = setInterval(() => {{ if (mounted()) {{ notice.hidden = true; clearInterval(watch); }} }}, 500);
+  }}, {_PATIENCE_S * 1000});
+}})();
+"""
+
+
+def unknown_files(page: str) -> list[str]:
+    """Return which files of a front end a page of Solara names that are not pinned: it is another version of Solara."""
+    return sorted(set(_PACKAGES.findall(page)) - needed_files().keys())
+
 
 LOOPBACK: Final = "127.0.0.1"
 _COMPONENT: Final = "prism_mesa.view.server.opened:page"
@@ -67,20 +197,17 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
-    """Return the ASGI application that serves the page.
-
-    Args:
-        host: The address that it is to listen on: requests that name another host are refused (see `hosts`).
-    """
+    """Return the ASGI application that serves the page at a host's address, and refuses requests that name another."""
     _settle_solara()
-    from solara.server import starlette as solara_starlette
-    from starlette.applications import Starlette
+    from solara.server import starlette as solara
 
-    own = [*_own_routes(), *(route for route in solara_starlette.routes if _path(route) not in _LEFT_OUT)]
-    application: Starlette = Starlette(
-        routes=own, lifespan=solara_starlette.lifespan, middleware=solara_starlette.middleware
-    )
-    return OwnHostsOnly(application, host)
+    routes: list[BaseRoute] = [
+        Route("/", _answer_page),
+        # files that are not there are not looked for on the internet
+        Mount("/_solara/cdn", solara.StaticFilesOptionalAuth(directory=front_end_folder(), check_dir=False)),
+        *(route for route in solara.routes if getattr(route, "path", "") not in _LEFT_OUT),
+    ]
+    return OwnHostsOnly(Starlette(routes=routes, lifespan=solara.lifespan, middleware=solara.middleware), host)
 
 
 def _settle_solara() -> None:
@@ -96,26 +223,13 @@ def _settle_solara() -> None:
         app.apps["__default__"] = app.AppScript(_COMPONENT)  # type: ignore[no-untyped-call]
 
 
-def _own_routes() -> "list[BaseRoute]":
-    """Return the page, and its front end; files that are not there are not looked for on the internet."""
-    from solara.server.starlette import StaticFilesOptionalAuth
-    from starlette.routing import Mount, Route
-
-    folder = front_end_folder()
-    return [
-        Route("/", _answer_page),
-        Mount("/_solara/cdn", StaticFilesOptionalAuth(directory=folder, check_dir=False)),
-    ]
-
-
-async def _answer_page(request: "Request") -> "HTMLResponse":
+async def _answer_page(request: Request) -> HTMLResponse:
     """Return Solara's page, or one line on why it cannot be shown."""
-    from solara.server import starlette as solara_starlette
-    from starlette.responses import HTMLResponse
+    from solara.server import starlette as solara
 
     if find_faults(front_end_folder()):
         return HTMLResponse(plain_page(NO_FRONT_END), status_code=503)
-    response: HTMLResponse = await solara_starlette.root(request)
+    response: HTMLResponse = await solara.root(request)
     page = bytes(response.body).decode()
     if unknown := unknown_files(page):
         line = (
@@ -126,10 +240,6 @@ async def _answer_page(request: "Request") -> "HTMLResponse":
     for cookie in response.headers.getlist("set-cookie"):
         answer.headers.append("set-cookie", cookie)
     return answer
-
-
-def _path(route: "BaseRoute") -> str:
-    return getattr(route, "path", "")
 
 
 @contextlib.contextmanager

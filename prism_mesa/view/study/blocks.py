@@ -1,6 +1,6 @@
-"""What a report is made of: sections as data, of which `page` makes HTML and `markdown` Markdown."""
+"""The parts of a report as data; `page` writes them as HTML, `markdown` as Markdown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 type Ruling = Literal["holds", "fails", "open"]
 
 RULINGS: Final[dict[Ruling, str]] = {"holds": "\u2713", "fails": "\u2717", "open": "?"}
-"""The signs of verdicts, which are told apart without colours too."""
+"""The signs of verdicts."""
 
 
 @dataclass(frozen=True)
@@ -31,34 +31,31 @@ class Strong:
 
 @dataclass(frozen=True)
 class Quiet:
-    """A text that steps back."""
+    """A text in a quiet colour."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Link:
-    """A text that leads somewhere: to a file of the study's folder, or to a DOI."""
+    """A link to a file of the study's folder, or to a DOI."""
 
     text: str
     url: str
 
 
-@dataclass(frozen=True)
-class Badge:
-    """A verdict: its word, with a sign and a colour."""
-
-    ruling: Ruling
-
-
-type Part = str | Code | Strong | Quiet | Link | Badge
+type Part = str | Code | Strong | Quiet | Link
 type Words = Part | tuple[Part, ...]
-"""Text with names, links and badges in it; a line break in it is a space."""
+"""Text with names and links in it; a line break in it is a space."""
+
+
+type Row = tuple[Words, ...]
+"""The cells of a row of a table."""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Text; with `note` one that a reader should not miss."""
+    """A paragraph; a `note` is highlighted."""
 
     words: Words
     note: bool = False
@@ -102,7 +99,7 @@ class Group:
     """Rows of a table that belong together, under a line of their own if there is anything to say."""
 
     title: Words
-    rows: tuple[tuple[Words, ...], ...]
+    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that are opened by who wants to read them."""
+    """Blocks that a reader can unfold."""
 
     title: str
     blocks: "tuple[Block, ...]"
@@ -153,15 +150,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """All that a report says, in whatever form.
+    """A report, before it is written as HTML or Markdown.
 
     Attributes:
-        kicker: What stands above the question.
+        kicker: The line above the question.
         question: Its heading.
         status: Of the study: `done`, `failed`, `incomplete`.
         summary: How many runs there are, and how many are not.
         sections: In the order of the page.
-        footer: What stands below everything.
+        footer: The last line.
     """
 
     kicker: str
@@ -172,18 +169,28 @@ class Report:
     footer: Words
 
 
-def table(columns: Sequence[Column], rows: Sequence[tuple[Words, ...]], caption: Words = "") -> Table:
+def table(columns: Sequence[Column], rows: Sequence[Row], caption: Words = "") -> Table:
     """Return a table whose rows are all alike."""
     return Table(tuple(columns), (Group("", tuple(rows)),), caption)
 
 
+def numeric(*titles: str) -> tuple[Column, ...]:
+    """Return columns of numbers."""
+    return tuple(Column(title, number=True) for title in titles)
+
+
+def code_list(names: Iterable[str]) -> tuple[Part, ...]:
+    """Return names as code, with commas between them."""
+    return tuple(part for name in names for part in (", ", Code(name)))[1:]
+
+
 def parts_of(words: Words) -> tuple[Part, ...]:
-    """Return the parts of a text, each on one line: whatever was written into a study or raised by a run."""
+    """Return the parts of a text."""
     return words if isinstance(words, tuple) else (words,)
 
 
 def marked(text: str) -> tuple[Part, ...]:
-    """Return text in which names stand between backticks, as in docstrings, with these as names."""
+    """Return text in which parts between backticks are code."""
     return tuple(Code(part) if place % 2 else part for place, part in enumerate(text.split("`")) if part)
 
 
@@ -197,17 +204,15 @@ def brief(text: object, most: int = 240) -> str:
     return shortened(" ".join(plain(text).split()), most)
 
 
-def pictures_of(blocks: Sequence[Block]) -> list[Picture]:
-    """Return the figures among blocks, in their order."""
-    found: list[Picture] = []
-    for block in blocks:
-        if isinstance(block, Picture):
-            found.append(block)
-        elif isinstance(block, Fold):
-            found += pictures_of(block.blocks)
-    return found
-
-
 def all_pictures(sections: Sequence[Section]) -> list[Picture]:
     """Return the figures of sections and their parts, in the order of the page."""
-    return [one for part in sections for one in [*pictures_of(part.blocks), *all_pictures(part.parts)]]
+    pictures: list[Picture] = []
+    for section in sections:
+        pictures += [*_pictures(section.blocks), *all_pictures(section.parts)]
+    return pictures
+
+
+def _pictures(blocks: Sequence[Block]) -> list[Picture]:
+    """Return the figures among blocks, folded ones too."""
+    pictures = [_pictures(block.blocks) if isinstance(block, Fold) else [block] for block in blocks]
+    return [picture for group in pictures for picture in group if isinstance(picture, Picture)]

@@ -8,11 +8,23 @@ import pandas as pd
 from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.cells import MARGINS, OTHERS
-from prism_mesa.view.study.blocks import Block, Bullets, Code, Column, Fold, Group, Paragraph, Section, Table, Words
+from prism_mesa.view.study.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Column,
+    Fold,
+    Group,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    numeric,
+)
 from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
 from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
 
-type Row = Mapping[str, Any]
+type Record = Mapping[str, Any]
 
 _MOST_ROWS: Final = 40
 _MOST_IN_ALL: Final = 400
@@ -23,8 +35,8 @@ def comparisons_section(result: StudyResult) -> Section:
     parts = tuple(
         part for make in (_differences, _groups, _equivalence, _effects, _indices) if (part := make(result)) is not None
     )
-    told = result.analysis.notes
-    notes: tuple[Block, ...] = (Bullets(told),) if len(told) > 1 else tuple(Paragraph(one, note=True) for one in told)
+    texts = result.analysis.notes
+    notes: tuple[Block, ...] = (Bullets(texts),) if len(texts) > 1 else tuple(Paragraph(t, note=True) for t in texts)
     nothing = () if parts or notes else (Paragraph("There is nothing to compare yet."),)
     return Section("comparisons", "Comparisons", (*notes, *nothing), parts)
 
@@ -35,7 +47,7 @@ def _section(
     result: StudyResult,
     frame: pd.DataFrame,
     columns: Sequence[Column],
-    cells: Callable[[Row, int], tuple[Words, ...]],
+    cells: Callable[[Record, int], Row],
     caption: str,
 ) -> Section | None:
     """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
@@ -46,10 +58,8 @@ def _section(
     for measure in measures_in_order(result):
         rows = frame[frame["measure"] == measure]
         if len(rows):
-            bounds = (rows.get(end, ()) for end in ("low", "high"))
-            decimals = decimals_for(*bounds)
-            told = tuple(cells(row, decimals) for row in rows.to_dict("records"))
-            groups.append(Group(measure_title(measure), told))
+            decimals = decimals_for(rows.get("low", ()), rows.get("high", ()))
+            groups.append(Group(measure_title(measure), tuple(cells(row, decimals) for row in rows.to_dict("records"))))
     shown, left_out = _cut(groups, _MOST_IN_ALL)
     first, rest = _cut(shown, _MOST_ROWS)
     blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
@@ -66,7 +76,7 @@ def _cut(groups: Sequence[Group], most: int) -> tuple[list[Group], list[Group]]:
     first: list[Group] = []
     rest: list[Group] = []
     for group in groups:
-        room = most - sum(len(one.rows) for one in first)
+        room = most - sum(len(earlier.rows) for earlier in first)
         first.append(Group(group.title, group.rows[:room]))
         rest.append(Group(group.title, group.rows[room:]))
     return [group for group in first if group.rows], [group for group in rest if group.rows]
@@ -77,17 +87,13 @@ def _with_runs(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["n"] > 0]
 
 
-def _numbers(*titles: str) -> tuple[Column, ...]:
-    return tuple(Column(title, number=True) for title in titles)
-
-
 def _differences(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.differences)
     size, sign = effect_size(result)
     families = set(frame["family"])
     is_named = len(families) > 1 or MARGINS in families
 
-    def cells(row: Row, decimals: int) -> tuple[Words, ...]:
+    def cells(row: Record, decimals: int) -> Row:
         return (
             pair(row),
             number(row["difference"], decimals),
@@ -105,15 +111,15 @@ def _differences(result: StudyResult) -> Section | None:
         f"95 % intervals. {_SIZES[paired]}{_corrected_over(result, families)}"
     )
     caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
-    columns = (Column("compared"), *_numbers("difference", "95 % interval", sign, "p (Holm)"))
-    columns += ((Column("family"),) if is_named else ()) + _numbers("n", "missing")
+    columns = (Column("compared"), *numeric("difference", "95 % interval", sign, "p (Holm)"))
+    columns += ((Column("family"),) if is_named else ()) + numeric("n", "missing")
     return _section("differences", "Differences", result, frame, columns, cells, caption)
 
 
 def _corrected_over(result: StudyResult, families: set[str]) -> str:
     """Return what Holm's correction of differences is over; nothing if they have no p."""
     table = result.analysis.differences
-    expected = sum(pd.notna(one.p_holm) for one in result.analysis.expectations) if families != {OTHERS} else 0
+    expected = sum(pd.notna(verdict.p_holm) for verdict in result.analysis.expectations) if families != {OTHERS} else 0
     others = int(table.loc[table["family"] == OTHERS, "p"].count())
     tests = [counted(n, what) for n, what in ((expected, "expectation"), (others, "other difference")) if n]
     return f" p is after Holm's correction over {', and separately over '.join(tests)}." if tests else ""
@@ -130,17 +136,20 @@ def effect_size(result: StudyResult) -> tuple[str, str]:
     return ("d_z", "d_z") if result.table.paired else ("rank_biserial", "r")
 
 
+_TERMS: Final = {"arm": "arms", "condition": "all conditions"}
+
+
 def _groups(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.groups)
     explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
     frame = frame.loc[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
 
-    def cells(row: Row, _: int) -> tuple[Words, ...]:
+    def cells(row: Record, _: int) -> Row:
         figures = (number(row["h"], 2), count(row["df"]), p_value(row["p_holm"]))
-        return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
+        return (_TERMS.get(row["term"]) or Code(str(row["term"])), *figures, count(row["n"]), count(row["missing"]))
 
     n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
-    columns = (Column("between"), *_numbers("H", "df", "p (Holm)", "n", "missing"))
+    columns = (Column("between"), *numeric("H", "df", "p (Holm)", "n", "missing"))
     caption = (
         "Kruskal-Wallis: whether any level differs from the others. It ignores pairs: with paired seeds it "
         f"finds too little. p is after Holm's correction over {n_tests}."
@@ -148,17 +157,12 @@ def _groups(result: StudyResult) -> Section | None:
     return _section("groups", "Groups", result, frame, columns, cells, caption)
 
 
-def _term(term: object) -> Words:
-    return {"arm": "arms", "condition": "all conditions"}.get(str(term)) or Code(str(term))
-
-
 def _equivalence(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.equivalence)
 
-    def cells(row: Row, decimals: int) -> tuple[Words, ...]:
-        sides = f"{side_name(row, 'left')} \u2212 {side_name(row, 'right')}"
+    def cells(row: Record, decimals: int) -> Row:
         return (
-            sides,
+            f"{side_name(row, 'left')} \u2212 {side_name(row, 'right')}",
             f"\u00b1 {significant(row['margin'])}",
             interval(row["low"], row["high"], decimals),
             p_value(row["p_holm"]),
@@ -167,8 +171,8 @@ def _equivalence(result: StudyResult) -> Section | None:
             "yes" if row["equivalent"] else "not shown",
         )
 
-    titles = ("margin", "90 % interval", "p (Holm)", "n", "missing")
-    columns = (Column("compared"), *_numbers(*titles), Column("equivalent"))
+    numbers = numeric("margin", "90 % interval", "p (Holm)", "n", "missing")
+    columns = (Column("compared"), *numbers, Column("equivalent"))
     caption = (
         "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
         "over all expectations; before it, where the 90 % interval of the difference lies within the margin."
@@ -180,13 +184,13 @@ def _effects(result: StudyResult) -> Section | None:
     frame = _with_runs(result.analysis.effects)
     frame = frame[(frame["df"] > 1) | frame["effect"].str.contains(" x ")]
 
-    def cells(row: Row, _: int) -> tuple[Words, ...]:
+    def cells(row: Record, _: int) -> Row:
         figures = (count(row["df"]), number(row["f"], 2), p_value(row["p_holm"]))
         size = number(row["partial_eta_squared"], 3)
         return (Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
 
     n_tests = counted(int(result.analysis.effects["p"].count()), "effect")
-    columns = (Column("effect"), *_numbers("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
+    columns = (Column("effect"), *numeric("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = (
         "Main effects and interactions (analysis of variance over all runs); factors with two levels are under "
         f"Differences. p is after Holm's correction over {n_tests}."
@@ -208,23 +212,19 @@ _INDICES: Final = {
 def _indices(result: StudyResult) -> Section | None:
     frame = result.analysis.sensitivity
 
-    def cells(row: Row, _: int) -> tuple[Words, ...]:
-        within = interval_of(row)
-        return (Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), within)
+    def cells(row: Record, _: int) -> Row:
+        return Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), interval_of(row)
 
-    columns = (Column("factor"), Column("index"), *_numbers("value", "95 % interval"))
-    is_morris = result.table.design == "morris"
-    caption = (
-        "How much a measure moves when one factor moves."
-        if is_morris
-        else "How much of a measure's variation each factor accounts for."
-    )
+    columns = (Column("factor"), Column("index"), *numeric("value", "95 % interval"))
+    caption = "How much of a measure's variation each factor accounts for."
+    if result.table.design == "morris":
+        caption = "How much a measure moves when one factor moves."
     title, more = "Sensitivity", "Intervals are SALib's: the normal interval of a bootstrap."
     if result.table.design == "factorial":
         title, more = "Where the variance comes from", SHARES
     return _section("indices", title, result, frame, columns, cells, f"{caption} {more}")
 
 
-def interval_of(row: Row) -> str:
+def interval_of(row: Record) -> str:
     """Return the interval of an index; of one without, nothing."""
     return interval(row["low"], row["high"], decimals_for([row["low"]], [row["high"]], [row["value"]]))

@@ -1,4 +1,4 @@
-"""What a study has, as its report words it: conditions, measures, pairs, counts of runs."""
+"""The conditions, measures, pairs and counts of runs of a study, as its report names them."""
 
 import re
 import sys
@@ -23,8 +23,8 @@ def condition_columns(table: RunTable) -> tuple[str, ...]:
     return (*(("arm",) if len(table.arms) > 1 else ()), *table.factors)
 
 
-def in_words(names: Iterable[str]) -> str:
-    """Return what conditions differ in: ``arm``, ``arm and agents.band``, ``all runs`` if in nothing."""
+def listed(names: Iterable[str]) -> str:
+    """Return names as a list in a sentence: ``arm``, ``arm and agents.band``; ``all runs`` without any."""
     *first, last = [*names] or ["all runs"]
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -32,10 +32,10 @@ def in_words(names: Iterable[str]) -> str:
 def conditions(table: RunTable) -> list[dict[str, Any]]:
     """Return the conditions, each as its arm and levels, in the order of the study's arms and then as planned."""
     columns = ["arm", *table.factors]
-    found = table.runs[columns].drop_duplicates()
     order = {arm: place for place, arm in enumerate(table.arms)}
-    places = found["arm"].map(lambda arm: order.get(arm, len(order)))
-    return [dict(zip(columns, row, strict=True)) for row in found.loc[places.sort_values(kind="stable").index].values]
+    unique = table.runs[columns].drop_duplicates()
+    unique = unique.sort_values("arm", key=lambda arms: arms.map(lambda arm: order.get(arm, len(order))), kind="stable")
+    return [dict(zip(columns, row, strict=True)) for row in unique.values]
 
 
 def is_sampled(table: RunTable) -> bool:
@@ -43,8 +43,8 @@ def is_sampled(table: RunTable) -> bool:
     return table.design in ("sobol", "lhs", "morris") or (table.design == "csv" and len(conditions(table)) > 24)
 
 
-def of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of a condition; of one with a factor that was set to nothing, those where there is nothing."""
+def rows_of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of a condition; a factor that is null matches missing values."""
     kept = pd.Series(True, index=frame.index)
     for name in ("arm", *table.factors):
         value = condition[name]
@@ -54,11 +54,9 @@ def of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[str, A
 
 def condition_label(table: RunTable, condition: Mapping[str, Any], terms: Sequence[str] = ()) -> str:
     """Return a condition on one line, or only some terms of it: ``ranked, band 0.1``; for figures."""
-    told = []
-    for name in terms or condition_columns(table):
-        value = level(condition[name])
-        told.append(value if name == "arm" else f"{short_key(name)} {value}")
-    return ", ".join(told) or "all runs"
+    values = {name: level(condition[name]) for name in terms or condition_columns(table)}
+    parts = [value if name == "arm" else f"{short_key(name)} {value}" for name, value in values.items()]
+    return ", ".join(parts) or "all runs"
 
 
 def short_key(key: str) -> str:
@@ -70,34 +68,31 @@ def measures_in_order(result: StudyResult) -> list[str]:
     """Return the measures, those of expectations first."""
     texts = [verdict.text.strip() for verdict in result.analysis.expectations]
     names = sorted(result.table.measures, key=len, reverse=True)
-    asked = [next((name for name in names if text.startswith(name)), "") for text in texts]
-    return [*dict.fromkeys([*filter(None, asked), *result.table.measures])]
+    expected = [next((name for name in names if text.startswith(name)), "") for text in texts]
+    return [*dict.fromkeys([*filter(None, expected), *result.table.measures])]
 
 
 def _known(name: str) -> Measure | None:
     """Return a measure of the catalogue, one by an attribute, or a user's own if its module is loaded; else None."""
-    module, _, own = name.partition(":")
-    if own and hasattr(sys.modules.get(module), own):
+    module, _, function = name.partition(":")
+    if function and hasattr(sys.modules.get(module), function):
         return find_measure(name)
     base, at, attribute = name.partition("@")
     return measures_by_attribute(attribute).get(base) if at else MEASURES.get(name)
 
 
-def meaning_of(measure: str) -> str:
+def measure_meaning(measure: str) -> str:
     """Return what a measure means, with its unit; for a user's own its docstring, or nothing if it is not loaded."""
-    known = _known(measure)
-    if known is None:
+    if (known := _known(measure)) is None:
         return ""
-    return (
-        known.meaning
-        if not known.unit or re.search(rf"\b{re.escape(known.unit)}\b", known.meaning)
-        else f"{known.meaning} ({known.unit})"
-    )
+    if not known.unit or re.search(rf"\b{re.escape(known.unit)}\b", known.meaning):
+        return known.meaning
+    return f"{known.meaning} ({known.unit})"
 
 
 def measure_title(measure: str) -> Words:
-    """Return a measure with what it is of."""
-    meaning = meaning_of(measure)
+    """Return a measure with its meaning."""
+    meaning = measure_meaning(measure)
     return (Code(measure), Quiet(f"  {meaning.replace('`', '')}")) if meaning else Code(measure)
 
 
@@ -133,7 +128,7 @@ def pair(row: Mapping[str, Any]) -> Words:
 
 
 def side_name(row: Mapping[str, Any], side: str) -> str:
-    """Return one side of a comparison in words; of a condition with the last names of its keys.
+    """Return one side of a comparison, a condition with the last names of its keys.
 
     >>> side_name({"left": "posts.media_share=0.1, feed.mode=x_algo"}, "left")
     'media_share=0.1, mode=x_algo'
@@ -147,16 +142,16 @@ _GROUPS: Final = re.compile(r"(?:\w+\.)+(?=\w+=)")
 
 def run_counts(runs: pd.DataFrame) -> dict[str, int]:
     """Count the runs that are `done`, `failed` and `missing`, and `skipped` if there are any."""
-    found = runs["status"].value_counts()
-    statuses = ("done", "failed", *(["skipped"] if "skipped" in found else []), "missing")
-    return {status: int(found.get(status, 0)) for status in statuses}
+    counts = runs["status"].value_counts()
+    statuses = ("done", "failed", *(["skipped"] if "skipped" in counts else []), "missing")
+    return {status: int(counts.get(status, 0)) for status in statuses}
 
 
-def runs_in_words(runs: pd.DataFrame) -> str:
-    """Return how many runs there are, and how many are not there.
+def status_counts(runs: pd.DataFrame) -> str:
+    """Return how many runs are planned, done, failed and missing.
 
-    >>> runs_in_words(pd.DataFrame({"status": ["done", "done", "failed"]}))
+    >>> status_counts(pd.DataFrame({"status": ["done", "done", "failed"]}))
     '3 runs planned: 2 done, 1 failed, 0 missing'
     """
-    told = ", ".join(f"{n:,} {status}" for status, n in run_counts(runs).items())
-    return f"{counted(len(runs), 'run')} planned: {told}"
+    by_status = ", ".join(f"{n:,} {status}" for status, n in run_counts(runs).items())
+    return f"{counted(len(runs), 'run')} planned: {by_status}"

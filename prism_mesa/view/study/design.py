@@ -8,8 +8,20 @@ import pandas as pd
 from prism_mesa.studies.params import flat, settings
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Quiet, Section, Table, Words, marked, table
-from prism_mesa.view.study.contents import conditions, is_sampled, meaning_of, measures_in_order, run_counts
+from prism_mesa.view.study.blocks import (
+    Block,
+    Code,
+    Column,
+    Facts,
+    Quiet,
+    Section,
+    Table,
+    Words,
+    code_list,
+    marked,
+    table,
+)
+from prism_mesa.view.study.contents import conditions, is_sampled, measure_meaning, measures_in_order, run_counts
 from prism_mesa.view.study.numbers import count, level
 
 _DESIGNS: Final = {
@@ -29,78 +41,68 @@ def design_section(result: StudyResult) -> Section:
         blocks.append(arms_table(result))
     if result.table.factors:
         blocks.append(_factors_table(result.table))
-    if any(meaning_of(name) for name in result.table.measures):
-        rows = [
-            (Code(name), marked(meaning_of(name)) or Quiet("the study's own")) for name in measures_in_order(result)
-        ]
+    if any(measure_meaning(name) for name in result.table.measures):
+        meanings = {name: marked(measure_meaning(name)) for name in measures_in_order(result)}
+        rows = [(Code(name), meaning or Quiet("the study's own")) for name, meaning in meanings.items()]
         blocks.append(table((Column("measure"), Column("what it is of (unit)")), rows))
     return Section("design", "Design", tuple(blocks))
 
 
 def _facts(result: StudyResult) -> list[tuple[str, Words]]:
-    runs = result.table.runs
-    seeds = runs["seed"].nunique()
+    runs, p = result.table.runs, result.base
     paired = "paired: every condition has the same seeds, and so the same random numbers"
-    counts = run_counts(runs)
-    told = f"{len(runs):,} planned: " + ", ".join(f"{n:,} {status}" for status, n in counts.items())
-    found: list[tuple[str, Words]] = [
+    paired = paired if result.table.paired else "not paired: each condition has its own"
+    facts: list[tuple[str, Words]] = [
         ("Conditions", f"{len(conditions(result.table)):,} ({_DESIGNS[result.table.design]})"),
-        ("Seeds", f"{seeds:,}, {paired if result.table.paired else 'not paired: each condition has its own'}"),
-        ("Runs", told),
+        ("Seeds", f"{runs['seed'].nunique():,}, {paired}"),
+        ("Runs", f"{len(runs):,} planned: {', '.join(f'{n:,} {status}' for status, n in run_counts(runs).items())}"),
     ]
     sampling = result.table.sampling or {}
-    if plain := {key: value for key, value in sampling.items() if isinstance(value, str | int | float)}:
-        found.append(("Sample", ", ".join(f"{key} {level(value)}" for key, value in plain.items())))
-    p = result.base
-    sizes = {"agents.n", "rounds", "ticks_per_round"} & set(changed_keys(result))
-    otherwise = ", unless an arm or a factor says otherwise" if sizes else ""
-    found.append(
-        (
-            "Each run",
-            f"{p.agents.n:,} agents, {p.rounds:,} rounds of {p.ticks_per_round:,} ticks{otherwise}",
-        )
-    )
+    if simple := [f"{key} {level(value)}" for key, value in sampling.items() if isinstance(value, str | int | float)]:
+        facts.append(("Sample", ", ".join(simple)))
+    varies = {"agents.n", "rounds", "ticks_per_round"} & set(changed_keys(result))
+    size = f"{p.agents.n:,} agents, {p.rounds:,} rounds of {p.ticks_per_round:,} ticks"
+    facts.append(("Each run", size + (", unless an arm or a factor says otherwise" if varies else "")))
     if len(result.facts):
         cpu, wall = result.facts["cpu_s"].sum(), result.facts["wall_s"].mean()
-        found.append(("Time", f"{cpu:,.0f} CPU s in all runs; one took {wall:,.1f} wall s on average"))
-    return found
+        facts.append(("Time", f"{cpu:,.0f} CPU s in all runs; one took {wall:,.1f} wall s on average"))
+    return facts
 
 
 def arms_table(result: StudyResult) -> Table:
     """Return the arms with the keys that each changes."""
-    given = result.values.get("arms")
-    given = given if isinstance(given, Mapping) else {}
-    rows = [(arm, _changes(given.get(arm))) for arm in result.table.arms]
-    return table((Column("arm"), Column("changes")), rows)
+    arms = _arms(result)
+    return table((Column("arm"), Column("changes")), [(arm, _changes(arms.get(arm))) for arm in result.table.arms])
+
+
+def _arms(result: StudyResult) -> Mapping[str, Any]:
+    """Return what the study file sets in each arm."""
+    arms = result.values.get("arms")
+    return arms if isinstance(arms, Mapping) else {}
 
 
 def _changes(keys: Any) -> Words:
     """Return what an arm sets, by dotted key."""
     if not isinstance(keys, Mapping) or not keys:
         return Quiet("nothing: the base")
-    parts: list[Words] = []
-    for key, value in flat(keys):
-        parts += [", ", Code(f"{key}: {level(value)}")]
-    return tuple(parts[1:])  # type: ignore[arg-type]
+    return code_list(f"{key}: {level(value)}" for key, value in flat(keys))
 
 
 def changed_keys(result: StudyResult) -> tuple[str, ...]:
     """Return the dotted keys that arms and factors change, each once."""
-    given = result.values.get("arms")
-    arms = [keys for keys in given.values() if isinstance(keys, Mapping)] if isinstance(given, Mapping) else []
+    arms = [keys for keys in _arms(result).values() if isinstance(keys, Mapping)]
     return tuple(dict.fromkeys([*(key for keys in arms for key, _ in flat(settings(keys))), *result.table.factors]))
 
 
 def _factors_table(runs: RunTable) -> Table:
     title = "range" if is_sampled(runs) else "levels"
-    rows: list[tuple[Words, ...]] = [(Code(name), *_levels(runs.runs[name], title)) for name in runs.factors]
+    rows = [(Code(name), *_levels(runs.runs[name], title)) for name in runs.factors]
     return table((Column("factor"), Column(title), Column("values", number=True)), rows)
 
 
 def _levels(values: pd.Series, title: str) -> tuple[Words, Words]:
-    found = list(values.drop_duplicates())
+    levels = list(values.drop_duplicates())
     if title == "range" and pd.api.types.is_numeric_dtype(values):
-        return f"{level(values.min())} to {level(values.max())}", count(len(found))
-    shown = ", ".join(map(level, found[:_LEVELS_SHOWN]))
-    more = len(found) - _LEVELS_SHOWN
-    return shown + (f" and {more:,} more" if more > 0 else ""), count(len(found))
+        return f"{level(values.min())} to {level(values.max())}", count(len(levels))
+    shown, more = ", ".join(map(level, levels[:_LEVELS_SHOWN])), len(levels) - _LEVELS_SHOWN
+    return shown + (f" and {more:,} more" if more > 0 else ""), count(len(levels))

@@ -1,66 +1,300 @@
-"""The figures of a report: which there are, of which measures, and what their captions say."""
+"""The figures of a report: which there are, of which measures, how they are drawn, and their captions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.view.study.blocks import Block, Code, Paragraph, Part, Picture, Section, Words
+from prism_mesa.studies.statistics.analysis import RunTable
+from prism_mesa.view.plots.style import GREY, INK, WIDTH, color_of, figure_legend, is_many, labels_of, marker_of, tidy
+from prism_mesa.view.plots.style import panels as new_panels
+from prism_mesa.view.study import contents
+from prism_mesa.view.study.blocks import Block, Code, Paragraph, Picture, Section, code_list
 from prism_mesa.view.study.comparisons import SHARES
-from prism_mesa.view.study.contents import condition_columns, in_words, measures_in_order, short_key
+from prism_mesa.view.study.numbers import level
 
 MOST_MEASURES: Final = 6
 _MOST_NAMED: Final = 12
+MOST_CONDITIONS: Final = 24
+"""Conditions that have a row of their own in a figure."""
+MOST_FACTORS: Final = 6
+MOST_PAIRS: Final = 6
+"""Lines in a panel of the interval against the number of seeds."""
+_MOST_LEVELS: Final = 12
+_MOST_LINES: Final = 7
+_MOST_MARKS: Final = 25
+_MOST_PANELS: Final = 4
+_ROW_NAME: Final = 34
+"""Letters of a line of a row's name."""
+_LINE_NAME: Final = 28
+"""Letters of a line's name in a legend."""
+
+type DifferenceRow = tuple[str, float, float, float, float]
 
 
 def figures_section(result: StudyResult) -> Section:
     """Return the figures that the study has runs for: of the measures of its expectations, then of the first others."""
     runs = result.table.runs
-    known = [name for name in measures_in_order(result) if runs[name].notna().any()]
+    known = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
     if not known:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
     shown, left_out = known[:MOST_MEASURES], known[MOST_MEASURES:]
-    blocks: list[Block] = [*_differences(result, shown), *_distributions(result, shown), *_interactions(result, shown)]
-    blocks += [*_precision(result, shown), *_sensitivity(result, shown)]
+    makers = (_differences, _distributions, _interactions, _precision, _sensitivity)
+    blocks: list[Block] = [picture for make in makers for picture in make(result, shown)]
     if left_out:
-        blocks.append(Paragraph(_left_out(left_out)))
+        more = len(left_out) - _MOST_NAMED
+        end = f" and {more:,} more." if more > 0 else "."
+        blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MOST_NAMED]), end)))
     return Section("figures", "Figures", tuple(blocks))
 
 
-def _left_out(measures: Sequence[str]) -> Words:
-    parts: list[Part] = ["Not drawn: "]
-    for name in measures[:_MOST_NAMED]:
-        parts += [Code(name), ", "]
-    more = len(measures) - _MOST_NAMED
-    return (*parts[:-1], f" and {more:,} more." if more > 0 else ".")
+def _with_rows(measures: Sequence[str], having: Sequence[str]) -> list[str]:
+    known = set(having)
+    return [name for name in measures if name in known]
 
 
-def _distributions(result: StudyResult, measures: Sequence[str]) -> list[Block]:
-    from prism_mesa.view.study.distributions import distribution_caption, distribution_figure
-
+def _distributions(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+    terms = [contents.short_key(name) for name in contents.condition_columns(result.table)]
+    terms = terms if len(terms) < 3 else [*terms[:2], "others"]
+    by = f"by {contents.listed(terms)}" if terms else "in all runs"
     return [
         Picture(
             f"distribution-{measure}",
-            (Code(measure), f" {_by(result)}. ", distribution_caption(result, measure)),
+            (Code(measure), f" {by}. ", distribution_caption(result, measure)),
             partial(distribution_figure, result, measure),
         )
         for measure in measures
     ]
 
 
-def _by(result: StudyResult) -> str:
-    terms = [short_key(name) for name in condition_columns(result.table)]
-    return f"by {in_words(terms[:2] if len(terms) < 3 else [*terms[:2], 'others'])}" if terms else "in all runs"
+def distribution_figure(result: StudyResult, measure: str) -> Figure:
+    """Return what a measure was in each run: by condition, or, of sampled points, against each factor."""
+    if contents.is_sampled(result.table):
+        return _scatter(result, measure)
+    if len(contents.conditions(result.table)) > MOST_CONDITIONS:
+        return _by_arm(result, measure)
+    return _by_condition(result, measure)
 
 
-def _with_rows(measures: Sequence[str], having: Sequence[str]) -> list[str]:
-    found = set(having)
-    return [name for name in measures if name in found]
+def distribution_caption(result: StudyResult, measure: str) -> str:
+    """Return what the figure of a measure shows, and of how many runs."""
+    n, n_factors = int(result.table.runs[measure].notna().sum()), len(result.table.factors)
+    thin = ""
+    if contents.is_sampled(result.table):
+        more = f", the first {MOST_FACTORS} of {n_factors} factors" if n_factors > MOST_FACTORS else ""
+        text = f", against each factor{more}"
+    elif len(contents.conditions(result.table)) > MOST_CONDITIONS:
+        text = ", whatever its other factors; boxes hold the middle half"
+    else:
+        thin = " Thin lines join runs with the same seed." if result.table.paired and _row_term(result.table) else ""
+        text = f".{thin} Diamonds are means with their 95 % intervals"
+    return f"Each point is a run{text} (n = {n:,} runs)."
 
 
-def _differences(result: StudyResult, measures: Sequence[str]) -> list[Block]:
-    from prism_mesa.view.study.relations import difference_figure, difference_rows
+def _row_term(table: RunTable) -> str:
+    """Return what changes from row to row within a block of conditions."""
+    return next(iter(contents.condition_columns(table)), "")
 
+
+def _condition_blocks(table: RunTable) -> dict[str, list[dict[str, Any]]]:
+    """Return conditions that differ in one thing only, by what they share."""
+    shared = [name for name in contents.condition_columns(table) if name != _row_term(table)]
+    blocks: dict[str, list[dict[str, Any]]] = {}
+    for condition in contents.conditions(table):
+        blocks.setdefault(contents.condition_label(table, condition, shared) if shared else "", []).append(condition)
+    return blocks
+
+
+def _by_condition(result: StudyResult, measure: str) -> Figure:
+    blocks, term = _condition_blocks(result.table), _row_term(result.table)
+    levels = list(dict.fromkeys(level(row[term]) if term else "" for block in blocks.values() for row in block))
+    figure, axes = _figure_of_rows(sum(map(len, blocks.values())) + sum(map(bool, blocks)))
+    ticks: list[tuple[float, str, bool]] = []
+    place = 0.0
+    for shared, block in blocks.items():
+        if shared:
+            ticks.append((place, shared, True))
+            place += 1
+        runs = [contents.rows_of_condition(result.table.runs, result.table, condition) for condition in block]
+        if result.table.paired and len(block) > 1:
+            _join_seeds(axes, runs, place, measure)
+        for condition, rows in zip(block, runs, strict=True):
+            name = contents.condition_label(result.table, condition, (term,) if term else ())
+            _draw_runs(axes, rows[measure], place, levels.index(level(condition[term])) if term else 0)
+            _draw_mean(axes, result, measure, condition, place)
+            ticks.append((place, name, False))
+            place += 1
+    _finish_rows(axes, ticks, place, measure)
+    return figure
+
+
+def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
+    """Return a figure with room for `n` rows: few have more room each."""
+    height = (0.8 if n <= 3 else 0.5 if n <= 8 else 0.42) * n + 0.6
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _finish_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: float, measure: str) -> None:
+    """Name the rows, counted from the top (names of blocks are bold), and the axis of the measure."""
+    names = list(dict.fromkeys(name for _, name, _ in ticks))
+    short = dict(zip(names, labels_of(names, _ROW_NAME, 2), strict=True))
+    axes.set_yticks([place for place, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
+    for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
+        text.set_fontweight("bold" if bold else "normal")
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(bottom - 0.4, -0.6)
+    tidy(axes, grid="x")
+    axes.set_xlabel(contents.axis_label(measure), parse_math=False)
+
+
+def _offsets(n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return how far points lie above their row: the same in every drawing."""
+    return -0.16 + 0.09 * np.sin(2.4 * np.arange(n))
+
+
+def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: float, measure: str) -> None:
+    """Join the runs of a seed from row to row."""
+    lines: dict[Any, list[tuple[float, float]]] = {}
+    for row, rows in enumerate(runs):
+        known = rows.dropna(subset=measure)
+        for seed, value, offset in zip(known["seed"], known[measure], _offsets(len(known)), strict=True):
+            lines.setdefault(seed, []).append((value, first_row + row + offset))
+    joined = [points for points in lines.values() if len(points) > 1]
+    style: dict[str, Any] = {"colors": GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
+    axes.add_collection(LineCollection(joined, rasterized=is_many(len(joined) * 2), **style))
+
+
+def _draw_runs(axes: Axes, values: pd.Series, row: float, place: int) -> None:
+    known = values.dropna()
+    style: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2, "color": color_of(place)}
+    at, many = row + _offsets(len(known)), is_many(8 * len(known))
+    axes.scatter(known, at, marker=marker_of(place), rasterized=many, **style)
+
+
+def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: float) -> None:
+    answers = result.analysis.answers
+    rows = contents.rows_of_condition(answers[answers["measure"] == measure], result.table, condition)
+    for answer in rows.dropna(subset="mean").to_dict("records"):
+        at = row + 0.2
+        axes.plot([answer["low"], answer["high"]], [at, at], color=INK, lw=1.6, zorder=3, solid_capstyle="butt")
+        axes.plot([answer["mean"]], [at], "D", color=INK, ms=4.5, zorder=4)
+
+
+def _by_arm(result: StudyResult, measure: str) -> Figure:
+    """Return the runs of each arm, or of all levels of the first factor if there is one arm, as points and boxes."""
+    by_term = result.table.runs.groupby(_row_term(result.table), sort=False, dropna=False)
+    groups = [(level(name), rows[measure]) for name, rows in by_term][:MOST_CONDITIONS]
+    figure, axes = _figure_of_rows(len(groups))
+    style: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
+    for row, (_, values) in enumerate(groups):
+        _draw_runs(axes, values, row, row)
+        if values.notna().any():
+            axes.boxplot([values.dropna()], positions=[row + 0.2], medianprops={"color": INK, "lw": 1.6}, **style)
+    _finish_rows(axes, [(row, name, False) for row, (name, _) in enumerate(groups)], len(groups), measure)
+    return figure
+
+
+def _scatter(result: StudyResult, measure: str) -> Figure:
+    """Return a measure against each factor, the first few of many."""
+    factors = result.table.factors[:MOST_FACTORS]
+    figure, grid = new_panels(len(factors), height=2.3, columns=3)
+    many = is_many(len(result.table.runs) * len(factors))
+    style: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
+    names = labels_of(result.table.arms, _ROW_NAME)
+    for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
+        for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
+            rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
+            axes.scatter(rows[factor], rows[measure], color=color_of(n), marker=marker_of(n), label=label, **style)
+        tidy(axes)
+        axes.set_xlabel(shortened(factor, 28), parse_math=False)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        if place % 3 == 0:
+            axes.set_ylabel(contents.axis_label(measure), parse_math=False)
+    if len(result.table.arms) > 1:
+        figure_legend(figure, grid[0], ncols=3)
+    return figure
+
+
+def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+    terms = interaction_terms(result.table)
+    if not terms:
+        return []
+    axis, lines, *panel = map(contents.short_key, terms)
+    answers = result.analysis.answers
+    n_panels = answers[terms[2]].nunique(dropna=False) if panel else 1
+    shown = _with_rows(measures, answers.loc[answers["mean"].notna(), "measure"])[: MOST_MEASURES // n_panels]
+    each = f", a panel for each {panel[0]}" if panel else ""
+    n = answers.loc[answers["measure"].isin(shown), "n"]
+    counts = " to ".join(dict.fromkeys([f"{n.min():,.0f}", f"{n.max():,.0f}"]))
+    caption = (
+        f"Means by {axis}, a line for each {lines}{each}, with 95 % intervals. Lines that are not parallel are an "
+        f"interaction (n = {counts} runs a point)."
+    )
+    return [Picture("interaction", caption, partial(interaction_figure, result, shown, terms))] if shown else []
+
+
+def interaction_terms(table: RunTable) -> tuple[str, ...]:
+    """Return what is drawn along the axis, as lines, and, of three, in panels; nothing unless each has few levels."""
+    terms = contents.condition_columns(table)
+    if len(terms) not in (2, 3) or contents.is_sampled(table):
+        return ()
+    lines, axis, *panel = terms
+    most = {lines: _MOST_LINES, axis: _MOST_LEVELS} | dict.fromkeys(panel, _MOST_PANELS)
+    few = all(table.runs[term].nunique(dropna=False) <= n for term, n in most.items())
+    return (axis, lines, *panel) if few else ()
+
+
+def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
+    """Return the means of measures along the levels of one term, a line for each level of another.
+
+    A third term has a panel for each of its levels. `terms` are those of `interaction_terms`.
+    """
+    axis, lines, *panel = terms
+    answers = result.analysis.answers
+    shown: list[tuple[str, pd.DataFrame]] = []
+    for measure in measures:
+        rows, title = answers[answers["measure"] == measure], shortened(measure, 40)
+        if panel:
+            by_panel = rows.groupby(panel[0], sort=False, dropna=False)
+            shown += [(f"{title}, {contents.short_key(panel[0])} {level(at)}", part) for at, part in by_panel]
+        else:
+            shown.append((title, rows))
+    figure, grid = new_panels(len(shown), height=2.6)
+    for axes, (title, rows) in zip(grid, shown, strict=True):
+        _draw_interaction(axes, rows, axis, lines)
+        tidy(axes, title, grid="y")
+    figure_legend(figure, grid[0], title=None if lines == "arm" else lines, ncols=3)
+    return figure
+
+
+def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) -> None:
+    rows = answers.assign(axis_level=answers[axis].map(level), line_level=answers[lines].map(level))
+    names = list(rows["axis_level"].drop_duplicates())
+    by_line = list(rows.groupby("line_level", sort=False))
+    labels = labels_of([str(name) for name, _ in by_line], _LINE_NAME)
+    for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
+        places = line["axis_level"].map(names.index) + 0.05 * n
+        reach = [line["mean"] - line["low"], line["high"] - line["mean"]]
+        axes.errorbar(places, line["mean"], yerr=reach, fmt="-", **_line_style(n), capsize=3).set_label(label)
+    axes.set_xticks(range(len(names)), labels=labels_of(names, 14, 2), parse_math=False)
+    axes.set_xlim(-0.3, len(names) - 0.5)
+    axes.set_xlabel(axis, parse_math=False)
+
+
+def _line_style(place: int) -> dict[str, Any]:
+    return {"color": color_of(place), "marker": marker_of(place), "ms": 4.5, "lw": 1.4}
+
+
+def _differences(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
     shown = [name for name in measures if any(row[1] == row[1] for row in difference_rows(result, name))]
     caption = (
         "Differences with Student's 95 % intervals: for expectations, the left side minus the right; for other "
@@ -70,59 +304,164 @@ def _differences(result: StudyResult, measures: Sequence[str]) -> list[Block]:
     return [Picture("differences", caption, partial(difference_figure, result, shown))] if shown else []
 
 
-def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Block]:
-    from prism_mesa.view.study.relations import interaction_figure, interaction_terms
+def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
+    """Return the comparisons of a measure: its expectations, or else each arm or level with the first.
 
-    terms = interaction_terms(result.table)
-    if not terms:
-        return []
-    axis, lines, *panel = terms
-    own = result.analysis.answers
-    n_panels = own[panel[0]].nunique(dropna=False) if panel else 1
-    shown = _with_rows(measures, own.loc[own["mean"].notna(), "measure"])[: MOST_MEASURES // n_panels]
-    each = f", a panel for each {short_key(panel[0])}" if panel else ""
-    n = own.loc[own["measure"].isin(shown), "n"]
-    least, most = n.min(), n.max()
-    of = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
-    caption = (
-        f"Means by {short_key(axis)}, a line for each {short_key(lines)}{each}, with 95 % intervals. Lines that "
-        f"are not parallel are an interaction (n = {of} runs a point)."
-    )
-    draw = partial(interaction_figure, result, shown, terms)
-    return [Picture("interaction", caption, draw)] if shown else []
+    Each row has its name, the difference, where its interval begins and ends, and the margin of an equality (or NaN).
+    """
+    margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
+    rows: list[DifferenceRow] = []
+    for expectation in result.analysis.expectations:
+        of_measure, _, text = expectation.text.strip().partition(": ")
+        if of_measure == measure:
+            margin = margins.get(expectation.text, np.nan)
+            rows.append((f"{text} ({expectation.verdict})", expectation.difference, *expectation.interval, margin))
+    if rows:
+        return rows
+    table = result.analysis.differences
+    table = table[table["measure"] == measure]
+    with_first = table["right"] == table.groupby("term")["right"].transform("first")
+    return [
+        (_pair_name(row["term"], row["left"], row["right"]), row["difference"], row["low"], row["high"], np.nan)
+        for row in table[with_first].head(_MOST_LEVELS).to_dict("records")
+    ]
 
 
-def _precision(result: StudyResult, measures: Sequence[str]) -> list[Block]:
-    from prism_mesa.view.study.relations import MOST_PAIRS, precision_figure
+def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return differences with their 95 % intervals, a panel for each measure; margins of equalities are shaded."""
+    tables = {measure: difference_rows(result, measure) for measure in measures}
+    ratios = [len(rows) + 1.6 for rows in tables.values()]
+    figure = Figure(figsize=(WIDTH, 0.36 * sum(ratios)), layout="constrained")
+    grid = figure.subplots(len(tables), 1, squeeze=False, height_ratios=ratios)[:, 0]
+    for axes, (measure, rows) in zip(grid, tables.items(), strict=True):
+        for place, (_, difference, low, high, margin) in enumerate(rows):
+            if np.isfinite(margin):
+                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=GREY, alpha=0.18, lw=0)
+            axes.plot([low, high], [place, place], color=color_of(0), lw=1.8, solid_capstyle="butt")
+            axes.plot([difference], [place], color=color_of(0), marker="D", ms=5)
+        axes.axvline(0, color=INK, lw=0.8, ls="--")
+        tidy(axes, grid="x")
+        axes.set_yticks(range(len(rows)), labels_of([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(f"difference: {contents.axis_label(measure)}", parse_math=False)
+    return figure
 
-    found = result.analysis.precision
-    shown = _with_rows(measures, found["measure"])
+
+def _pair_name(term: object, left: object, right: object) -> str:
+    sides = {"left": left, "right": right}
+    name = f"{contents.side_name(sides, 'left')} \u2212 {contents.side_name(sides, 'right')}"
+    return name if term in ("arm", "condition") else f"{contents.short_key(str(term))}: {name}"
+
+
+def _precision(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+    table = result.analysis.precision
+    shown = _with_rows(measures, table["measure"])
     if not shown:
         return []
-    n_pairs = found.groupby(["term", "left", "right"], dropna=False).ngroups
+    n_pairs = table.groupby(["term", "left", "right"], dropna=False).ngroups
     cut = f"; the first {MOST_PAIRS} of {n_pairs} comparisons" if n_pairs > MOST_PAIRS else ""
     caption = (
         f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{cut} "
-        f"(up to {found['seeds'].max():,} seeds). Where a line is flat, more seeds tell little more."
+        f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds tell little more."
     )
     return [Picture("precision", caption, partial(precision_figure, result, shown))]
 
 
-def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Block]:
-    from prism_mesa.view.study.relations import morris_figure, share_figure
+def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return half the width of the interval of a difference against the number of seeds."""
+    columns = 3 if len(measures) == 3 or len(measures) > 4 else 2
+    figure, grid = new_panels(len(measures), height=2.4, columns=columns)
+    table = result.analysis.precision
+    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+        by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
+        pairs = list(by_pair)[:MOST_PAIRS]
+        names = labels_of([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
+        for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
+            every = -(-len(rows) // _MOST_MARKS)
+            axes.plot(rows["seeds"], rows["half_width"], **_line_style(n), label=name, markevery=every)
+        tidy(axes, shortened(measure, 80 // columns))
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.set_xlabel("seeds")
+        if place % columns == 0:
+            axes.set_ylabel("half width")
+    longest = max((len(label) for label in grid[0].get_legend_handles_labels()[1]), default=0)
+    figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
+    return figure
 
-    found = result.analysis.sensitivity
-    n = int((result.table.runs["status"] == "done").sum())
-    if shares := _with_rows(measures, found.loc[found["index"] == "share", "measure"]):
-        caption = f"Where the variance between runs comes from, with 95 % intervals (n = {n:,} runs). {SHARES}"
-        return [Picture("variance", caption, partial(share_figure, result, shares))]
-    if sobol := _with_rows(measures, found.loc[found["index"] == "st", "measure"]):
-        caption = f"Sobol indices with 95 % intervals: the share of a measure's variance (n = {n:,} runs)."
-        return [Picture("sobol", caption, partial(share_figure, result, sobol))]
-    if morris := _with_rows(measures, found.loc[found["index"] == "mu_star", "measure"]):
-        caption = (
+
+def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+    table, n = result.analysis.sensitivity, int((result.table.runs["status"] == "done").sum())
+    kinds = {
+        "share": (
+            "variance",
+            f"Where the variance between runs comes from, with 95 % intervals (n = {n:,} runs). {SHARES}",
+            share_figure,
+        ),
+        "st": (
+            "sobol",
+            f"Sobol indices with 95 % intervals: the share of a measure's variance (n = {n:,} runs).",
+            share_figure,
+        ),
+        "mu_star": (
+            "morris",
             "Elementary effects (Morris): right, factors that matter; high, factors whose effect depends on the "
-            f"others or is not linear; bars are 95 % intervals of \u03bc* (n = {n:,} runs)."
-        )
-        return [Picture("morris", caption, partial(morris_figure, result, morris))]
+            f"others or is not linear; bars are 95 % intervals of \u03bc* (n = {n:,} runs).",
+            morris_figure,
+        ),
+    }
+    for index, (name, caption, draw) in kinds.items():
+        if shown := _with_rows(measures, table.loc[table["index"] == index, "measure"]):
+            return [Picture(name, caption, partial(draw, result, shown))]
     return []
+
+
+_SHARES: Final = {"s1": "S1, alone", "st": "ST, with interactions", "share": ""}
+
+
+def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return bars of the shares of the variance with intervals; for a Sobol design first-order and total indices."""
+    table = result.analysis.sensitivity
+    factors, indices = list(table["factor"].unique()), [index for index in _SHARES if index in set(table["index"])]
+    height = 0.76 / len(indices)
+    figure, grid = new_panels(len(measures), height=0.36 * len(factors) + 1.1)
+    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+        for n, index in enumerate(indices):
+            rows = table[(table["measure"] == measure) & (table["index"] == index)]
+            at = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
+            axes.barh(at, rows["value"], height=height - 0.02, color=color_of(n), alpha=0.85, label=_SHARES[index])
+            reach = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
+            axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
+        tidy(axes, shortened(measure, 40), grid="x")
+        names = [shortened(name, _LINE_NAME) if place % 2 == 0 else "" for name in factors]
+        axes.set_yticks(range(len(factors)), labels=names, parse_math=False)
+        axes.set_ylim(len(factors) - 0.5, -0.5)
+        axes.set_xlabel("share of the variance")
+    if len(indices) > 1:
+        figure_legend(figure, grid[0], ncols=2)
+    return figure
+
+
+def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return the mean absolute effect of each factor against how much its effects differ."""
+    figure, grid = new_panels(len(measures), height=2.7)
+    table = result.analysis.sensitivity
+    for axes, measure in zip(grid, measures, strict=True):
+        rows = table[table["measure"] == measure]
+        wide = rows.pivot(index="factor", columns="index", values="value")
+        reach = rows[rows["index"] == "mu_star"].set_index("factor")
+        for n, factor in enumerate(name for name in result.table.factors if name in wide.index):
+            _morris_point(axes, wide.loc[factor], reach.loc[factor], n, shortened(factor, _LINE_NAME))
+        tidy(axes, shortened(measure, 40))
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")
+    figure_legend(figure, grid[0], ncols=3)
+    return figure
+
+
+def _morris_point(axes: Axes, at: pd.Series, reach: pd.Series, place: int, name: str) -> None:
+    if pd.notna(reach["low"]):
+        width = [[at["mu_star"] - reach["low"]], [reach["high"] - at["mu_star"]]]
+        axes.errorbar(at["mu_star"], at["sigma"], xerr=np.abs(width), fmt="none", color=GREY, lw=1.2, capsize=2)
+    axes.plot(at["mu_star"], at["sigma"], ls="none", color=color_of(place), marker=marker_of(place), ms=6, label=name)

@@ -1,35 +1,12 @@
 """A report as Markdown: the same words and numbers as the page, figures as files beside it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from prism_mesa.view.study.blocks import (
-    RULINGS,
-    Answer,
-    Badge,
-    Block,
-    Bullets,
-    Code,
-    Facts,
-    Fold,
-    Group,
-    Link,
-    Listing,
-    Paragraph,
-    Part,
-    Picture,
-    Quiet,
-    Report,
-    Section,
-    Strong,
-    Table,
-    Words,
-    parts_of,
-    plain,
-)
+from prism_mesa.view.study import blocks as b
 
-_STEERS: Final = re.compile(
+_MARKUP: Final = re.compile(
     r"[\\`*~$]|\](?=[(\[:])|<(?=[a-z/!?])|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE | re.ASCII
 )
 """What would be read as Markdown or as HTML: no bracket but a link's, and no underscore within a name."""
@@ -37,117 +14,104 @@ _BEGINS: Final = re.compile(r"^(\s*)([#+=>-]|\d+[.)])(?=\s|$|[#=>-])")
 _TICKS: Final = re.compile("`+")
 
 
-def markdown_of(report: Report, files: Mapping[str, str], numbers: Mapping[str, int]) -> str:
+def markdown_of(report: b.Report, files: Mapping[str, str]) -> str:
     """Return a report as Markdown (GitHub's, for its tables).
 
     Args:
         report: What it says.
-        files: Paths of the figures, relative to the report, by name.
-        numbers: Of the figures, by name.
+        files: Paths of the figures, relative to the report, by name, in the order of their numbers.
     """
-    head = [f"*{_text(report.kicker)}*", f"# {_text(report.question)}"]
-    head.append(f"**{report.status}**: {_text(report.summary)}")
-    said = sections_as_markdown(report.sections, files, numbers)
-    return "\n\n".join([*head, said, "---", _line(report.footer)]) + "\n"
+    head = (f"*{_text(report.kicker)}*", f"# {_text(report.question)}")
+    status = f"**{report.status}**: {_text(report.summary)}"
+    body = sections_as_markdown(report.sections, files)
+    return "\n\n".join([*head, status, body, "---", _line(report.footer)]) + "\n"
 
 
-def sections_as_markdown(
-    sections: Iterable[Section], files: Mapping[str, str] | None = None, numbers: Mapping[str, int] | None = None
-) -> str:
+def sections_as_markdown(sections: Iterable[b.Section], files: Mapping[str, str] | None = None) -> str:
     """Return sections as Markdown; figures as in `markdown_of`, none if they have none."""
-    return "\n\n".join(text for section in sections for text in _section(section, 2, files or {}, numbers or {}))
+    return "\n\n".join(text for section in sections for text in _section(section, 2, files or {}))
 
 
-def _section(section: Section, depth: int, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
-    found = [f"{'#' * depth} {_text(section.title)}", *_blocks(section.blocks, files, numbers)]
+def _section(section: b.Section, depth: int, files: Mapping[str, str]) -> Iterator[str]:
+    yield f"{'#' * depth} {_text(section.title)}"
+    for block in section.blocks:
+        yield from _block(block, files)
     for part in section.parts:
-        found += _section(part, depth + 1, files, numbers)
-    return found
+        yield from _section(part, depth + 1, files)
 
 
-def _blocks(blocks: Sequence[Block], files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
-    return [text for block in blocks for text in _block(block, files, numbers)]
-
-
-def _block(block: Block, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
+def _block(block: b.Block, files: Mapping[str, str]) -> Iterator[str]:
     match block:
-        case Paragraph(words, note):
-            return [f"> {_line(words)}" if note else _line(words)]
-        case Bullets(items):
-            return ["\n".join(f"- {_line(item)}" for item in items)]
-        case Facts(rows):
-            return ["\n".join(f"- **{_text(name)}**: {_line(value)}" for name, value in rows)]
-        case Answer(ruling, text, sentence, detail):
-            expected = f"**{RULINGS[ruling]} {ruling}** {_code(text)}"
-            return [f"- {expected}  \n  {_text(sentence)}  \n  {_text(detail)}"]
-        case Table():
-            return _table(block)
-        case Picture(name, caption):
-            number, words = numbers[name], _line(caption)
-            return [f"![Figure {number}]({files[name]})", f"**Figure {number}.** {words}"]
-        case Listing(text):
+        case b.Paragraph(words, note):
+            yield f"> {_line(words)}" if note else _line(words)
+        case b.Bullets(items):
+            yield "\n".join(f"- {_line(item)}" for item in items)
+        case b.Facts(rows):
+            yield "\n".join(f"- **{_text(name)}**: {_line(value)}" for name, value in rows)
+        case b.Answer(ruling, text, sentence, detail):
+            expected = f"**{b.RULINGS[ruling]} {ruling}** {_code(text)}"
+            yield f"- {expected}  \n  {_text(sentence)}  \n  {_text(detail)}"
+        case b.Table():
+            yield from _table(block)
+        case b.Picture(name, caption):
+            number = 1 + list(files).index(name)
+            yield f"![Figure {number}]({files[name]})"
+            yield f"**Figure {number}.** {_line(caption)}"
+        case b.Listing(text):
             fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
-            return [f"{fence}\n{text.rstrip()}\n{fence}"]
-        case Fold(title, inner):
-            return [f"**{_text(title)}**", *_blocks(inner, files, numbers)]
+            yield f"{fence}\n{text.rstrip()}\n{fence}"
+        case b.Fold(title, inner):
+            yield f"**{_text(title)}**"
+            for part in inner:
+                yield from _block(part, files)
 
 
-def _table(table: Table) -> list[str]:
-    heads = [_cell(column.title) or " " for column in table.columns]
-    marks = ["--:" if column.number else ":--" for column in table.columns]
-    lines = [heads, marks, *(row for group in table.groups for row in _rows(group, len(heads)))]
-    text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return [text, _line(table.caption)] if table.caption else [text]
+def _table(table: b.Table) -> Iterator[str]:
+    lines = [[_cell(column.title) or " " for column in table.columns]]
+    lines.append(["--:" if column.number else ":--" for column in table.columns])
+    for group in table.groups:
+        lines += [[_cell(group.title), *[" "] * (len(table.columns) - 1)]] if group.title else []
+        lines += [[_cell(cell) for cell in row] for row in group.rows]
+    yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    if table.caption:
+        yield _line(table.caption)
 
 
-def _rows(group: Group, n: int) -> list[list[str]]:
-    rows = [[_cell(cell) for cell in row] for row in group.rows]
-    return [[f"{_cell(group.title)}", *[" "] * (n - 1)], *rows] if group.title else rows
+def _cell(words: b.Words) -> str:
+    return _inline(words).strip().replace("|", "\\|")  # in tables code needs the backslash too
 
 
-def _cell(words: Words) -> str:
-    return _inline(words, in_table=True).strip()
+def _line(words: b.Words) -> str:
+    """Return words as a paragraph; a backslash keeps their beginning from starting a list or a heading."""
+    return _BEGINS.sub(lambda match: f"{match[1]}{match[2][:-1]}\\{match[2][-1]}", _inline(words).strip())
 
 
-def _line(words: Words) -> str:
-    """Return words as a paragraph, that nothing in them begins a list or a heading."""
-    return _BEGINS.sub(lambda found: f"{found[1]}{_shielded(found[2])}", _inline(words).strip())
+def _inline(words: b.Words) -> str:
+    return "".join(map(_part, b.parts_of(words)))
 
 
-def _shielded(mark: str) -> str:
-    return f"{mark[:-1]}\\{mark[-1]}"
-
-
-def _inline(words: Words, *, in_table: bool = False) -> str:
-    return "".join(_part(part, in_table=in_table) for part in parts_of(words))
-
-
-def _part(part: Part, *, in_table: bool) -> str:
-    if in_table:  # there a bar is one only behind a backslash, in code too
-        return _part(part, in_table=False).replace("|", "\\|")
+def _part(part: b.Part) -> str:
     match part:
-        case Code(text):
+        case b.Code(text):
             return _code(text)
-        case Strong(text):
+        case b.Strong(text):
             return f"**{_text(text)}**"
-        case Quiet(text):
+        case b.Quiet(text):
             return f" {_text(text).strip()}"
-        case Link(text, url):
+        case b.Link(text, url):
             return f"[{_text(text)}]({url})"
-        case Badge(ruling):
-            return f"**{RULINGS[ruling]} {ruling}**"
         case str():
             return _text(part)
 
 
 def _text(text: str) -> str:
-    """Return text of which nothing is read as Markdown."""
-    return _STEERS.sub(lambda found: f"\\{found[0]}", plain(text))
+    """Return text with a backslash before whatever would be read as Markdown."""
+    return _MARKUP.sub(r"\\\g<0>", b.plain(text))
 
 
 def _code(text: str) -> str:
     """Return code between more backticks than it holds."""
-    shown = plain(text) or " "
+    shown = b.plain(text) or " "
     ticks = "`" * (1 + max(map(len, _TICKS.findall(shown)), default=0))
     room = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{room}{shown}{room}{ticks}"

@@ -1,4 +1,4 @@
-"""Numbers as a reader takes them in: as many decimals as their interval bears, and nothing where there is none."""
+"""Numbers as text, with as many decimals as their interval justifies."""
 
 from collections.abc import Iterable
 from math import floor, isfinite, log10
@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 NOTHING: Final = "\u2014"
-"""What stands where there is no number."""
+"""In place of a number that does not exist."""
 
 _MOST_DECIMALS: Final = 6
 _DIGITS: Final = 4
@@ -20,15 +20,13 @@ def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[f
     """
     widths = [abs(top - bottom) / 2 for bottom, top in zip(low, high, strict=True)]
     known = [width for width in widths if isfinite(width) and width > 0]
-    if known:
-        return _within(1 - floor(log10(min(known))))
     sizes = [abs(value) for value in values if isfinite(value) and value]
-    if all(float(size).is_integer() for size in sizes):
-        return 0
-    return _within(_DIGITS - 1 - floor(log10(max(sizes))))
-
-
-def _within(decimals: int) -> int:
+    if known:
+        decimals = 1 - floor(log10(min(known)))
+    elif all(float(size).is_integer() for size in sizes):
+        decimals = 0
+    else:
+        decimals = _DIGITS - 1 - floor(log10(max(sizes)))
     return min(max(decimals, 0), _MOST_DECIMALS)
 
 
@@ -68,11 +66,9 @@ def significant(value: Any, digits: int = 3) -> str:
     size = abs(float(value))
     if not isfinite(size) or float(value).is_integer():
         return f"{float(value):,.0f}"
-    return f"{float(value):.{digits - 1}e}" if size < 1e-5 else number(value, _places(size, digits))
-
-
-def _places(size: float, digits: int) -> int:
-    return max(digits - 1 - floor(log10(size)), 0)
+    if size < 1e-5:
+        return f"{float(value):.{digits - 1}e}"
+    return number(value, max(digits - 1 - floor(log10(size)), 0))
 
 
 def p_value(value: Any) -> str:
@@ -96,7 +92,7 @@ def count(value: Any) -> str:
 
 
 def level(value: Any) -> str:
-    """Return the level of a factor, as a study file has it.
+    """Return the level of a factor, as you write it in a study file.
 
     >>> level(0.02), level(True), level("x_algo"), level(50.0), level(None)
     ('0.02', 'true', 'x_algo', '50', 'null')

@@ -1,6 +1,6 @@
 """A report as one HTML page: everything in it, nothing fetched, nothing run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -8,16 +8,17 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from prism_mesa.view.study.blocks import RULINGS, Answer, Block, Report, Table, parts_of, plain
-
-_TEMPLATES: Final = Path(__file__).parent / "templates"
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.view.study.answers import answers_table, short_answer
+from prism_mesa.view.study.blocks import RULINGS, Block, Code, Paragraph, Report, parts_of, plain
+from prism_mesa.view.study.contents import conditions, measures_in_order, status_counts
 
 
 @cache
 def _environment() -> Environment:
-    """Return what fills the templates in: whatever is no template's own is escaped."""
+    """Return what fills in the templates; all values are escaped."""
     made = Environment(
-        loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
+        loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -28,21 +29,21 @@ def _environment() -> Environment:
     return made
 
 
-def page_of(report: Report, drawn: Mapping[str, str], numbers: Mapping[str, int]) -> str:
-    """Return a report as HTML.
-
-    Args:
-        report: What it says.
-        drawn: Figures as SVG elements, by name.
-        numbers: Of the figures, by name.
-    """
+def page_of(report: Report, drawn: Mapping[str, str]) -> str:
+    """Return a report as HTML; `drawn` are its figures as SVG elements, by name, in the order of their numbers."""
     figures = {name: Markup(svg) for name, svg in drawn.items()}  # noqa: S704 - matplotlib escapes what it is given
-    styles = Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8"))  # noqa: S704 - a file of ours
-    page = _environment().get_template("page.html")
-    return page.render(report=report, figures=figures, numbers=numbers, styles=styles)
+    return _environment().get_template("page.html").render(report=report, figures=figures)
 
 
-def snippet_of(title: str, blocks: Sequence[Block | Answer | Table]) -> str:
-    """Return a heading and some blocks as HTML, for a notebook."""
-    styles = Markup((_TEMPLATES / "snippet.css").read_text(encoding="utf-8"))  # noqa: S704 - a file of ours
-    return _environment().get_template("snippet.html").render(title=title, blocks=blocks, styles=styles)
+_MOST_MEASURES: Final = 4
+_MOST_CONDITIONS: Final = 8
+
+
+def study_html(result: StudyResult) -> str:
+    """Return a study as a piece of HTML: its question, verdicts, and the first rows of the table of answers."""
+    blocks: list[Block] = [Paragraph(f"{status_counts(result.table.runs)}."), *short_answer(result).blocks]
+    if len(result.analysis.answers):
+        measures, few = measures_in_order(result)[:_MOST_MEASURES], conditions(result.table)[:_MOST_CONDITIONS]
+        blocks.append(answers_table(result, measures, few))
+    blocks.append(Paragraph(("The whole report is ", Code(str(result.study_dir / "report.html")), ".")))
+    return _environment().get_template("snippet.html").render(title=result.question, blocks=blocks)

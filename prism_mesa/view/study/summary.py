@@ -1,10 +1,12 @@
-"""What a study comes to, in lines: as the commands on studies print it."""
+"""A study in lines, as the commands on studies print it."""
+
+from typing import Any
 
 from prism_mesa.errors import counted, printable
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.study import StudyPlan, StudyStatus
 from prism_mesa.view.study.blocks import brief
-from prism_mesa.view.study.contents import runs_in_words
+from prism_mesa.view.study.contents import status_counts
 from prism_mesa.view.study.numbers import significant
 
 type Lines = list[tuple[str, str]]
@@ -17,7 +19,7 @@ def study_lines(result: StudyResult) -> Lines:
     """Return a study's end: its question, its runs, what became of its expectations, and where the report is."""
     failed = result.table.runs[result.table.runs["status"] == "failed"]
     rows = failed.head(_MOST_FAILURES).to_dict("records")
-    lines = [("question", brief(result.question, 400)), ("runs", runs_in_words(result.table.runs))]
+    lines = [("question", brief(result.question, 400)), ("runs", status_counts(result.table.runs))]
     lines += _failures([(row["run"], f"{row['arm']}, seed {row['seed']}", row["reason"]) for row in rows], len(failed))
     for verdict in result.analysis.expectations:
         lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]
@@ -30,7 +32,7 @@ def study_lines(result: StudyResult) -> Lines:
 
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
     """Return the first runs that failed, with their reasons, of `n`."""
-    lines = [("failed", f"{brief(run, 60)} ({brief(told, 120)}): {brief(why)}") for run, told, why in failures]
+    lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(why)}") for run, text, why in failures]
     return (
         [*lines, ("", f"and {n - len(failures):,} more: runs.parquet has their reasons")] if n > len(lines) else lines
     )
@@ -38,29 +40,29 @@ def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
 
 def _indices(result: StudyResult) -> Lines:
     """Return how much of each measure's variance each factor explains, or how far it moves it; nothing without any."""
-    told = result.analysis.sensitivity
-    told = told[told["index"].isin(["st", "mu_star"])]
-    lines = [
-        (
-            "total" if row["index"] == "st" else "mu*",
-            f"{printable(row['measure'])}: {printable(row['factor'])}: {significant(row['value'])} "
-            f"(95 % interval {significant(row['low'])} to {significant(row['high'])})",
-        )
-        for row in told.head(_MOST_LINES).to_dict("records")
-    ]
-    return [*lines, *_more(len(told))]
+    table = result.analysis.sensitivity
+    table = table[table["index"].isin(["st", "mu_star"])]
+    lines = []
+    for row in table.head(_MOST_LINES).to_dict("records"):
+        text = f"{printable(row['measure'])}: {printable(row['factor'])}: {significant(row['value'])}"
+        lines.append(("total" if row["index"] == "st" else "mu*", f"{text} ({_interval(row)})"))
+    return [*lines, *_more(len(table))]
 
 
 def _means(result: StudyResult) -> Lines:
     """Return the means of the first conditions."""
-    told = result.analysis.answers
+    table = result.analysis.answers
     lines = []
-    for row in told.head(_MOST_LINES).to_dict("records"):
-        point = ", ".join(f"{factor}={row[factor]}" for factor in result.table.factors)
-        where = ", ".join(part for part in (row["arm"] if len(result.table.arms) > 1 else "", point) if part)
-        interval = f"(95 % interval {significant(row['low'])} to {significant(row['high'])}; n = {row['n']})"
-        lines.append(("mean", printable(f"{row['measure']}: {where or 'all'}: {significant(row['mean'])} {interval}")))
-    return [*lines, *_more(len(told))]
+    for row in table.head(_MOST_LINES).to_dict("records"):
+        where = [row["arm"]] if len(result.table.arms) > 1 else []
+        where += [", ".join(f"{factor}={row[factor]}" for factor in result.table.factors)]
+        name = f"{row['measure']}: {', '.join(filter(None, where)) or 'all'}"
+        lines.append(("mean", printable(f"{name}: {significant(row['mean'])} ({_interval(row)}; n = {row['n']})")))
+    return [*lines, *_more(len(table))]
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return f"95 % interval {significant(row['low'])} to {significant(row['high'])}"
 
 
 def _more(n: int) -> Lines:
@@ -90,8 +92,8 @@ def plan_lines(plan: StudyPlan) -> Lines:
     widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
     for place, row in enumerate(widest.head(_MOST_LINES).to_dict("records")):
         of = "between arms" if row["term"] == "arm" else f"between levels of {row['term']}"
-        told = f"{row['measure']}: differences {of} to within \u00b1 {significant(row['half_width'])} (95 %)"
-        lines.append(("precision" if place == 0 else "", printable(told)))
+        text = f"{row['measure']}: differences {of} to within \u00b1 {significant(row['half_width'])} (95 %)"
+        lines.append(("precision" if place == 0 else "", printable(text)))
     if len(widest):
         so_far = f"estimated from the {counted(plan.done, 'run')} done so far"
         lines.append(("", f"{so_far}: in the end each may be half or twice as wide; --json has each pair"))

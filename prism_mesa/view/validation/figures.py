@@ -1,6 +1,7 @@
 """Figures of a validation: what was simulated over what is real."""
 
 from collections.abc import Mapping
+from math import isfinite, isnan, nan
 from typing import Any, Final
 
 import numpy as np
@@ -9,13 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.estimators.trees import SIZE_CLASSES
 from prism_mesa.studies.measures.observed import LARGE
 from prism_mesa.studies.measures.rhythms import real_hours
+from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
-from prism_mesa.view.plots.style import INK, SMALL, color_of, panels, tidy, tidy_legend
-from prism_mesa.view.validation.matrix import matrix_figure
+from prism_mesa.view.plots.style import GREY, INK, PALETTE, WIDTH, axes_legend, color_of, figure_legend, panels, tidy
 
 _MOST_VARIANTS: Final = 4
 _POINTS: Final = 200
@@ -78,7 +80,7 @@ def _draw_sizes(axes: Axes, found: Validation) -> None:
             axes.fill_between(sizes, low, high, color=color_of(place), alpha=0.2, lw=0)
             axes.plot(sizes, mean, color=color_of(place), ls="-" if arm == FULL else "--", label=_called(arm))
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
-    tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
+    axes_legend(axes)
     tidy(axes, "Sizes of all cascades")
 
 
@@ -126,7 +128,7 @@ def _overlay(axes: Axes, found: Validation, name: str, title: str, real: tuple[A
         few = len(real[0]) < _FEW
         axes.plot(*real, color=INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
     if axes.get_legend_handles_labels()[0]:
-        tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
+        axes_legend(axes)
     tidy(axes, title if real is not None else f"{title} ({NO_DATA})")
 
 
@@ -140,7 +142,7 @@ def _windows(axes: Axes, found: Validation) -> None:
     places = np.arange(len(rows))
     axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=INK, label="real")
     axes.bar(places + 0.2, np.nan_to_num([row.simulated for row in rows]), 0.38, color=color_of(0), label="simulated")
-    tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
+    axes_legend(axes)
     axes.set_xticks(places, names)
     axes.set_ylabel("share of windows of use")
     tidy(axes, "Windows of use", grid="y")
@@ -149,12 +151,12 @@ def _windows(axes: Axes, found: Validation) -> None:
 def _band(found: Validation, name: str, arm: str) -> tuple[Floats, Floats, Floats, Floats]:
     """Return places, and the lowest, mean and highest value over the seeds of an arm that reach there."""
     curves = found.curves
-    own = curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
-    if own.empty:
+    rows = curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
+    if rows.empty:
         return (np.zeros(0),) * 4
     if name == "cascade_sizes":
-        return _steps(own)
-    by_place = own.groupby("x")["y"]
+        return _steps(rows)
+    by_place = rows.groupby("x")["y"]
     x = np.asarray(list(by_place.groups), np.float64)
     low, mean, high = (np.asarray(by_place.agg(how), np.float64) for how in ("min", "mean", "max"))
     return x, low, mean, high
@@ -164,11 +166,72 @@ def _steps(own: pd.DataFrame) -> tuple[Floats, Floats, Floats, Floats]:
     """Return shares of at least a size, at sizes that lie evenly on a logarithmic axis; gone where no seed reaches."""
     sizes = np.unique(np.geomspace(1, own["x"].max(), _POINTS).round())
     shares = np.full((own["seed"].nunique(), len(sizes)), np.nan)
-    for row, (_, one) in enumerate(own.groupby("seed")):
-        x, y = one["x"].to_numpy(), one["y"].to_numpy()
+    for row, (_, item) in enumerate(own.groupby("seed")):
+        x, y = item["x"].to_numpy(), item["y"].to_numpy()
         place = np.searchsorted(x, sizes)  # the smallest size there is that is no smaller
         shares[row, place < len(x)] = y[place[place < len(x)]]
     known = np.isfinite(shares).sum(axis=0)
     low, high = np.nanmin(shares, axis=0), np.nanmax(shares, axis=0)
     mean = np.nansum(shares, axis=0) / len(shares)
     return sizes[known > 0], low[known > 0], mean[known > 0], high[known > 0]
+
+
+_FARTHEST: Final = 2.0
+"""Halves of what is allowed, beyond it, from which on a sign has its full size."""
+
+_SIGNS: Final = (
+    ("above what is allowed", "^", PALETTE[1]),
+    ("below what is allowed", "v", PALETTE[0]),
+    ("no value", "x", INK),
+)
+
+
+def beyond(row: Row) -> float:
+    """Return by how many halves of what is allowed a mean lies beyond it, negative below; 0 inside, NaN without value.
+
+    A mean of less than half of the seeds counts as none.
+    """
+    if not row.fails:
+        return 0.0
+    if not isfinite(row.simulated) or row.target.low <= row.simulated <= row.target.high:
+        return nan
+    half = (row.target.high - row.target.low) / 2
+    above = row.simulated > row.target.high
+    return (row.simulated - row.target.high if above else row.simulated - row.target.low) / half
+
+
+def matrix_figure(found: Validation) -> Figure:
+    """Return variants by targets: nothing where a mean is inside, else a sign for above, below or no value.
+
+    The larger a sign the farther; targets that do not apply to this world are left out.
+    """
+    places = [place for place, row in enumerate(found.rows) if row.inside is not None]
+    tables = {FULL: found.rows, **found.variants}
+    figure = NotebookFigure(figsize=(WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
+    axes = figure.subplots()
+    signs = [(x, y, beyond(rows[place])) for y, rows in enumerate(tables.values()) for x, place in enumerate(places)]
+    for (text, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
+        x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
+        axes.scatter(x, y, s=sizes, marker=marker, color=color, label=text)
+    _frame(axes, [found.rows[place].target.told for place in places], list(tables))
+    figure_legend(figure, axes, ncols=3)
+    return figure
+
+
+def _sorted(signs: list[tuple[int, int, float]]) -> tuple[list[tuple[int, int, float]], ...]:
+    """Return places and areas of what is above, of what is below, and of what has no value."""
+    area = {off: 40 + 90 * min(1.0, abs(off) / _FARTHEST) for _, _, off in signs}
+    above = [(x, y, area[off]) for x, y, off in signs if off > 0]
+    below = [(x, y, area[off]) for x, y, off in signs if off < 0]
+    return above, below, [(x, y, 60.0) for x, y, off in signs if isnan(off)]
+
+
+def _frame(axes: Axes, columns: list[str], lines: list[str]) -> None:
+    axes.set_xticks(np.arange(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", fontsize=8)
+    axes.xaxis.tick_top()
+    axes.set_yticks(np.arange(len(lines)), [name.replace("_", " ") for name in lines])
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(lines) - 0.5, -0.5))
+    axes.grid(visible=True, color=GREY, alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)

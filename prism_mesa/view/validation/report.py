@@ -13,21 +13,8 @@ from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.view.plots.files import png_of
+from prism_mesa.view.validation import words
 from prism_mesa.view.validation.figures import figures_of
-from prism_mesa.view.validation.words import (
-    CARRIED,
-    FAR,
-    HEAD,
-    OWN_RANGES,
-    USED,
-    cells,
-    data_used,
-    is_far,
-    is_marked,
-    joint,
-    number,
-    variant_lines,
-)
 
 _MATRIX: Final = (
     "Which targets the configuration and its variants miss: a sign above or below what is allowed, larger the farther; "
@@ -35,90 +22,82 @@ _MATRIX: Final = (
 )
 
 
-def write_report(found: Validation) -> Path:
+def write_report(validation: Validation) -> Path:
     """Write report.md and its figures into the folder of a validation; return the page."""
-    make_folder(found.path / "figures")
-    for name, figure in figures_of(found).items():
-        (found.path / "figures" / f"{name}.png").write_bytes(png_of(figure))
-    page = found.path / "report.md"
-    write_text(page, markdown(found))
+    make_folder(validation.path / "figures")
+    for name, figure in figures_of(validation).items():
+        (validation.path / "figures" / f"{name}.png").write_bytes(png_of(figure))
+    page = validation.path / "report.md"
+    write_text(page, markdown(validation))
     return page
 
 
-def markdown(found: Validation) -> str:
+def markdown(validation: Validation) -> str:
     """Return the page."""
-    parts = [f"# {found.path.name}", f"**{joint(found)}.**", _table(found.rows)]
+    parts = [f"# {validation.path.name}", f"**{words.joint(validation)}.**", _table(validation.rows)]
+    origin = "computed from the data by the estimators that measured the runs; those with"
+    origin = f"{origin} {words.CARRIED} are carried" if words.is_marked(validation.rows) else "carried"
     parts.append(
-        f"*Real* values are {_origin(found)}. The interval is that of the mean over seeds; *seeds inside* are those "
-        "whose own value is allowed. *Same data* is another statistic of data of which something was fitted or given."
+        f"*Real* values are {origin}. The interval is that of the mean over seeds; *seeds inside* are those whose own "
+        "value is allowed. *Same data* is another statistic of data of which something was fitted or given."
     )
-    parts += [_far(found.rows)] if any(row.inside and is_far(row) for row in found.rows) else []
-    parts += [f"**{USED[role].capitalize()}:** {told}." for role, told in data_used(found).items()]
-    parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(found).items()]
-    parts += ["## Shapes, and what they hang on", _beside(found)]
-    if found.variants:
+    far = [row for row in validation.rows if row.inside and words.is_far(row)]
+    if far:
+        times = ", ".join(f"{row.target.told} {words.number(row.ratio)} times" for row in far)
+        parts.append(f"**Inside, but more than {words.FAR:g} times off the real value:** {times}.")
+    parts += [f"**{words.USED[role].capitalize()}:** {text}." for role, text in words.data_used(validation).items()]
+    parts += [f"![{text}](figures/{name}.png)\n\n{text}" for name, text in _captions(validation).items()]
+    parts += ["## Shapes, and what they hang on", _beside(validation)]
+    if validation.variants:
         parts += ["## Without what, what breaks"]
-        parts += [f"![{_MATRIX}](figures/variants.png)\n\n{_MATRIX}"] if found.judged else []
-        parts += [_variants(found)]
-        parts += [f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in found.variants.items()]
+        parts += [f"![{_MATRIX}](figures/variants.png)\n\n{_MATRIX}"] if validation.judged else []
+        lines = {name: "; ".join(words.variant_lines(validation, name)) for name in validation.variants}
+        parts.append("\n".join(f"- `{name}`: {line}." for name, line in lines.items()))
+        parts += [
+            f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in validation.variants.items()
+        ]
     parts += [
         "## Where the allowed ranges come from",
-        _ranges(found.rows),
+        _ranges(validation.rows),
         "## Sources",
-        "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values()),
+        "\n".join(f"- {item.title}: {item.what}. {item.reference}." for item in SOURCES.values()),
     ]
-    seeds = f"{found.seeds[0]} to {found.seeds[-1]}"
+    seeds = f"{validation.seeds[0]} to {validation.seeds[-1]}"
     parts += ["## Runs", f"Seeds {seeds}; every run's measures are in `runs.parquet`, its curves in `curves.parquet`."]
-    parts += [f"- {printable(note)}" for note in found.notes]
+    parts += [f"- {printable(note)}" for note in validation.notes]
     return "\n\n".join(parts) + "\n"
 
 
 def _table(rows: Sequence[Row]) -> str:
-    lines = [HEAD, ("---",) * len(HEAD), *(cells(row, is_marked(rows)) for row in rows)]
+    lines = [words.HEAD, ("---",) * len(words.HEAD), *(words.cells(row, words.is_marked(rows)) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _origin(found: Validation) -> str:
-    """Return where real values come from."""
-    if not is_marked(found.rows):
-        return "carried"
-    return f"computed from the data by the estimators that measured the runs; those with {CARRIED} are carried"
-
-
-def _far(rows: Sequence[Row]) -> str:
-    """Return which means are inside and yet far from the real value."""
-    told = [f"{row.target.told} {number(row.ratio)} times" for row in rows if row.inside and is_far(row)]
-    return f"**Inside, but more than {FAR:g} times off the real value:** {', '.join(told)}."
-
-
 def _ranges(rows: Sequence[Row]) -> str:
-    told = [f"- {one.told}: {RANGE_FROM[one.measure]}." for one in (row.target for row in rows) if one.required]
-    return f"{OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(told)
+    text = [f"- {item.told}: {RANGE_FROM[item.measure]}." for item in (row.target for row in rows) if item.required]
+    return f"{words.OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(text)
 
 
-def _beside(found: Validation) -> str:
+def _beside(validation: Validation) -> str:
     """Return means over seeds of what is no target, a column for the configuration and each variant."""
-    arms = (FULL, *found.variants)
-    means = found.runs.groupby("arm")[list(BESIDE)].mean()
+    arms = (FULL, *validation.variants)
+    means = validation.runs.groupby("arm")[list(BESIDE)].mean()
     lines = [("measure", "unit", *arms), ("---",) * (2 + len(arms))]
     lines += [
-        (f"`{name}`", find_measure(name).unit, *(number(float(means.loc[arm, name])) for arm in arms))
+        (f"`{name}`", find_measure(name).unit, *(words.number(float(means.loc[arm, name])) for arm in arms))
         for name in BESIDE
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _variants(found: Validation) -> str:
-    return "\n".join(f"- `{name}`: {'; '.join(variant_lines(found, name))}." for name in found.variants)
-
-
-def _captions(found: Validation) -> dict[str, str]:
-    tails = {row.target.measure: row for row in found.rows}
-    ours, real = tails["post_tail_10"].simulated, tails["post_tail_10"].real
-    beside = ", the variants dashed" if found.variants else ""
+def _captions(validation: Validation) -> dict[str, str]:
+    rows = {row.target.measure: row for row in validation.rows}
+    exponent = rows["post_tail_10"]
+    real, simulated = words.number(exponent.real), words.number(exponent.simulated)
+    beside = ", the variants dashed" if validation.variants else ""
     return {
         "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){beside}. "
-        f"Exponents from 10: real {number(real)}, simulated {number(ours)}. Beside it shapes of large cascades: real "
+        f"Exponents from 10: real {real}, simulated {simulated}. Beside it shapes of large cascades: real "
         "(black line), allowed (grey), mean and range of seeds, of variants as squares; without a mark there are too "
         "few large cascades.",
         "rhythms": "Hours of the day, in UTC or by agents' own clocks; what the least active hold of all activity; "

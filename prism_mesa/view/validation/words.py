@@ -20,7 +20,7 @@ ROLES: Final[Mapping[Role, str]] = {
     "other": "same data",
     "predicted": "predicted",
 }
-"""What roles are called in the table; `same data`: another statistic of data of which something was fitted or given."""
+"""Names of roles in the table; `same data`: another statistic of data that were fitted or given."""
 
 
 def number(value: float) -> str:
@@ -35,7 +35,7 @@ def number(value: float) -> str:
 
 
 FAR: Final = 1.5
-"""A mean that is inside and lies by more than this factor off the real value is told as a multiple of it."""
+"""If a mean is inside but off the real value by more than this factor, the report gives the factor."""
 
 OWN_RANGES: Final = "Allowed ranges are PRISM's own, not intervals of the data"
 
@@ -71,23 +71,23 @@ def is_marked(rows: Sequence[Row]) -> bool:
     return any(row.computed for row in rows)
 
 
-def joint(found: Validation) -> str:
+def joint(validation: Validation) -> str:
     """Return the verdict on all targets together, from one set of parameters."""
-    inside, seeds = found.judged - len(found.outside), counted(len(found.seeds), "seed")
-    left = sum(bool(row.why_not) for row in found.rows if row.target.required)
-    told = f"{inside} of {found.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
-    told += " (one seed: no interval)" if len(found.seeds) == 1 else ""
-    told += f"; {left} not applicable to this world" if left else ""
-    if not found.judged:
-        takes = f"at least {LEAST_PERSONS} agents and {least_rounds(found.config)} rounds"
-        return f"no target applies to this world: nothing is validated ({seeds}); it takes {takes}"
-    told += f"; of those inside {_roles(found)}" if inside else ""
-    return told + ("" if found.passed else f". Outside: {', '.join(row.target.told for row in found.outside)}")
+    inside, seeds = validation.judged - len(validation.outside), counted(len(validation.seeds), "seed")
+    if not validation.judged:
+        needs = f"at least {LEAST_PERSONS} agents and {least_rounds(validation.config)} rounds"
+        return f"no target applies to this world: nothing is validated ({seeds}); it takes {needs}"
+    not_applicable = sum(bool(row.why_not) for row in validation.rows if row.target.required)
+    text = f"{inside} of {validation.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
+    text += " (one seed: no interval)" if len(validation.seeds) == 1 else ""
+    text += f"; {not_applicable} not applicable to this world" if not_applicable else ""
+    text += f"; of those inside {_roles(validation)}" if inside else ""
+    return text + ("" if validation.passed else f". Outside: {', '.join(r.target.told for r in validation.outside)}")
 
 
-def _roles(found: Validation) -> str:
+def _roles(validation: Validation) -> str:
     """Return how many of the targets inside are of which role."""
-    counts = {role: sum(row.inside is True and row.target.role == role for row in found.rows) for role in ROLES}
+    counts = {role: sum(row.inside is True and row.target.role == role for row in validation.rows) for role in ROLES}
     return ", ".join(f"{n} {ROLES[role]}" for role, n in counts.items() if n)
 
 
@@ -100,42 +100,42 @@ USED: Final[Mapping[Role, str]] = {
 """What stands before the data of each role."""
 
 
-def data_used(found: Validation) -> dict[Role, str]:
+def data_used(validation: Validation) -> dict[Role, str]:
     """Return by role the data, and of what parameters were not fitted to, which statistics; all rows count."""
-    named: dict[Role, dict[str, list[str]]] = {role: {} for role in USED}
-    for row in found.rows:
-        named[row.target.role].setdefault(row.target.source, []).append(row.target.told)
+    statistics: dict[Role, dict[str, list[str]]] = {role: {} for role in USED}
+    for row in validation.rows:
+        statistics[row.target.role].setdefault(row.target.source, []).append(row.target.told)
+    used: dict[Role, str] = {}
+    for role, by_source in statistics.items():
+        parts = []
+        for name, names in by_source.items():
+            source = SOURCES[name]
+            parts.append(f"{source.title} ({source.what if role in ('fitted', 'given') else ', '.join(names)})")
+        used[role] = "; ".join(parts) or "none"
+    return used
 
-    def told(role: Role, source: str) -> str:
-        one, statistics = SOURCES[source], ", ".join(named[role][source])
-        return f"{one.title} ({one.what if role in ('fitted', 'given') else statistics})"
 
-    return {role: "; ".join(told(role, source) for source in sources) or "none" for role, sources in named.items()}
-
-
-def broken(found: Validation, rows: Sequence[Row]) -> list[Row]:
+def broken(validation: Validation, rows: Sequence[Row]) -> list[Row]:
     """Return the targets that a variant misses and the full model reaches."""
-    reached = {row.target.measure for row in found.rows if row.inside}
+    reached = {row.target.measure for row in validation.rows if row.inside}
     return [row for row in rows if row.fails and row.target.measure in reached]
 
 
-def variant_lines(found: Validation, name: str) -> list[str]:
+def variant_lines(validation: Validation, name: str) -> list[str]:
     """Return what is off in a variant, what breaks by it, and how often it reshares beside the full model."""
-    lost = broken(found, found.variants[name])
-    cascades = [row for row in found.variants[name] if row.target.measure in CASCADES and row.inside is not None]
-    told = (
-        ", ".join(f"{row.target.told} {number(row.simulated)}" for row in lost) or "nothing that the full model meets"
-    )
-    missed = (
-        f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)" if cascades else ""
-    )
-    rate = f"reshares per impression: {number(found.rates[name])} times the full model's, {_matched(found, name)}"
-    return [VARIANTS[name].told, f"breaks: {told}{missed}", rate]
+    rows = validation.variants[name]
+    lost = [f"{row.target.told} {number(row.simulated)}" for row in broken(validation, rows)]
+    breaks = ", ".join(lost) or "nothing that the full model meets"
+    cascades = [row for row in rows if row.target.measure in CASCADES and row.inside is not None]
+    if cascades:
+        breaks += f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)"
+    times = f"{number(validation.rates[name])} times the full model's, {_matched(validation, name)}"
+    return [VARIANTS[name].told, f"breaks: {breaks}", f"reshares per impression: {times}"]
 
 
-def _matched(found: Validation, name: str) -> str:
+def _matched(validation: Validation, name: str) -> str:
     """Return whether a variant was run at the full model's rate of reshares, and how."""
-    match, rate = found.matches.get(name), found.rates[name]
+    match, rate = validation.matches.get(name), validation.rates[name]
     if match is None:
         return "not matched: the change of rates is part of the pattern"
     at = f"threshold {match.threshold:g}"
@@ -147,18 +147,18 @@ def _matched(found: Validation, name: str) -> str:
 def table_lines(rows: Sequence[Row]) -> list[str]:
     """Return the table as lines of equal columns."""
     texts = [HEAD, *(cells(row, is_marked(rows)) for row in rows)]
-    widths = [max(len(line[place]) for line in texts) for place in range(len(HEAD) - 1)]
-    lines = ["  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[-1]]) for line in texts]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in texts]
     return [*lines, f"{CARRIED} carried by PRISM; the other real values are computed"] if is_marked(rows) else lines
 
 
-def validation_lines(found: Validation) -> list[str]:
+def validation_lines(validation: Validation) -> list[str]:
     """Return what the command prints."""
-    lines = [*table_lines(found.rows), "", joint(found), f"{OWN_RANGES} (the report says of each where it comes from)"]
-    lines += ["", *(f"{USED[role] + ':':<13} {told}" for role, told in data_used(found).items())]
-    if found.variants:
-        for name in found.variants:
-            told, *others = variant_lines(found, name)
-            lines += ["", f"{name}: {told}", *(f"  {line}" for line in others)]
-    lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
-    return [*lines, "", f"report: {found.path / 'report.md'}"]
+    ranges = f"{OWN_RANGES} (the report says of each where it comes from)"
+    lines = [*table_lines(validation.rows), "", joint(validation), ranges, ""]
+    lines += [f"{USED[role] + ':':<13} {data}" for role, data in data_used(validation).items()]
+    for name in validation.variants:
+        off, *others = variant_lines(validation, name)
+        lines += ["", f"{name}: {off}", *(f"  {line}" for line in others)]
+    lines += ["", *(f"note: {note}" for note in validation.notes)] if validation.notes else []
+    return [*lines, "", f"report: {validation.path / 'report.md'}"]

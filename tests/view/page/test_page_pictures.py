@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prism_mesa.view.page.layout import MOST_AGENTS, Drawn, drawn_follows, lay_out
+from prism_mesa.view.page.network_view import MOST_AGENTS, Drawn, drawn_follows, lay_out
 from prism_mesa.view.page.source import Follows, PostColumns
 from prism_mesa.view.page.trees import largest_cascades, tree_of
 

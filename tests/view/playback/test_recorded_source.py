@@ -17,7 +17,7 @@ from prism_mesa.runs.run_files import read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.source import AgentMove, told_moves
+from prism_mesa.view.page.source import AgentMove, moves_lines
 from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.playback import page
 from prism_mesa.view.playback.recorded import open_recorded
@@ -301,11 +301,11 @@ def test_the_list_of_an_agents_moves_folds_what_comes_again():
     kinds = [("scrolling", "evaluating"), ("evaluating", "scrolling")] * 7
     moves = [AgentMove(tick, "x", AgentState(a), AgentState(b), tick) for tick, (a, b) in enumerate(kinds, 1)]
     first = AgentMove(0, "feed_ready", AgentState.IDLE, AgentState.SCROLLING)
-    lines = list(told_moves([first, *moves], str))
+    lines = list(moves_lines([first, *moves], str))
     assert lines[0] == "tick 0: idle -> scrolling, on 'feed_ready'"
     assert lines[1:] == ["ticks 1 to 14: scrolling -> evaluating -> scrolling, 7 times"]
     opened = replace(moves[-1], is_open=True)
-    assert len(list(told_moves([*moves[:-1], opened], str))) == 3  # an open choice is not folded away
+    assert len(list(moves_lines([*moves[:-1], opened], str))) == 3  # an open choice is not folded away
 
 
 def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):

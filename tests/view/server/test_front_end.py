@@ -17,7 +17,7 @@ from prism_mesa.view.server.front_end import (
     needed_files,
     packages,
 )
-from prism_mesa.view.server.notices import plain_page, unknown_files, with_notices
+from prism_mesa.view.server.serving import plain_page, unknown_files, with_notices
 
 CONTENT = {"a.js": b"const a = 1;", "dist/b.css": b"b { color: red }"}
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from prism_mesa.view.server.hosts import OwnHostsOnly
+from prism_mesa.view.server.serving import OwnHostsOnly
 
 
 async def _app(scope, receive, send):

@@ -6,82 +6,68 @@ from math import prod
 from os.path import commonprefix
 from typing import Any, Final
 
-from prism_mesa.view.study.blocks import (
-    Block,
-    Column,
-    Facts,
-    Fold,
-    Group,
-    Paragraph,
-    Part,
-    Picture,
-    Section,
-    Strong,
-    Table,
-    Words,
-    parts_of,
-)
+from prism_mesa.view.study import blocks as b
 
 type Arm = tuple[str, ...]
 """What leads to a configuration: an arm's name, levels of factors."""
-type Row = tuple[Words, ...]
-type Both[T] = Mapping[Arm, T]
+type ByArm[T] = Mapping[Arm, T]
 
 
-def merged_sections(each: Both[Sequence[Section]]) -> tuple[Section, ...]:
+def merged_sections(each: ByArm[Sequence[b.Section]]) -> tuple[b.Section, ...]:
     """Merge the sections about each arm, which have the same names in the same order."""
     return tuple(
-        replace(own[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, own, strict=True)}))
-        for own in zip(*each.values(), strict=True)
+        replace(same[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, same, strict=True)}))
+        for same in zip(*each.values(), strict=True)
     )
 
 
-def _blocks(each: Both[tuple[Block, ...]]) -> tuple[Block, ...]:
+def _blocks(each: ByArm[tuple[b.Block, ...]]) -> tuple[b.Block, ...]:
     """Merge blocks place by place while they are of one kind; the rest follows for each arm."""
-    merged: list[Block] = []
+    merged: list[b.Block] = []
     places = 0
-    for own in zip(*each.values(), strict=False):
-        if len(set(own)) == 1:
-            merged.append(own[0])
-        elif len(set(map(type, own))) == 1 and type(own[0]) in _MERGED:
-            merged += _MERGED[type(own[0])](dict(zip(each, own, strict=True)))
+    for alike in zip(*each.values(), strict=False):
+        kinds = set(map(type, alike))
+        if len(set(alike)) == 1:
+            merged.append(alike[0])
+        elif len(kinds) == 1 and (kind := kinds.pop()) in _MERGED:
+            merged += _MERGED[kind](dict(zip(each, alike, strict=True)))
         else:
             break
         places += 1
     for arms, rest in _alike(each, {arm: blocks[places:] for arm, blocks in each.items()}):
-        merged += [Paragraph((Strong(arms), ":")), *rest] if rest else []
+        merged += [b.Paragraph((b.Strong(arms), ":")), *rest] if rest else []
     return tuple(merged)
 
 
-def _fold(each: Both[Fold]) -> Iterator[Fold]:
-    yield Fold(next(iter(each.values())).title, _blocks({arm: fold.blocks for arm, fold in each.items()}))
+def _fold(each: ByArm[b.Fold]) -> Iterator[b.Fold]:
+    yield b.Fold(next(iter(each.values())).title, _blocks({arm: fold.blocks for arm, fold in each.items()}))
 
 
-def _pictures(each: Both[Picture]) -> Iterator[Picture]:
+def _pictures(each: ByArm[b.Picture]) -> Iterator[b.Picture]:
     for number, (arms, picture) in enumerate(_alike(each, each), 1):
         name = picture.name if number == 1 else f"{picture.name}-{number}"
-        yield replace(picture, name=name, caption=(Strong(arms), ": ", *parts_of(picture.caption)))
+        yield replace(picture, name=name, caption=(b.Strong(arms), ": ", *b.parts_of(picture.caption)))
 
 
-def _facts(each: Both[Facts]) -> Iterator[Facts]:
-    values: dict[str, dict[Arm, Words]] = {}
+def _facts(each: ByArm[b.Facts]) -> Iterator[b.Facts]:
+    values: dict[str, dict[Arm, b.Words]] = {}
     for arm, facts in each.items():
         for name, words in facts.rows:
             values.setdefault(name, {})[arm] = words
-    yield Facts(tuple((name, _words(each, own)) for name, own in values.items()))
+    yield b.Facts(tuple((name, _words(each, by_arm)) for name, by_arm in values.items()))
 
 
-def _words(each: Both[object], own: Both[Words]) -> Words:
+def _words(each: ByArm[object], by_arm: ByArm[b.Words]) -> b.Words:
     """Return the beginning of a text that all arms share, then the rest of each arm."""
-    groups = _alike(each, own)
-    if len(groups) == 1 and len(own) == len(each):
+    groups = _alike(each, by_arm)
+    if len(groups) == 1 and len(by_arm) == len(each):
         return groups[0][1]
     texts = [words for _, words in groups if isinstance(words, str)]
     shared = _shared(texts) if len(texts) == len(groups) > 1 else ""
-    parts: list[Part] = [shared] if shared else []
+    parts: list[b.Part] = [shared] if shared else []
     for arms, words in groups:
-        rest = (words[len(shared) :].strip(),) if isinstance(words, str) else parts_of(words)
-        parts += ["; " if len(parts) > bool(shared) else " ", Strong(arms), ": ", *rest] if any(rest) else []
+        rest = (words[len(shared) :].strip(),) if isinstance(words, str) else b.parts_of(words)
+        parts += ["; " if len(parts) > bool(shared) else " ", b.Strong(arms), ": ", *rest] if any(rest) else []
     return tuple(parts[not shared :])
 
 
@@ -93,44 +79,44 @@ def _shared(texts: Sequence[str]) -> str:
     return begin[: max(begin.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
 
 
-def _table(each: Both[Table]) -> Iterator[Table]:
+def _table(each: ByArm[b.Table]) -> Iterator[b.Table]:
     """Yield all rows of tables, with a column that names the arms of rows that only some arms have."""
     first = next(iter(each.values()))
     titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
     groups = []
     for title in titles:
-        having: dict[Row, list[Arm]] = {}
+        having: dict[b.Row, list[Arm]] = {}
         for arm, table in each.items():
             for row in (row for group in table.groups if group.title == title for row in group.rows):
                 having.setdefault(row, []).append(arm)
         order = list(dict.fromkeys(row[0] for row in having))
         rows = sorted(having, key=lambda row: order.index(row[0]))
         named = {row: "" if len(arms) == len(each) else _named(each, arms) for row, arms in having.items()}
-        groups.append(Group(title, tuple((*row, named[row]) for row in rows)))
+        groups.append(b.Group(title, tuple((*row, named[row]) for row in rows)))
     captions = {arm: table.caption for arm, table in each.items()}
-    yield Table((*first.columns, Column("only in")), tuple(groups), _words(each, captions))
+    yield b.Table((*first.columns, b.Column("only in")), tuple(groups), _words(each, captions))
 
 
-_MERGED: Final[dict[type[Block], Callable[[Any], Iterator[Block]]]] = {
-    Facts: _facts,
-    Fold: _fold,
-    Picture: _pictures,
-    Table: _table,
+_MERGED: Final[dict[type[b.Block], Callable[[Any], Iterator[b.Block]]]] = {
+    b.Facts: _facts,
+    b.Fold: _fold,
+    b.Picture: _pictures,
+    b.Table: _table,
 }
 
 
-def _alike[T](each: Both[object], own: Both[T]) -> list[tuple[str, T]]:
+def _alike[T](each: ByArm[object], by_arm: ByArm[T]) -> list[tuple[str, T]]:
     """Return each distinct value, with the names of its arms."""
     groups: dict[T, list[Arm]] = {}
-    for arm, value in own.items():
+    for arm, value in by_arm.items():
         groups.setdefault(value, []).append(arm)
     return [(_named(each, arms), value) for value, arms in groups.items()]
 
 
-def _named(each: Both[object], arms: Sequence[Arm]) -> str:
+def _named(each: ByArm[object], arms: Sequence[Arm]) -> str:
     """Return the names of arms: the levels that set them apart, else each in full."""
     levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
     if len(arms) < prod(map(len, levels)):
         return "; ".join(", ".join(arm) for arm in arms)
-    parts = [own for place, own in enumerate(levels) if len(own) < len({arm[place] for arm in each})]
-    return ", ".join((", " if len(parts) == 1 else " or ").join(own) for own in parts)
+    parts = [names for place, names in enumerate(levels) if len(names) < len({arm[place] for arm in each})]
+    return ", ".join((", " if len(parts) == 1 else " or ").join(names) for names in parts)

@@ -1,16 +1,19 @@
 """The ODD protocol of a study's model as configured: seven elements, after Grimm et al. 2020, doi:10.18564/jasss.4259.
 
-What it says comes from the configuration, the chart, and docstrings: the steps of a round, the fields of agents, the
+The text comes from the configuration, the chart, and docstrings: the steps of a round, the fields of agents, the
 groups of parameters.
 """
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic.fields import FieldInfo
 
 from prism_mesa.errors import ConfigError, PrismError
+from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.social.behavior import chosen_chart
@@ -20,45 +23,14 @@ from prism_mesa.social.state.population import Population
 from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
 from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.view.study.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Column,
-    Facts,
-    Fold,
-    Group,
-    Link,
-    Paragraph,
-    Part,
-    Picture,
-    Section,
-    Table,
-    Words,
-    marked,
-    table,
-)
+from prism_mesa.view.study import blocks as b
+from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Paragraph, Picture, Section, Words, marked, table
 from prism_mesa.view.study.contents import is_sampled, measure_title, measures_in_order
 from prism_mesa.view.study.design import changed_keys
+from prism_mesa.view.study.markdown import sections_as_markdown
+from prism_mesa.view.study.numbers import level
+from prism_mesa.view.study.odd import words
 from prism_mesa.view.study.odd.arms import merged_sections
-from prism_mesa.view.study.odd.concepts import design_concepts
-from prism_mesa.view.study.odd.parameters import changed_parameters, parameter_tables
-from prism_mesa.view.study.odd.words import (
-    NETWORKS,
-    POPULATION,
-    POST_FIELDS,
-    activity_of,
-    decided_by,
-    dynamics_of,
-    feed_order,
-    homophily_of,
-    input_files,
-    interventions_of,
-    network_of,
-    opinions_of,
-    utility_of,
-    writing_of,
-)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +41,7 @@ PURPOSE: Final = (
     "The model simulates how people on a social platform see, judge and pass on posts, to learn what a platform's "
     "rules and its users' decisions do to what spreads"
 )
-_BOOKKEEPING: Final = frozenset("ids names scripted feed n_feed current_match".split())
+_NOT_DESCRIBED: Final = frozenset("ids names scripted feed n_feed current_match attributes numbers".split())
 
 
 def odd_section(result: StudyResult) -> Section:
@@ -83,19 +55,14 @@ def odd_section(result: StudyResult) -> Section:
     except ConfigError:  # a table of points cannot hold every kind of level
         worlds = condition_configs(result.base, result.values, {})
     varied = changed_keys(result)
-    source = Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
-    said: tuple[Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")
+    source = b.Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
+    intro = ("The model as this study configures it, by the ODD protocol (", source, "). ")
+    varying: tuple[b.Part, ...] = ("All runs have this configuration; only their seeds differ.",)
+    if varied:
+        what = "What all runs share is said once; the arms and factors of the study change "
+        varying = (what, *b.code_list(varied), ".")
     parts = (_purpose(result), *sections_of_worlds(worlds, varied))
-    return Section("odd", "The model (ODD protocol)", (Paragraph((*said, *_what_varies(varied))),), parts)
-
-
-def _what_varies(varied: Collection[str]) -> list[Part]:
-    if not varied:
-        return ["All runs have this configuration; only their seeds differ."]
-    parts: list[Part] = ["What all runs share is said once; the arms and factors of the study change "]
-    for key in varied:
-        parts += [Code(key), ", "]
-    return [*parts[:-1], "."]
+    return Section("odd", "The model (ODD protocol)", (Paragraph((*intro, *varying)),), parts)
 
 
 def sections_of_worlds(worlds: Worlds, varied: Collection[str], *, load: bool = True) -> tuple[Section, ...]:
@@ -135,44 +102,45 @@ def odd_sections(
     return (
         _entities(config),
         _process(config, chart),
-        Section("odd-concepts", "4. Design concepts", (Facts(tuple(design_concepts(config))),)),
+        Section("odd-concepts", "4. Design concepts", (Facts(tuple(words.design_concepts(config))),)),
         _initialization(config),
-        Section("odd-input", "6. Input data", tuple(_input(config))),
+        Section("odd-input", "6. Input data", (_input(config),)),
         _submodels(config, varied, load=load),
     )
 
 
 def _purpose(result: StudyResult) -> Section:
     names = measures_in_order(result)
-    rows: list[Words] = [measure_title(name) for name in names[:12]]
-    if len(names) > 12:
-        rows.append(f"and {len(names) - 12:,} more")
+    more = (f"and {len(names) - 12:,} more",) if len(names) > 12 else ()
     return Section(
         "odd-purpose",
         "1. Purpose and patterns",
         (
             Paragraph(f"{PURPOSE}. This study asks: {result.question}"),
             Paragraph("The patterns by which it is judged are the measures of the study:"),
-            Bullets(tuple(rows)),
+            b.Bullets((*map(measure_title, names[:12]), *more)),
         ),
     )
 
 
 def _entities(config: Config) -> Section:
     fields = _ATTRIBUTE.findall(Population.__doc__ or "")
-    told = {name: marked(" ".join(text.split())) for name, text in fields if name not in _BOOKKEEPING}
-    agents: tuple[tuple[Words, Words], ...] = tuple(
-        (Code(name), POPULATION.get(name, text)) for name, text in told.items() if name not in ("attributes", "numbers")
-    )
-    agents += tuple((Code(f.name), f"{f.meaning} ({f.unit})") for f in AGENT_FIELDS.values())
-    posts: tuple[tuple[Words, Words], ...] = tuple((marked(names), text) for names, text in POST_FIELDS.items())
-    agents += _declared(config, "agent")
-    posts += _declared(config, "post")
+    agents = [
+        (Code(name), words.POPULATION.get(name) or marked(" ".join(text.split())))
+        for name, text in fields
+        if name not in _NOT_DESCRIBED
+    ]
+    agents += [(Code(f.name), f"{f.meaning} ({f.unit})") for f in AGENT_FIELDS.values()]
+    posts = [(marked(names), text) for names, text in words.POST_FIELDS.items()]
+    groups = [
+        b.Group(f"of {'an' if of == 'agent' else 'a'} {of}", (*rows, *_declared_attributes(config, of)))
+        for of, rows in (("agent", agents), ("post", posts))
+    ]
     minutes = config.clock.round_minutes
     kind = "edges" if config.network.edges else config.network.kind
     scales = (
         ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart over {len(STATES)} states"),
-        ("Network", f"who follows whom, directed: {NETWORKS[kind]}"),
+        ("Network", f"who follows whom, directed: {words.NETWORKS[kind]}"),
         (
             "Posts",
             f"texts with a vector of {config.posts.n_topics} topics, an author, a round, counts of likes, replies and "
@@ -181,55 +149,51 @@ def _entities(config: Config) -> Section:
         ("Time", f"{config.rounds:,} rounds of {minutes:g} simulated minutes, {config.ticks_per_round:,} ticks each"),
         ("Space", "none but the network"),
     )
-    blocks: tuple[Block, ...] = (
-        Facts(scales),
-        Table(
-            (Column("state variable"), Column("meaning", long=True)),
-            (Group("of an agent", agents), Group("of a post", posts)),
-        ),
-    )
-    return Section("odd-entities", "2. Entities, state variables, and scales", blocks)
+    variables = b.Table((Column("state variable"), Column("meaning", long=True)), tuple(groups))
+    return Section("odd-entities", "2. Entities, state variables, and scales", (Facts(scales), variables))
 
 
 def _candidates(config: Config) -> str:
-    """Return what else feeds are made of, in words; nothing if they are of all posts of followed agents."""
+    """Return what feeds hold besides the posts of followed agents; empty: nothing."""
     kinds = (
         ("out_of_network", "drawn from outside the network"),
         ("two_hops", "from two hops away"),
         ("trending", "trending"),
         ("search", "found by a search for a topic of interest"),
     )
-    own, slots = config.feed.candidates, config.feed.slots
-    told = [f"{getattr(own, key)} {said}" for key, said in kinds if getattr(own, key)]
-    found = f", with up to {', '.join(told)}" if told else ""
-    found += "" if own.followed is None else f", of followed agents the {own.followed} newest"
-    in_slots = [f"{getattr(slots, key)} {said}" for key, said in kinds[2:] if getattr(slots, key)]
-    return found + (f", each {slots.every}th place for posts in slots: {', '.join(in_slots)}" if in_slots else "")
+    candidates, slots = config.feed.candidates, config.feed.slots
+    added = [f"{getattr(candidates, key)} {source}" for key, source in kinds if getattr(candidates, key)]
+    text = f", with up to {', '.join(added)}" if added else ""
+    text += "" if candidates.followed is None else f", of followed agents the {candidates.followed} newest"
+    in_slots = [f"{getattr(slots, key)} {source}" for key, source in kinds[2:] if getattr(slots, key)]
+    return text + (f", each {slots.every}th place for posts in slots: {', '.join(in_slots)}" if in_slots else "")
 
 
-def _declared(config: Config, of: str) -> tuple[tuple[Words, Words], ...]:
+def _declared_attributes(config: Config, of: str) -> list[tuple[Words, Words]]:
     """Return the attributes that the configuration declares, and where their values come from."""
-    own = {name: params for name, params in config.attributes.items() if params.of == of}
-    return tuple((Code(name), f"declared: {params.said}") for name, params in own.items())
+    return [(Code(name), f"declared: {params.said}") for name, params in config.attributes.items() if params.of == of]
 
 
 def _process(config: Config, chart: Statechart | str) -> Section:
     paragraphs = [" ".join(part.split()) for part in (run_round.__doc__ or "").split("\n\n")]
-    listed = re.split(r" (?=\d+\. )", next((part for part in paragraphs if _STEP.match(part)), ""))
-    steps = [found for line in listed if (found := _STEP.match(line))]
-    rows: list[tuple[Words, ...]] = [(str(n), Code(step[1]), marked(step[2])) for n, step in enumerate(steps, 1)]
+    lines = re.split(r" (?=\d+\. )", next((part for part in paragraphs if _STEP.match(part)), ""))
+    steps = [step for line in lines if (step := _STEP.match(line))]
+    rows = [(str(n), Code(step[1]), marked(step[2])) for n, step in enumerate(steps, 1)]
     columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
-    blocks: list[Block] = [Paragraph("A round has these steps, in this order:"), table(columns, rows)]
-    blocks.append(Paragraph(marked(paragraphs[-1])))
-    blocks += [Paragraph(chart, note=True)] if isinstance(chart, str) else _transitions(config, chart)
-    return Section("odd-process", "3. Process overview and scheduling", tuple(blocks))
+    blocks = (
+        Paragraph("A round has these steps, in this order:"),
+        table(columns, rows),
+        Paragraph(marked(paragraphs[-1])),
+        *([Paragraph(chart, note=True)] if isinstance(chart, str) else _transitions(config, chart)),
+    )
+    return Section("odd-process", "3. Process overview and scheduling", blocks)
 
 
 def _transitions(config: Config, chart: Statechart) -> list[Block]:
     """Return the chart as a picture and as a table of its transitions."""
-    rows: list[tuple[Words, ...]] = []
+    rows: list[b.Row] = []
     chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
-    for transition in sorted(chart.transitions, key=lambda one: STATES.index(one.source)):
+    for transition in sorted(chart.transitions, key=lambda transition: STATES.index(transition.source)):
         ticks = chart.timeouts.get(transition.source)
         trigger = transition.trigger + (f" after {ticks} ticks" if ticks and transition.trigger == TIMEOUT else "")
         target: Words = Code(transition.target.value) if transition.target else f"open: {chooses}"
@@ -245,15 +209,15 @@ def _transitions(config: Config, chart: Statechart) -> list[Block]:
     picture = "The statechart of every agent; where a diamond stands, the chart leaves the choice open."
     return [
         Picture("statechart", picture, _Drawing(tuple(rows), chart)),
-        Fold("All transitions", (table(columns, rows, caption),)),
+        b.Fold("All transitions", (table(columns, rows, caption),)),
     ]
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Draws a chart; two drawings are the same if the transitions are."""
+    """Draws a chart; two drawings are equal if their transitions are."""
 
-    rows: tuple[tuple[Words, ...], ...]
+    rows: tuple[b.Row, ...]
     chart: Statechart = field(compare=False)
 
     @cache  # noqa: B019 - a chart is slow to lay out, and few are drawn
@@ -270,25 +234,22 @@ def _initialization(config: Config) -> Section:
             "Thresholds",
             f"of engagement: mean {p.threshold_mean:g}, sd {p.threshold_sd:g}; the band around it is {p.band:g} wide",
         ),
-        ("Activity", activity_of(config)),
-        ("Network", network_of(config)),
+        ("Activity", words.activity(config)),
+        ("Network", words.network(config)),
         ("Posts", "none before the first round"),
         ("Seed", "the same seed makes the same agents, network and texts in every arm that does not change them"),
     )
     return Section("odd-initialization", "5. Initialization", (Facts(facts),))
 
 
-def _input(config: Config) -> list[Block]:
-    found = input_files(config)
-    if not found:
-        return [
-            Paragraph(
-                "No files: the network and the agents are drawn, and the texts are those that come with "
-                "PRISM. Nothing from outside enters while rounds are run."
-            )
-        ]
-    rows: list[tuple[Words, ...]] = [(Code(key), Code(path), what) for key, path, what in found]
-    return [table((Column("key"), Column("file"), Column("what it holds")), rows)]
+def _input(config: Config) -> Block:
+    rows = [(Code(key), Code(path), content) for key, path, content in words.input_files(config)]
+    if rows:
+        return table((Column("key"), Column("file"), Column("what it holds")), rows)
+    return Paragraph(
+        "No files: the network and the agents are drawn, and the texts are those that come with PRISM. Nothing from "
+        "outside enters while rounds are run."
+    )
 
 
 def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Section:
@@ -298,10 +259,10 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
             "Feed",
             f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not read"
             f"{' from this sharer, nor engaged with' * config.feed.repeats}: "
-            f"{feed_order(config.feed.mode, load=load)}{_candidates(config)}",
+            f"{words.feed_order(config.feed.mode, load=load)}{_candidates(config)}",
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
-        ("Utility", utility_of(config)),
+        ("Utility", words.utility(config)),
         (
             "Judging a post",
             "ignored if its utility is below the agent's band, engaged with above it; inside the band the choice is "
@@ -309,7 +270,7 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
             if config.statechart.chart is None
             else f"as the transitions of {config.statechart.chart} from evaluating have it",
         ),
-        ("Open choices", decided_by(config)),
+        ("Open choices", words.decided_by(config)),
         (
             "The rule",
             f"P(engage) = logistic of -0.33 + {r.slope:g} x place in the band + {r.velocity:g} x log(1 + velocity) "
@@ -323,11 +284,103 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
             if not config.reasoner.asks_action
             else "like, reply or reshare, which the oracle is asked for",
         ),
-        *([("Homophily", alike)] if (alike := homophily_of(config)) else []),
-        *([("Network", dynamics_of(config))] if config.network.dynamics == "live" else []),
-        *([("Opinions", moved)] if (moved := opinions_of(config)) else []),
-        *([("Interventions", interventions_of(config, load=load))] if config.interventions else []),
-        ("Words", writing_of(config)),
+        *([("Homophily", alike)] if (alike := words.homophily(config)) else []),
+        *([("Network", words.network_dynamics(config))] if config.network.dynamics == "live" else []),
+        *([("Opinions", moved)] if (moved := words.opinions(config)) else []),
+        *([("Interventions", words.interventions(config, load=load))] if config.interventions else []),
+        ("Words", words.writing(config)),
     )
-    blocks: tuple[Block, ...] = (Facts(facts), *changed_parameters(config, varied), *parameter_tables(config, varied))
+    blocks = (Facts(facts), *changed_parameters(config, varied), all_parameters(config, varied))
     return Section("odd-submodels", "7. Submodels and parameters", blocks)
+
+
+_COLUMNS: Final = (Column("key"), Column("value"), Column("meaning", long=True))
+_NOT_OF_THE_MODEL: Final = frozenset({"name", "seed", "threads"})
+
+
+def changed_parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
+    """Return the values that are not the default, which make this model what it is."""
+    rows = [
+        _parameter_row(key, info, value, varied)
+        for key, info, value in _leaves(config)
+        if key not in _NOT_OF_THE_MODEL and (value != _default(info) or key in varied)
+    ]
+    if not rows:
+        return (Paragraph("All parameters have their default values."),)
+    return Paragraph("What is not the default in the base, or is changed by the study:"), table(_COLUMNS, rows)
+
+
+def all_parameters(config: Config, varied: Collection[str]) -> Block:
+    """Return all parameters, a group of rows for each group of keys; folded."""
+    groups: dict[str, list[b.Row]] = {}
+    for key, info, value in _leaves(config):
+        groups.setdefault(key.rpartition(".")[0], []).append(_parameter_row(key, info, value, varied))
+    titled = tuple(b.Group(_group_title(config, name), tuple(rows)) for name, rows in groups.items())
+    return b.Fold("All parameters", (b.Table(_COLUMNS, titled),))
+
+
+def _group_title(config: Config, group: str) -> Words:
+    """Return the name of a group of keys, with the first line of its docstring."""
+    if not group:
+        return "The run"
+    params: Any = config
+    for name in group.split("."):
+        params = getattr(params, name)
+    return Code(group), b.Quiet(f"  {(type(params).__doc__ or '').strip().partition('\n')[0]}")
+
+
+def _leaves(params: Params, prefix: str = "") -> Iterator[tuple[str, FieldInfo, Any]]:
+    """Yield (dotted key, field, value), those of a group together."""
+    groups: list[tuple[str, Params]] = []
+    for name, info in type(params).model_fields.items():
+        value = getattr(params, name)
+        if isinstance(value, Params):
+            groups.append((f"{prefix}{name}.", value))
+        else:
+            yield f"{prefix}{name}", info, value
+    for deeper, group in groups:
+        yield from _leaves(group, deeper)
+
+
+def _default(info: FieldInfo) -> Any:
+    return info.get_default(call_default_factory=True)
+
+
+def _parameter_row(key: str, info: FieldInfo, value: Any, varied: Collection[str]) -> b.Row:
+    shown: tuple[b.Part, ...] = (Code(_as_configured(value)),)
+    if value != _default(info):
+        shown = b.Strong(_as_configured(value)), b.Quiet(f"  default {_as_configured(_default(info))}")
+    return Code(key), (*shown, *([b.Quiet("  varies")] if key in varied else [])), info.description or ""
+
+
+def _as_configured(value: Any) -> str:
+    """Return a value as a configuration file has it, groups without the keys that have their default."""
+    return b.brief(_without_defaults(value) if isinstance(value, Mapping | list | tuple) else level(value), 80)
+
+
+def _without_defaults(value: Any) -> Any:
+    if isinstance(value, Params):
+        return value.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, Mapping):
+        return {key: _without_defaults(part) for key, part in value.items()}
+    return [_without_defaults(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def odd_text(worlds: Worlds, varied: Collection[str] = (), question: str = "", *, load: bool = False) -> str:
+    """Return the ODD protocol of a run or a study as Markdown, without pictures.
+
+    Args:
+        worlds: The configurations: of a run one, whose name is empty.
+        varied: Dotted keys that a study changes.
+        question: What the study asks; empty for a single run.
+        load: Whether modules of a user's own, which hold charts and feeds, may be imported.
+    """
+    asks = f" This study asks: {question}" if question else ""
+    purpose = Section("odd-purpose", "1. Purpose and patterns", (Paragraph(f"{PURPOSE}.{asks}"),))
+    sections = (purpose, *sections_of_worlds(worlds, varied, load=load))
+    intro = "The model as it is configured, by the ODD protocol (Grimm et al. 2020, doi:10.18564/jasss.4259)."
+    without_pictures = (
+        replace(section, blocks=tuple(block for block in section.blocks if not isinstance(block, Picture)))
+        for section in sections
+    )
+    return f"# The model (ODD protocol)\n\n{intro}\n\n{sections_as_markdown(without_pictures)}\n"

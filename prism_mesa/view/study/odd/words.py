@@ -1,5 +1,6 @@
-"""What settings of the configuration mean, in words that the ODD protocol puts together."""
+"""Texts of the ODD protocol about the settings of a configuration."""
 
+from collections.abc import Iterator
 from math import exp
 from typing import Final
 
@@ -9,6 +10,7 @@ from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.statechart import Expression
 from prism_mesa.studies.measures.measure import first_sentence
+from prism_mesa.view.study.blocks import Words
 
 NETWORKS: Final = {
     "configuration": "a configuration model with lognormal numbers of followers and followees, and mutual follows",
@@ -77,7 +79,7 @@ _GIVES: Final = {
 
 
 def decided_by(config: Config) -> str:
-    """Return who answers what the chart leaves open, and what stands in for an answer that does not come."""
+    """Return who answers open choices, and what replaces an answer that does not come."""
     if not config.statechart.oracle_enabled:
         return "nobody is asked: the first option is taken"
     r = config.reasoner
@@ -85,20 +87,19 @@ def decided_by(config: Config) -> str:
     if r.kind in ("rule", "distilled"):
         return who
     share = f", asked for a share of {r.llm_share:g}" if r.llm_share < 1 else ""
-    own = r.model.items() if isinstance(r.model, dict) else ()
-    total = sum(part for _, part in own if not isinstance(part, str))
+    llms = r.model.items() if isinstance(r.model, dict) else ()
+    total = sum(part for _, part in llms if not isinstance(part, str))
     each = [
         f"{part} where {r.model_by} is {name}" if isinstance(part, str) else f"{name} for {part / total:.0%}"
-        for name, part in own
+        for name, part in llms
     ]
     name = ", ".join(each) or r.model
+    name = f" ({name})" if name else ""
     gives = f", which gives {_GIVES[r.answer]}" if r.answer in _GIVES else ""
-    return (
-        f"{who}{f' ({name})' if name else ''}{gives}{share}; an answer that does not come is replaced by {r.fallback}"
-    )
+    return f"{who}{name}{gives}{share}; an answer that does not come is replaced by {r.fallback}"
 
 
-def activity_of(config: Config) -> str:
+def activity(config: Config) -> str:
     """Return how often agents come online and post, and how long they stay."""
     p = config.agents
     posting = (
@@ -124,7 +125,7 @@ def activity_of(config: Config) -> str:
     return "; ".join(parts)
 
 
-def network_of(config: Config) -> str:
+def network(config: Config) -> str:
     """Return how the network came to be."""
     p, counts = config.network, config.utility.sensitivity and config.utility.closeness is not None
     close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties and counts else ""
@@ -133,7 +134,7 @@ def network_of(config: Config) -> str:
     return f"{NETWORKS.get(p.kind, p.kind)}; mean {p.mean_degree:g} followed{close}"
 
 
-def dynamics_of(config: Config) -> str:
+def network_dynamics(config: Config) -> str:
     """Return how the network changes in a run."""
     if config.network.dynamics == "fixed":
         return "who follows whom stays as it is"
@@ -156,66 +157,68 @@ def feed_order(mode: str, *, load: bool) -> str:
     if not load:
         return f"{ours}, which is not loaded here"
     try:
-        own, _ = load_object("feed.mode", mode, "my_feeds:newest")
+        feed, _ = load_object("feed.mode", mode, "my_feeds:newest")
     except PrismError as error:
         return f"{ours} ({error})"
-    if isinstance(own, Expression):
-        return f"in the order of {mode}, highest first: {own}"
-    return f"{ours}: {first_sentence(own)}" if first_sentence(own) else ours
+    if isinstance(feed, Expression):
+        return f"in the order of {mode}, highest first: {feed}"
+    return f"{ours}: {first_sentence(feed)}" if first_sentence(feed) else ours
 
 
-def interventions_of(config: Config, *, load: bool) -> str:
+def interventions(config: Config, *, load: bool) -> str:
     """Return which settings change in a run, and what feeds of the study's own they bring."""
-    modes = [str(one.set.get("feed.mode", "")) for one in config.interventions]
-    orders = [f" ({feed_order(mode, load=load)})" if ":" in mode else "" for mode in modes]
-    return "; ".join(one.said + order for one, order in zip(config.interventions, orders, strict=True))
+    texts = []
+    for intervention in config.interventions:
+        mode = str(intervention.set.get("feed.mode", ""))
+        texts.append(intervention.said + (f" ({feed_order(mode, load=load)})" if ":" in mode else ""))
+    return "; ".join(texts)
 
 
-def writing_of(config: Config) -> str:
+def writing(config: Config) -> str:
     """Return where the words of posts come from."""
-    words = WRITING.get(config.content, config.content)
-    return words.replace("on subjects of the corpus", f"texts of {config.posts.file}") if config.posts.file else words
+    text = WRITING.get(config.content, config.content)
+    return text.replace("on subjects of the corpus", f"texts of {config.posts.file}") if config.posts.file else text
 
 
-def homophily_of(config: Config) -> str:
-    """Return what agents feel about those who are unlike them; nothing if nothing goes by that."""
-    own = config.agents.homophily
+def homophily(config: Config) -> str:
+    """Return how unlikeness keeps agents apart; empty: it does not."""
+    p = config.agents.homophily
     parts = []
-    if own.engaging and config.utility.sensitivity:
-        parts.append(f"a post has {own.engaging:g} log-odds of engaging less if its author is unlike the reader by 1")
-    if own.following and config.network.dynamics == "live":
-        parts.append(f"one who is unlike by 1 is followed {exp(-own.following):.3g} times as likely as one alike")
-    return f"by {own.by}: {'; '.join(parts)}" if own.by is not None and parts else ""
+    if p.engaging and config.utility.sensitivity:
+        parts.append(f"a post has {p.engaging:g} log-odds of engaging less if its author is unlike the reader by 1")
+    if p.following and config.network.dynamics == "live":
+        parts.append(f"one who is unlike by 1 is followed {exp(-p.following):.3g} times as likely as one alike")
+    return f"by {p.by}: {'; '.join(parts)}" if p.by is not None and parts else ""
 
 
-def utility_of(config: Config) -> str:
+def utility(config: Config) -> str:
     """Return what an agent compares with its band."""
-    own = config.utility
-    if not own.sensitivity:
+    p = config.utility
+    if not p.sensitivity:
         return "relevance alone: what the agent compares with its band"
-    odds = f"{own.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
-    if own.closeness is not None:
-        odds = f"{odds}, for posts by a close tie log(exp(that) + exp({own.closeness:g}))"
-    odds += f" {own.reshared:+g} if it is a reshare" if own.reshared else ""
-    odds += f" - {own.theta:g} x log(1 + hours of age) + {own.mood:g} x mood"
-    odds += f" + {own.per_source:g} for each earlier showing of its root" if config.feed.repeats else ""
-    return f"what the agent compares with its band: {own.weight:g} x relevance + {own.sensitivity:g} x ({odds})"
+    odds = f"{p.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
+    if p.closeness is not None:
+        odds = f"{odds}, for posts by a close tie log(exp(that) + exp({p.closeness:g}))"
+    odds += f" {p.reshared:+g} if it is a reshare" if p.reshared else ""
+    odds += f" - {p.theta:g} x log(1 + hours of age) + {p.mood:g} x mood"
+    odds += f" + {p.per_source:g} for each earlier showing of its root" if config.feed.repeats else ""
+    return f"what the agent compares with its band: {p.weight:g} x relevance + {p.sensitivity:g} x ({odds})"
 
 
-def opinions_of(config: Config) -> str:
-    """Return how what agents hold moves by what they read; nothing where it does not."""
-    own = config.opinions
-    if own.of is None:
+def opinions(config: Config) -> str:
+    """Return how opinions move by what agents read; empty: they do not move."""
+    p = config.opinions
+    if p.of is None:
         return ""
-    shift = f"moves its reader by {own.rate:g} of the distance"
+    shift = f"moves its reader by {p.rate:g} of the distance"
     rules = {
-        "bounded_confidence": f"{shift} if that is at most {own.confidence:g} of the range (Deffuant et al. 2000)",
-        "assimilation_repulsion": f"{shift} times 1 - distance / {own.repulsion:g} of the range (Flache et al. 2017)",
+        "bounded_confidence": f"{shift} if that is at most {p.confidence:g} of the range (Deffuant et al. 2000)",
+        "assimilation_repulsion": f"{shift} times 1 - distance / {p.repulsion:g} of the range (Flache et al. 2017)",
     }
-    stands = f"its author's {own.of}" if own.by is None else f"its {own.by}"
-    posts = "reads" if own.when == "read" else "engages with"
-    moves = rules.get(own.rule, f"gives its reader what {own.rule} says")
-    moved = f"{own.of}: each post that an agent {posts} {moves}; a post stands at {stands}"
+    stands = f"its author's {p.of}" if p.by is None else f"its {p.by}"
+    posts = "reads" if p.when == "read" else "engages with"
+    moves = rules.get(p.rule, f"gives its reader what {p.rule} says")
+    moved = f"{p.of}: each post that an agent {posts} {moves}; a post stands at {stands}"
     return f"{moved}; all move at once, as the round is committed"
 
 
@@ -226,10 +229,80 @@ def asks_llm(config: Config) -> bool:
 
 def input_files(config: Config) -> list[tuple[str, str, str]]:
     """Return the files that are read, as (key, path, what it holds)."""
-    found = []
-    for group, name in INPUT_FILES:
-        path = getattr(getattr(config, group), name, None)
-        if path is not None:
-            key = f"{group}.{name}"
-            found.append((key, str(path), _FILES.get(key, "input")))
-    return found
+    paths = {f"{group}.{name}": getattr(getattr(config, group), name, None) for group, name in INPUT_FILES}
+    return [(key, str(path), _FILES.get(key, "input")) for key, path in paths.items() if path is not None]
+
+
+def design_concepts(config: Config) -> Iterator[tuple[str, Words]]:
+    """Yield each concept with what the model does about it."""
+    yield from _about_agents(config)
+    yield from _about_the_system(config)
+
+
+def _about_agents(config: Config) -> Iterator[tuple[str, Words]]:
+    llm = asks_llm(config)
+    yield (
+        "Basic principles",
+        "An agent's behaviour is a statechart. Guards settle what follows from utility and thresholds; only where "
+        f"the chart leaves a choice open is {'an LLM' if llm else 'somebody else'} asked, and every answer is counted.",
+    )
+    yield (
+        "Emergence",
+        "Cascades, inequality of attention, and what topics reach whom come out of feeds, the network and single "
+        "decisions; none of them is imposed.",
+    )
+    yield (
+        "Adaptation",
+        "Agents choose what to engage with by the post at hand; interests, thresholds and propensities stay as they "
+        "are during a run.",
+    )
+    yield "Objectives", "None is maximised: an agent compares a post's utility with its own band."
+    yield (
+        "Learning",
+        "None, but for notes that agents can keep and take up again when an LLM writes for them."
+        if config.content == "llm"
+        else "None: agents do not change how they decide.",
+    )
+    yield (
+        "Prediction",
+        "None by agents; a feed may rank by predicted engagement." if config.feed.mode.startswith("x_") else "None.",
+    )
+    yield (
+        "Sensing",
+        f"An agent sees its feed of up to {config.feed.size} posts, of each its topics, author, kind and counters, and "
+        "its own state and recent history; all as they stood when the round opened.",
+    )
+
+
+def _about_the_system(config: Config) -> Iterator[tuple[str, Words]]:
+    yield (
+        "Interaction",
+        "Indirect, through posts: what one agent writes or reshares can appear in the feeds of those who follow it "
+        "in later rounds. Agents do not meet within a round."
+        + (" They change whom they follow by what they read." if config.network.dynamics == "live" else ""),
+    )
+    who = (
+        "an LLM asked at temperature 0 that has no draw of its own"
+        if asks_llm(config) and config.reasoner.temperature == 0 and config.reasoner.answer in (None, "choice")
+        else "the decisions of an LLM, which are recorded"
+        if asks_llm(config)
+        else "open choices"
+    )
+    yield (
+        "Stochasticity",
+        "Profiles, network, coming online, posting, texts, order of equal posts, kind of engagement, and "
+        f"{who}: every draw is a hash of seed, purpose, round, tick and agent, so two arms with one seed share their "
+        "draws and runs repeat exactly.",
+    )
+    blocks = config.network.kind == "stochastic_block"
+    yield (
+        "Collectives",
+        f"{config.network.blocks} blocks of agents that follow each other more than others."
+        if blocks
+        else "None is imposed; groups are those that the network has.",
+    )
+    yield (
+        "Observation",
+        "After each round its counts are recorded, and at the end of a run its measures are taken from all agents and "
+        "posts; nothing in the model reads a record.",
+    )

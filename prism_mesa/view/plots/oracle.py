@@ -34,11 +34,11 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = WIDE) ->
     Raises:
         DataError: If no LLM gave probabilities, or the transitions of who asked were not recorded.
     """
-    said, came = _said_and_came(of)
-    place = np.minimum((said * _BINS).astype(int), _BINS - 1)
+    words, came = _said_and_came(of)
+    place = np.minimum((words * _BINS).astype(int), _BINS - 1)
     n = np.bincount(place, minlength=_BINS)
     there = n > 0
-    mean_said = np.bincount(place, said, _BINS)[there] / n[there]
+    mean_said = np.bincount(place, words, _BINS)[there] / n[there]
     share = np.bincount(place, came, _BINS)[there] / n[there]
     low, high = wilson(share, n[there])
     panel = open_panel(ax, width, height=min(width, 10.0) + 1.2)
@@ -57,8 +57,8 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = WIDE) ->
     panel.title("What the oracle said, and what happened")
     panel.legend_below(1 if panel.is_narrow else 2)
     off = float(np.average(np.abs(share - mean_said), weights=n[there]))
-    told = f"n = {len(said):,} options, in bins of {100 // _BINS} % with their numbers; bars: 95 % intervals (Wilson)."
-    panel.caption(f"{told} Expected calibration error {100 * off:.1f} points.", of)
+    text = f"n = {len(words):,} options, in bins of {100 // _BINS} % with their numbers; bars: 95 % intervals (Wilson)."
+    panel.caption(f"{text} Expected calibration error {100 * off:.1f} points.", of)
     return panel.figure
 
 
@@ -77,24 +77,24 @@ def _said_and_came(of: OneRun) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.
         raise DataError(f"{folder}: has no {LEDGER}: what the oracle said is not kept")
     check_within(folder, file)
     with Ledger(file, read_only=True) as ledger:
-        answers = {one.key: one for one in ledger.answers() if one.probabilities}
-        asked = [one for one in ledger.asked() if one.key in answers]
+        answers = {row.key: row for row in ledger.answers() if row.probabilities}
+        asked = [row for row in ledger.asked() if row.key in answers]
     if not asked:
         raise DataError(f"{folder}: no LLM gave probabilities (reasoner.answer=probabilities): nothing to draw")
     moves = read_table(folder, "transitions", ["round", "tick", "agent", "to_state", "open"])
     keys = ["round", "tick", "agent"]
-    questions = pd.DataFrame([(one.round, one.tick, one.agent, one.key) for one in asked], columns=[*keys, "key"])
+    questions = pd.DataFrame([(row.round, row.tick, row.agent, row.key) for row in asked], columns=[*keys, "key"])
     joined = questions.merge(moves[moves["open"]], on=keys)
     rows: list[tuple[float, bool]] = []
     for key, state in zip(joined["key"], joined["to_state"], strict=True):
         try:
-            options, given = json.loads(answers[key].options), json.loads(answers[key].probabilities)
-            rows += [(float(p), option == state) for option, p in zip(options, given, strict=True)][:-1]
+            options, values = json.loads(answers[key].options), json.loads(answers[key].probabilities)
+            rows += [(float(p), option == state) for option, p in zip(options, values, strict=True)][:-1]
         except (ValueError, TypeError, RecursionError):
             raise DataError(f"ledger {file}: is damaged: an answer holds no probabilities of its options") from None
     if not rows:
         raise DataError(f"{folder}: no transition of who asked was recorded (records.transitions): nothing to draw")
-    said, came = np.array(rows, np.float64).T
-    if not ((said >= 0) & (said <= 1)).all():
+    predicted, came = np.array(rows, np.float64).T
+    if not ((predicted >= 0) & (predicted <= 1)).all():
         raise DataError(f"ledger {file}: is damaged: a probability is not from 0 to 1")
-    return said, came
+    return predicted, came

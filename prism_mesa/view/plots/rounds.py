@@ -1,6 +1,7 @@
 """Means over seeds with their intervals, and how they are drawn."""
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 
 from prism_mesa.errors import DataError, counted
 from prism_mesa.view.plots.sources import Group
-from prism_mesa.view.plots.style import BAND
+from prism_mesa.view.plots.style import BAND, INK, SMALL, TEXT, whole_numbers
 
 type Floats = npt.NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def draw_band(axes: Axes, band: Band, *, color: str, label: str = "", **line: An
     axes.plot(band.x, band.mean, color=color, label=label, **({"lw": 1.2} | line))
 
 
-def seeds_in_words(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
+def seeds_note(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
     """Return of how many seeds lines and bands are; nothing where each line is of one run.
 
     Args:
@@ -88,10 +89,10 @@ def seeds_in_words(groups: Sequence[Group], *, band: str = "95 % interval of the
     return f" Lines: means of n = {n} seeds; bands: {band}."
 
 
-def agents_in_words(groups: Sequence[Group]) -> str:
+def of_agents(groups: Sequence[Group]) -> str:
     """Return of how many agents runs are; nothing where that is not known.
 
-    >>> agents_in_words([])
+    >>> of_agents([])
     ''
     """
     numbers = sorted({group.n_agents for group in groups})
@@ -105,3 +106,37 @@ def agents_in_words(groups: Sequence[Group]) -> str:
 def named(groups: Sequence[Group], name: Callable[[Group], str]) -> list[str]:
     """Return a name for each group; a single one that has no label is nameless."""
     return [name(group) if group.label or len(groups) > 1 else "" for group in groups]
+
+
+def rounds_axis(axes: Axes, changes: Sequence[Mapping[str, Any]] = (), *, most: int = 9) -> None:
+    """Name an axis of rounds, let it have about `most` whole numbers, and mark where settings change on it."""
+    axes.set_xlabel("round", fontsize=TEXT)
+    axes.xaxis.set_major_locator(whole_numbers(most))
+    mark_changes(axes, changes)
+
+
+def mark_changes(axes: Axes, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Draw a line where settings begin or end to hold, and say which.
+
+    Args:
+        axes: Axes of rounds.
+        changes: Interventions, as a manifest holds them: `at`, `until`, `set`, `agents`.
+    """
+    for change in changes:
+        words = ", ".join(f"{key}={value}" for key, value in change["set"].items())
+        some = " (some agents)" if change.get("agents") else ""
+        texts = {"at": f"{textwrap.shorten(words, 40)}{some}", "until": "ends"}
+        for end, text in texts.items():
+            if change.get(end) is not None:
+                place = change[end] - 0.5
+                axes.axvline(place, color=INK, lw=0.8, ls="--")
+                style: dict[str, Any] = {"rotation": 90, "va": "top", "ha": "left", "fontsize": SMALL - 1}
+                axes.annotate(
+                    text,
+                    (place, 0.98),
+                    xycoords=axes.get_xaxis_transform(),
+                    xytext=(2, 0),
+                    textcoords="offset points",
+                    parse_math=False,
+                    **style,
+                )

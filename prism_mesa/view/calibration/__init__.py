@@ -1,1 +1,0 @@
-"""Calibrations as pictures, as a report, and as lines that the command prints."""

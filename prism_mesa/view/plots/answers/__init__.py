@@ -1,1 +1,0 @@
-"""Figures of what LLMs answered: in runs, in surveys, and to models that were distilled from them."""

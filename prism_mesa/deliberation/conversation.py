@@ -33,7 +33,7 @@ _KEPT: Final = 2
 def count_tokens(text: str) -> int:
     """Return about how many tokens a text has: a quarter of its bytes. The same for every LLM, and in a replay.
 
-    >>> tokens_of("What is it?")
+    >>> count_tokens("What is it?")
     3
     """
     return -(-len(text.encode("utf-8", "replace")) // 4)

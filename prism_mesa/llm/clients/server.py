@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from prism_mesa.errors import ConfigError, OracleError, one_line, said_openly
@@ -175,7 +175,7 @@ class ServerClient:
             fault = f"the server redirects to {place!r}, which is not followed; give that address if you trust it"
             raise OracleError(f"http-{response.status_code}", fault)
         body = bytearray()
-        async for block in response.stream:
+        async for block in cast("Any", response.stream):
             body += block
             _check_size(body)
         unpacked = _unpacked(bytes(body), response.headers.get("content-encoding", ""))

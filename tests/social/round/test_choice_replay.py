@@ -189,7 +189,7 @@ def test_a_damaged_ledger_is_told_in_a_line(tmp_path):
     ledger = Ledger(file)
     ledger._db.execute("UPDATE answers SET raw = 'nonsense'")
     ledger.close()
-    with pytest.raises(RunError, match=r"cannot be repeated: the ledger .* what stands there is none"):
+    with pytest.raises(RunError, match=r"cannot be repeated: the answer in the ledger .* cannot be used"):
         replay(result.run_dir)
 
 

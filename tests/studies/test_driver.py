@@ -23,7 +23,7 @@ ONE = Engine(workers=1)
 
 def run_all(design, out, **how):
     folder = open_folder(design, out)
-    folder.path.mkdir(parents=True)
+    folder.path.mkdir(parents=True, exist_ok=True)
     describe_study(design, folder, "")
     progress = run_missing(design, folder, how.pop("engine", ONE), **how)
     collect(design, folder)

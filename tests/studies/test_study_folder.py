@@ -23,7 +23,7 @@ def design_of(question="Does it?", **values):
 
 def made(design, out):
     folder = open_folder(design, out)
-    folder.path.mkdir(parents=True)
+    folder.path.mkdir(parents=True, exist_ok=True)
     describe_study(design, folder, "")
     return folder
 

@@ -14,7 +14,11 @@ from prism_mesa.streams import generator
 
 type Sizes = npt.NDArray[np.integer[Any]]
 
-_TABLE: Final = 100_000  # whole numbers above the least one whose probabilities are tabulated to draw from
+_TABLE: Final = 100_000
+"""Whole numbers above the least one whose probabilities are tabulated to draw from."""
+
+_FEWEST: Final = 50
+"""So many values must be in a tail that is looked for."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,26 @@ class PowerLaw:
     ks: float
 
 
-def fit_power_law(sizes: npt.ArrayLike, least: int) -> PowerLaw:
-    """Return the power law of the tail from `least` on.
+def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
+    """Return the power law of a tail.
 
     The exponent is that of the exact likelihood (equation 3.5 of doi:10.1137/070710111), not of its approximation,
     which is biased below a least size of about 6.
+
+    Args:
+        sizes: Whole numbers from 1 on, in any order.
+        least: Where the tail begins; None: where the distance `ks` is smallest, among sizes with a tail of at least 50.
 
     Returns:
         The law; exponent and distance are NaN where the tail has no two different sizes.
     """
     values = np.asarray(sizes)
+    if least is None:
+        distinct, shares = ccdf(values)
+        candidates = distinct[(distinct >= 1) & (shares * len(values) >= _FEWEST)]
+        fits = [fit_power_law(values, int(start)) for start in candidates]
+        known = [fit for fit in fits if math.isfinite(fit.ks)]
+        return min(known, key=lambda fit: fit.ks) if known else PowerLaw(1, math.nan, math.nan, 0, math.nan)
     tail = values[values >= least]
     found: TailExponent = tail_exponent(tail, least)
     if not math.isfinite(found.exponent):
@@ -57,6 +71,7 @@ def distance(tail: npt.ArrayLike, exponent: float, least: int) -> float:
 
     Args:
         tail: Whole numbers of at least `least`.
+        exponent: Above 1.
         least: The smallest size of the law, at least 1.
     """
     distinct, at_least = ccdf(tail)
@@ -98,6 +113,7 @@ def plausibility(fit: PowerLaw, draws: int = 200, key: str = "") -> float:
     the tail is drawn). With 200 draws the share is known to within some .03.
 
     Args:
+        fit: What `fit_power_law` returned.
         draws: Samples, at least 1.
         key: Another text, other draws.
     """

@@ -58,6 +58,13 @@ def test_a_fit_is_that_of_powerlaw():
         assert ours.ks == pytest.approx(theirs.power_law.D, abs=5e-3)
 
 
+def test_where_a_tail_begins_is_found():
+    body = generator("a body").integers(1, 20, 20_000)
+    fit = fit_power_law(np.concatenate([body, drawn(2.5, 20, n=5_000)]))
+    assert 19 <= fit.least <= 30
+    assert fit.exponent == pytest.approx(2.5, abs=0.1)
+
+
 def test_a_true_law_is_plausible_and_another_tail_is_not():
     fit = fit_power_law(drawn(2.2, n=1_000), 1)
     assert plausibility(fit, draws=60) > 0.1

@@ -135,7 +135,7 @@ def test_spreaders_reshare_what_is_untrue_and_do_nothing_else(made, plain):
 def test_sceptics_pass_over_labels_and_cries_and_decide_in_a_run(made):
     heard = []
     with sceptics() as reasoner:
-        reasoner.heard = lambda question, answer: heard.append((question.question.post, answer))
+        reasoner.on_answer = lambda question, answer: heard.append((question.question.post, answer))
         result = made("attributes.labelled.told=true", reasoner=reasoner)
     assert set(result.summary["decisions"]["by_source"]) <= {"llm", "cache"}
     assert {choice.choice for _, choice in heard} == {AgentState.SCROLLING, AgentState.COMPOSING}

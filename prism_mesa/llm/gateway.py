@@ -189,7 +189,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         pending.is_submitted = submitted
         if pending.done:
             return pending
-        if pending.place.round != self._failed_in:
+        if pending.once_a_round and pending.place.round != self._failed_in:
             self._failed, self._failed_in = {}, pending.place.round
         self.budget.at_round(pending.place.round)
         pending.key = answer_key(pending.prompt, pending.options, *pending.identity)
@@ -247,7 +247,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         """Store the answer, share it among equal questions, and give it to those that nobody waits for."""
         del self._waiting[asked.key]
         if asked.completion is None:
-            self._failed[asked.key] = asked.reason
+            self._failed |= {each.key: asked.reason for each in (asked, *asked.others) if each.once_a_round}
         else:
             self._ok.add(asked.place.llm)
             asked.raw = self.store.keep(self._stored(asked, asked.completion))

@@ -194,13 +194,22 @@ def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
     return " ".join(f"reasoner.{name}" for name in names if name not in without)
 
 
-def _with_kind(kind: str, keys: str) -> Callable[[Any], bool]:
-    """Return whether an LLM of a kind is asked; `host` counts until `auto` has looked there."""
-    return lambda k: (k.p.reasoner.kind if keys == "host" else k.kind) == kind
+def _ignored() -> dict[tuple[str, str], list[str]]:
+    """Return keys that have no effect with some kinds of LLM, and why -> these kinds."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for kind in KINDS.values():
+        for row in kind.without_effect:
+            kinds.setdefault(row, []).append(kind.name)
+    return kinds
+
+
+def _with_kind(kinds: list[str], keys: str) -> Callable[[Any], bool]:
+    """Return whether an LLM of these kinds is asked; `host` counts until `auto` has looked there."""
+    return lambda k: (k.p.reasoner.kind if keys == "host" else k.kind) in kinds
 
 
 WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
-    *((keys, _with_kind(kind.name, keys), why) for kind in KINDS.values() for keys, why in kind.without_effect),
+    *((keys, _with_kind(kinds, keys), why) for (keys, why), kinds in _ignored().items()),
     (
         "model",  # a name that is no file, where `auto` found the embedded LLM in its place
         lambda k: (

@@ -102,7 +102,10 @@ def run_missing(
     """Run what is missing, and return how far the study is.
 
     Args:
+        design: The study.
         folder: Where it is kept; it is there, and held (`StudyFolder.locked`).
+        engine: Who runs the runs.
+        shard: Which of them are to be run here.
         runs: Those to look at; None: all.
         retry: Whether what failed before is tried again.
         on_run: Called with the progress at first and after each run.

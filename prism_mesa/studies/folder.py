@@ -118,6 +118,7 @@ class StudyFolder:
         """Make the folder if it is missing, and lock it; drivers of different shards may lock it together.
 
         Args:
+            shard: Which runs are made.
             busy: What an error says if another driver holds it.
 
         Raises:
@@ -159,7 +160,10 @@ class StudyFolder:
 
         Args:
             manifest: Name of the manifest. It keeps the versions (`made`) of the first time.
+            facts: What the manifest says besides.
             text: The file; empty: it is written from `params`.
+            params: What the file says.
+            base: The configuration that all runs start from.
         """
         before = read_json(self.path / manifest)
         made = provenance() if before is None else before.get("made")

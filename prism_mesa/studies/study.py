@@ -161,7 +161,9 @@ def run_study(
     """Run what is missing of a study, and return what its runs say.
 
     Args:
+        design: The study.
         folder: Where it is kept; made if it is missing.
+        engine: Who runs the runs.
         text: The study file, to be kept beside the results.
         shard: Which runs are run here; what they say is of all that are there.
         retry: Whether runs that failed before are tried again.

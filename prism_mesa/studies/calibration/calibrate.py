@@ -69,7 +69,10 @@ def calibrate(
     """Fit, run the fitted world with seeds of its own, and return what came of it.
 
     Args:
+        plan: The calibration.
         folder: Where it is kept; made if it is missing. No run that is done is run again.
+        engine: Who runs the runs.
+        budget: How long to go on.
         text: The calibration file, to be kept beside the results.
         on_run: Called with the progress at first and after each run.
 

@@ -52,8 +52,11 @@ def fit_profiles(
     """Return the profiles that trials allow.
 
     Args:
+        space: The ranges of the parameters.
         points: Places of the trials that did not fail, shape (trials, axes).
         distances: Of them, shape (trials, targets); NaN where a measure is not defined.
+        objectives: The objective of each trial.
+        best: The fitted values.
         rise: How far the objective may rise within an interval.
     """
     surrogate = Surrogate.fit(points, distances)
@@ -73,7 +76,9 @@ def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, r
     worst, or none is near; with the other parameters as the surrogate has its least. None if there is no such value.
 
     Args:
+        surrogate: A model of the trials.
         points: Places of the trials, shape (trials, axes).
+        objectives: The objective of each trial.
         axis: Place of the parameter among the axes.
         rise: How far the objective may rise within an interval.
     """

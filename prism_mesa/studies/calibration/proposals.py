@@ -46,6 +46,7 @@ def likely(points: Floats, objectives: Sequence[float | None], n: int, *, seed: 
         points: Places of the trials, shape (trials, axes).
         objectives: Of each; None if it failed.
         n: How many are proposed together; each keeps away from those before it.
+        seed: The seed of the draws.
     """
     optuna = load_optuna()
     level = optuna.logging.get_verbosity()

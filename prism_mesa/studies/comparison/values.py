@@ -52,8 +52,10 @@ def run_measures(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust
     """Return measures of a whole run: of the catalogue, or of nations means over quarters (`mean_over_quarters`).
 
     Args:
+        run: The run.
         names: Which; None: all.
         rounds: Quarters of a run of nations that count.
+        trust: As for `finished_run`.
 
     Raises:
         ConfigError: If there is no such measure.
@@ -182,7 +184,9 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     of `values.measure_span`.
 
     Args:
+        names: The names of the measures.
         base: Shape (pairs, measures); NaN where one is not defined.
+        other: The same of the other side.
     """
     found = _compared(base, other, names)
     mean = found.right_mean + found.difference
@@ -220,7 +224,9 @@ def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> 
     """Return a row for each column and round: see `comparison.RunComparison.rounds`.
 
     Args:
+        series: The columns.
         base: Shape (pairs, rounds, columns).
+        other: The same of the other side.
     """
     pairs, rounds, columns = base.shape
     wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]

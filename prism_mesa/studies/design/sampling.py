@@ -34,6 +34,7 @@ def sample_points(
             trajectories of k + 1 points each. Points can be equal where factors have few values.
         n: A power of two from 2 on for `sobol`, 1 or more for `lhs`, 2 or more for `morris`.
         ranges: Dotted key -> least and largest value.
+        seed: The seed of the sample.
         whole: Keys whose values are whole numbers; both ends of their ranges are as likely as what lies between.
 
     Returns:

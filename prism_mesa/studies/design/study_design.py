@@ -284,6 +284,8 @@ def condition_configs(
     If there were more than `MOST_WORLDS`, factors keep the value of `base`, those with numbers first.
 
     Args:
+        base: What all conditions start from.
+        values: The values of the study file.
         levels: The levels of each factor; by default those in `values`, none for a sampled design.
     """
     if levels is None:

@@ -17,6 +17,7 @@ def begin(job: Job, sender: "Connection[object, object]", said: str, environment
     """Carry out a job, send its outcome, and end.
 
     Args:
+        job: The run.
         sender: Where its `Outcome` goes.
         said: The file that gets what the run prints.
         environment: Variables, as whoever waits for the run has them now.

@@ -203,6 +203,7 @@ def _place(error: BaseException, *, of_users: bool = False) -> str:
     """Return where an error was raised, in words: the last place in a user's code, else in PRISM's, else in any.
 
     Args:
+        error: The error.
         of_users: Whether it is nowhere if it is not in a user's code.
     """
     frames = traceback.extract_tb(error.__traceback__)

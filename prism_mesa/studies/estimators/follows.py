@@ -23,6 +23,7 @@ def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
     Args:
         src: Who is followed, rows from 0.
         dst: Who follows.
+        n: How many agents there are.
     """
     followers, followees = _degrees(src, dst, n)
     edges = max(1, len(src))
@@ -46,6 +47,7 @@ def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
     Args:
         src: Who is followed, rows from 0.
         dst: Who follows.
+        n: How many agents there are.
     """
     followers, followees = _degrees(src, dst, n)
     some = followees > 0

@@ -18,6 +18,7 @@ def burstiness(times: npt.ArrayLike, whose: npt.ArrayLike, fewest: int = 10) -> 
     doi:10.1209/0295-5075/81/48002).
 
     Args:
+        times: Of the events, in any order and unit.
         whose: Who did each, whole numbers from 0.
         fewest: Events that somebody needs to be counted, at least 2.
 

@@ -54,6 +54,8 @@ def matched_difference(size: Ints, value: npt.NDArray[np.float64], is_second: np
 
     Args:
         size: Posts of each cascade.
+        value: What is compared, such as its depth.
+        is_second: Whether it belongs to the second group.
     """
     place = np.searchsorted(_CLASSES, size, side="right")
     counts, sums = (

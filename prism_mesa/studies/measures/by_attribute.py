@@ -68,6 +68,7 @@ def modularity(one: Ints, other: Ints) -> float:
 
     Args:
         one: The group at one end of each pair, whole numbers from 0.
+        other: The group at the other end.
     """
     if not len(one):
         return nan

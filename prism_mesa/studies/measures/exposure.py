@@ -123,6 +123,7 @@ def assortativity(one: Ints, other: Ints) -> float:
 
     Args:
         one: The kind at one end of each pair, whole numbers from 0, -1 for none.
+        other: The kind at the other end.
 
     Returns:
         The coefficient, of pairs whose kinds are known; NaN without any, or where all are of one kind.
@@ -141,6 +142,7 @@ def external_internal(one: Ints, other: Ints) -> float:
 
     Args:
         one: The kind at one end of each pair, -1 for none; these are left out.
+        other: The kind at the other end.
     """
     known = (one >= 0) & (other >= 0)
     return ratio(float(np.sign((one != other)[known] - 0.5).sum()), int(known.sum()))

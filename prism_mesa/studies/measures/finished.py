@@ -28,6 +28,7 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
     `follows` says how, and `churn` who has joined.
 
     Args:
+        run: A result, or the run's folder, which is only read.
         trust: Whether a file that only the folder names may be read (see `runs.trust`).
 
     Raises:

@@ -58,6 +58,7 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
 
     Args:
         table: The runs, complete or not; missing ones are counted beside every number.
+        expectations: Their texts.
 
     Raises:
         ConfigError: If an expectation cannot be understood, or is about what the study has not.

@@ -75,6 +75,7 @@ def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints
     """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
 
     Args:
+        values: One for each run.
         first: Levels that come before all others, whether or not a value is one of them.
     """
     levels = list(first)
@@ -264,6 +265,7 @@ def make_table(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataF
     """Return a table with exactly these columns.
 
     Args:
+        columns: Name -> type.
         parts: Rows: for the first column a list, for each other a value, or as many as that list has.
     """
     gathered: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}

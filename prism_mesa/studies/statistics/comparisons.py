@@ -88,7 +88,9 @@ def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
     """Return one side of a study against another.
 
     Args:
+        cells: The runs.
         left: For each condition, whether it is on the left.
+        right: The same for the right.
         over: Terms that tell neither side: each pair has the same levels of them. Where a side holds several
             conditions for one pair, their mean counts, and the pair is missing if one of them is.
     """

@@ -167,6 +167,7 @@ def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tup
 
     Args:
         dummies: Columns of each effect, a row for each run.
+        block: For each run, its block.
         values: Shape (runs, measures), without gaps.
     """
     none = np.zeros(values.shape[1], bool)
@@ -202,6 +203,7 @@ def _explained(gram: Floats, cross: Floats, some: Bools) -> tuple[Floats, int]:
     Args:
         gram: Products of all its columns with each other.
         cross: Their products with each measure.
+        some: Which columns.
     """
     values, vectors = np.linalg.eigh(gram[np.ix_(some, some)])
     kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)

@@ -74,6 +74,7 @@ def parse_expectation(
         text: ``MEASURE: LEFT > RIGHT``, ``<``, or ``MEASURE: LEFT = RIGHT within 25 %`` (of the right side's mean) or
             ``within 0.5`` (in the measure's unit). A measure's name may hold colons. A side is an arm, or levels
             of factors (``feed.mode=x_algo, posts.media_share=0.5``), or an arm with levels after it.
+        measures: Those that the study takes.
         arms: Those of the study; none, or ("all",), if it has none.
         factors: Dotted key -> its levels.
 

@@ -46,6 +46,8 @@ def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
     """Return the variance from each source: the estimate, then `DRAWS` values with redrawn mean squares.
 
     Args:
+        cells: The runs.
+        kept: Whether each condition counts.
         values: The measure in these conditions, shape (conditions, seeds), without gaps.
     """
     draws, (conditions, seeds), grand = generator("variance shares"), values.shape, values.mean()

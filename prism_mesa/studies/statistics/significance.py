@@ -63,6 +63,7 @@ def mean_p(values: Floats, scale: Floats | float = 0.0) -> Floats:
 
     Args:
         values: Shape (rows, columns); NaN where there is none.
+        scale: Of each column, the size of what the numbers are differences of, if they are: it was rounded too.
     """
     scale = np.broadcast_to(scale, values.shape[1])
     p = np.full(values.shape[1], np.nan)
@@ -110,6 +111,7 @@ def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
 
     Args:
         left: Shape (runs, columns), without gaps.
+        right: The same of the other side.
     """
     columns, sizes = left.shape[1], len(left) * len(right)
     u, p = np.full((2, columns), np.nan)
@@ -192,6 +194,8 @@ def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, iden
     Args:
         samples: One, of differences (paired), or two (Welch); NaN where there is none. With fewer than two numbers in
             one all is NaN.
+        margin: 0 or above.
+        scale: As in `cells.constant`.
         identical: Whether all pairs of runs are the same.
     """
     there = [sample[np.isfinite(sample)] for sample in samples]

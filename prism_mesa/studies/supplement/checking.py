@@ -36,6 +36,7 @@ def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
     """Return the crate's metadata: files, PRISM as the tool, and each run as an action that read and made files.
 
     Args:
+        contents: What is packed, but for the crate and the checksums.
         facts: `title`, `published` (a date), `version` of PRISM; `license` and `author` or None.
     """
     names = sorted({*contents.files, CHECKSUMS})
@@ -185,6 +186,7 @@ def check(path: Path, *, out: Path | None = None) -> Checked:
     The checksums are in the archive: they show what was damaged or changed, not that somebody made all of them anew.
 
     Args:
+        path: The archive.
         out: A folder, missing or empty, into which it is unpacked if it is whole.
 
     Raises:

@@ -53,6 +53,8 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
     """Put the files of a run among contents, and return the run.
 
     Args:
+        run_dir: Its folder.
+        contents: What is packed.
         data: Whether its input files, if it read any, are packed.
         within: Where in the archive: empty, or a folder with a slash at its end.
         shared: The way from there to where input files and modules are, which several runs share: empty, or ``../``.
@@ -195,6 +197,8 @@ def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bo
     Args:
         key: What names it.
         where: ``module:object``.
+        contents: What is packed.
+        beside: Where in the archive.
         own: Whether the user made the run; else the name is somebody else's, and means nothing here.
 
     Returns:

@@ -78,6 +78,7 @@ def pack(
         out: The file; by default the folder's name with ``.zip``, beside it.
         data: Whether files that runs read (a network, posts, profiles) are packed.
         license: Under which the content may be used: its address or SPDX name.
+        author: Who made it.
 
     Raises:
         DataError: If there is no run and no study, it has not come to an end, holds a secret that cannot be taken out,

@@ -39,6 +39,7 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
     """Return why a target does not apply to a world, in a few words; empty if it does.
 
     Args:
+        target: The target.
         config: The world's configuration; that of a variant has the same targets as what it is a variant of.
         agents: How many there are; of a graph from a file only a run tells.
         followees: How many an agent follows on average, in the runs.
@@ -136,6 +137,7 @@ def target_rows(
 
     Args:
         runs: Those of one condition, a row for each seed, with a column for each measure; failed ones are left out.
+        real: Real values.
         excused: Returns why a target does not apply, empty if it does.
         targets: All targets, with what was fitted.
     """

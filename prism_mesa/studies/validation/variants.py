@@ -171,6 +171,8 @@ def matched_threshold(
     """Return the mean threshold at which a variant is reshared as often as the full model.
 
     Args:
+        config: The full model.
+        overrides: What makes it the variant.
         rates: Reshares per impression of the full model in each of its `worlds`.
         on_step: Called after each threshold that was tried, at most 10 in each world.
 

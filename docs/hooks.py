@@ -1,11 +1,10 @@
-"""What MkDocs does besides: pages made from the code, files of the repository as pages, the nav from the index."""
+"""Hooks of MkDocs: the navigation comes from index.md, and files that pages link to become pages."""
 
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from from_code.pages import with_made_parts
-from from_code.repository import ROOT, linked_files, page_of, uri_of, with_links_of_the_site
+from site_files import ROOT, linked_files, page_of, uri_of, with_links_of_the_site
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -18,18 +17,18 @@ _ROW = re.compile(r"^\| \[([^\]]+)\]\(([^)#]+)\)")
 _CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
 _CODE = re.compile(r"<code>[^<]*</code>")
 _paths: dict[str, str] = {}
-"""Paths in the repository of the pages of the site that do not lie in docs/."""
+"""Paths in the repository of the pages of the site from outside docs/."""
 
 
 def on_config(config: "MkDocsConfig") -> "MkDocsConfig":
-    """Take the nav from the index: its headings are the groups, its links the pages."""
+    """Take the navigation from the index: headings are groups, links are pages."""
     index = Path(config.docs_dir) / "index.md"
     config.nav = [{"Home": "index.md"}, *nav_of(index.read_text(encoding="utf-8"))]
     return config
 
 
 def nav_of(index: str) -> list[Any]:
-    """Return the nav that an index tells: groups by second headings, groups in them by third ones."""
+    """Return the navigation of an index: `##` headings are groups, `###` headings are groups in them."""
     groups: list[Any] = []
     inner: list[Any] = groups
     for line in index.splitlines():
@@ -43,7 +42,7 @@ def nav_of(index: str) -> list[Any]:
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
-    """Add the files of the repository that pages link to, and those to which these link."""
+    """Add the files that pages link to, and the files that these link to."""
     from mkdocs.structure.files import File
 
     waiting = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
@@ -69,17 +68,16 @@ def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
 
 
 def on_page_markdown(markdown: str, page: "Page", **_: Any) -> str:
-    """Put in what is made from the code, and turn links of the repository into those of the site."""
+    """Turn links to files of the repository into links of the site."""
     uri = page.file.src_uri
     path = _paths.get(uri, f"docs/{uri}")
     if uri.startswith("repository/"):
-        page.meta["search"] = {"boost": 0.5}  # a page that explains a key is found before a file that has it
-    text = with_made_parts(markdown)
+        page.meta["search"] = {"boost": 0.5}  # pages that explain a key come first
     if path.endswith((".md", ".ipynb")):
-        text = with_links_of_the_site(text, path)
-    return PROMPTED.sub("```pycon\n", text)
+        markdown = with_links_of_the_site(markdown, path)
+    return PROMPTED.sub("```pycon\n", markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    r"""Show `|` in code in tables, written `\|`, as such: GitHub drops the backslash, and Markdown does not."""
+    r"""Show `\|` in code in tables as `|`, as GitHub does."""
     return _CELL.sub(lambda cell: _CODE.sub(lambda code: code[0].replace(r"\|", "|"), cell[0]), html)

@@ -1,19 +1,16 @@
-"""The pages say all that the code offers, at a length that can be read."""
+"""The pages hold all that the code offers, as it is now."""
 
-import ast
 import json
 import re
-from doctest import DocTestParser
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from from_code.commands import every_command
-from from_code.pages import MADE, MARKER, with_made_parts
-from from_code.repository import page_of, uri_of, with_links_of_the_site
+from from_code.python import documented_names, imported_names
 from hooks import nav_of, on_page_content
-from statements import statements_of
+from site_files import page_of, uri_of, with_links_of_the_site
+from write_tables import PART, PARTS, written
 
 import prism_mesa
 from prism_mesa.economy.tables import ECONOMY_TABLES
@@ -23,77 +20,41 @@ from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.catalogue import MEASURES
 
 DOCS = Path(__file__).parents[1] / "docs"
-LONGEST = 200
-NAMED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
-FILE = re.compile(r"^```(?:python|py)\n(?!>>> )(.*?)^```$", re.DOTALL | re.MULTILINE)
-FOR_USERS = [
-    *(DOCS.parent / "README.md", *DOCS.glob("*.md"), *(DOCS / "examples").glob("*.py")),
-    *(*(DOCS.parent / "notebooks").glob("*.ipynb"), *(DOCS.parent / "prism_mesa/cli/new_project").glob("*.*")),
-]
-"""Pages, examples and notebooks, and what `prism new` writes."""
 
 
 @cache
-def pages():
-    """Return the pages by name, with what is made from the code in them."""
-    return {page.name: with_made_parts(page.read_text(encoding="utf-8")) for page in sorted(DOCS.glob("*.md"))}
+def page_text(name):
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
-def text_of(prefix):
-    return "\n".join(text for name, text in pages().items() if name.startswith(prefix))
+@pytest.mark.parametrize("name", ["commands", "configuration", "measures", "model", "python", "tables"])
+def test_a_page_with_tables_from_the_code_is_in_step_with_it(name):
+    text = page_text(name)
+    assert PART.search(text)
+    assert written(text) == text, "write it anew: uv run python docs/write_tables.py"
 
 
-def test_no_page_is_longer_than_200_lines():
-    assert {name: n for name, text in pages().items() if (n := text.count("\n")) > LONGEST} == {}
-
-
-def test_the_readme_is_no_longer_than_150_lines():
-    assert (DOCS.parent / "README.md").read_text(encoding="utf-8").count("\n") <= 150
+def test_every_part_from_the_code_is_on_one_page():
+    names = [name for page in DOCS.glob("*.md") for _, name, _ in PART.findall(page.read_text(encoding="utf-8"))]
+    assert sorted(names) == sorted(PARTS)
 
 
 def test_every_command_with_all_its_options_is_in_the_reference():
-    text = text_of("commands")
     commands = dict(every_command())
     assert {"prism run", "prism study run"} <= set(commands)
     for name, command in commands.items():
-        [section] = re.findall(rf"^## {name}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+        [section] = re.findall(rf"^## {name}$(.*?)(?=^## |\Z)", page_text("commands"), re.MULTILINE | re.DOTALL)
         options = [flag for param in command.params for flag in param.opts if flag.startswith("--")]
         assert [flag for flag in options if flag not in section] == []
 
 
-def code_in(path):
-    """Return the pieces of Python in a page, a script or a notebook."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".md":
-        return [*FILE.findall(text), *(example.source for example in DocTestParser().get_examples(text))]
-    if path.suffix == ".ipynb":
-        return ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    return [text] if path.suffix == ".py" else []
+def test_every_public_name_is_in_the_reference():
+    headings = set(re.findall(r"^### (\w+)$", page_text("python"), re.MULTILINE))
+    assert {name.rpartition(".")[2] for name in documented_names()} == headings
+    assert set(prism_mesa.__all__) <= headings
 
 
-def imported_in(paths):
-    """Return the names that code for users imports from `prism_mesa`, but for modules."""
-    froms = {
-        f"{one.module}.{name.name}"
-        for path in paths
-        for code in code_in(path)
-        for one in statements_of(ast.parse(code))
-        if isinstance(one, ast.ImportFrom) and re.match(r"prism_mesa\b", one.module or "")
-        for name in one.names
-    }
-    places = {name: DOCS.parent.joinpath(*name.split(".")) for name in froms}
-    return {name for name, place in places.items() if not (place.is_dir() or place.with_suffix(".py").is_file())}
-
-
-def test_every_public_name_and_every_name_that_users_are_told_to_import_is_in_the_reference():
-    packages = ("statechart", "reasoner", "llm", "deliberation", "view.plots")
-    offered = [f"prism_mesa.{name}" for name in prism_mesa.__all__]
-    for package in (f"prism_mesa.{name}" for name in packages):
-        offered += [f"{package}.{n}" for n in import_module(package).__all__ if n not in prism_mesa.__all__]
-    assert sorted(NAMED.findall(text_of("python"))) == sorted({*offered, *imported_in(FOR_USERS)})
-
-
-def test_names_are_told_by_prompts_files_scripts_and_notebooks(tmp_path):
+def test_names_are_read_from_prompts_files_scripts_and_notebooks(tmp_path):
     cells = [{"cell_type": kind, "source": [f"from prism_mesa.{kind} import y"]} for kind in ("code", "markdown")]
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
     (tmp_path / "b.py").write_text("def f():\n    from prism_mesa.b import (\n        y as z,\n    )\n")
@@ -101,27 +62,21 @@ def test_names_are_told_by_prompts_files_scripts_and_notebooks(tmp_path):
     (tmp_path / "c.md").write_text(
         f"from prism_mesa import not_code\n\n```python\n{prompt}\n```\n\n```python\n{file}```\n"
     )
-    found = {"prism_mesa.code.y", "prism_mesa.b.y", "prism_mesa.p", "prism_mesa.f.y"}
-    assert imported_in(tmp_path.iterdir()) == found
+    names = {"prism_mesa.code.y", "prism_mesa.b.y", "prism_mesa.p", "prism_mesa.f.y"}
+    assert imported_names(tmp_path.iterdir()) == names
 
 
 @pytest.mark.parametrize(
-    ("prefix", "names"),
+    ("page", "names"),
     [
         ("configuration", [key for kind in (Config, EconomyConfig) for key, _ in leaves(kind)]),
         ("tables", [column.name for t in (SOCIAL_TABLES | ECONOMY_TABLES).values() for column in t.columns]),
         ("measures", list(MEASURES)),
     ],
 )
-def test_every_key_column_and_measure_is_in_the_reference(prefix, names):
-    text = text_of(prefix)
+def test_every_key_column_and_measure_is_in_the_reference(page, names):
     assert len(names) > 70
-    assert [name for name in names if f"| `{name}` |" not in text] == []
-
-
-def test_all_that_is_made_from_the_code_stands_on_one_page():
-    markers = [name for page in DOCS.glob("*.md") for name in MARKER.findall(page.read_text(encoding="utf-8"))]
-    assert sorted(markers) == sorted(MADE)
+    assert [name for name in names if f"| `{name}` |" not in page_text(page)] == []
 
 
 def test_the_nav_is_that_of_the_index():

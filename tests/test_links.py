@@ -9,7 +9,6 @@ import runpy
 from functools import cache
 from pathlib import Path
 
-from from_code.pages import with_made_parts
 from PIL import Image
 from statements import statements_of
 
@@ -67,12 +66,9 @@ def prose_of(path):
 
 @cache
 def anchors_of(path):
-    """Return the anchors that headings of a page make, as GitHub names them: the second of two equal ones gets -1.
-
-    What is made from the code when the site is built has headings too.
-    """
+    """Return the anchors that headings of a page make, as GitHub names them: the second of two equal ones gets -1."""
     found = set()
-    for heading in HEADING.findall(with_made_parts(prose_of(path))):
+    for heading in HEADING.findall(prose_of(path)):
         shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         slug = re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
         found.add(next(name for n in range(99) if (name := f"{slug}-{n}" if n else slug) not in found))

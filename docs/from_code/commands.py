@@ -1,7 +1,7 @@
-"""All commands of `prism` with their arguments and options, from the command line itself."""
+"""All commands of `prism` with their arguments and options."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from inspect import cleandoc
 from typing import Any
 
@@ -11,7 +11,7 @@ from prism_mesa.cli.app import app
 
 
 def every_command() -> Iterator[tuple[str, Any]]:
-    """Yield each command with its name as it is typed, such as `prism study run`."""
+    """Yield each command with its full name, such as `prism study run`."""
     yield from _below("prism", typer.main.get_command(app))
 
 
@@ -19,34 +19,32 @@ def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     inner = getattr(command, "commands", {})
     if not inner:
         yield name, command
-    for word, one in inner.items():
-        yield from _below(f"{name} {word}", one)
+    for word, subcommand in inner.items():
+        yield from _below(f"{name} {word}", subcommand)
 
 
-def sections(holds: Callable[[str], bool]) -> str:
-    """Return a section for each command whose module, by its own name, `holds` takes."""
-    mine = ((name, one) for name, one in every_command() if holds(one.callback.__module__.rpartition(".")[2]))
-    return "\n".join(_section(name, command) for name, command in mine)
+def sections() -> str:
+    """Return a section for each command."""
+    return "\n".join(_section(name, command) for name, command in every_command())
 
 
 def _section(name: str, command: Any) -> str:
     context = typer.Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
-    said = _text(command.help or "")
     rows = [_row(param, context) for param in command.params if not getattr(param, "hidden", False)]
     table = f"| argument or option | |\n|---|---|\n{''.join(rows)}" if rows else ""
-    return f"## {name}\n\n{said}\n\n    {usage}\n\n{table}"
+    return f"## {name}\n\n{_text(command.help or '')}\n\n    {usage}\n\n{table}"
 
 
 def _row(param: Any, context: Any) -> str:
-    shown, said = param.get_help_record(context) or (param.human_readable_name, "")
+    flags, help_text = param.get_help_record(context) or (param.human_readable_name, "")
     if param.param_type_name == "argument":
-        shown = re.sub(r" <[^>]*>$", "", shown)
-    cells = (f"`{shown}`", _text(said))
+        flags = re.sub(r" <[^>]*>$", "", flags)
+    cells = (f"`{flags}`", _text(help_text))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 
 def _text(text: str) -> str:
-    """Return help as Markdown: its paragraphs, with nothing in them that Markdown would read."""
+    """Return the paragraphs of a help text with Markdown's own characters escaped."""
     paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", cleandoc(text.replace("\b", "")))]
     return "\n\n".join(part.replace("<", "&lt;").replace("*", "\\*") for part in paragraphs)

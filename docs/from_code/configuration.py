@@ -1,6 +1,6 @@
-"""All keys of a configuration, from the parameters that check it."""
+"""All keys of a configuration, from the models that check them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from inspect import cleandoc
 from types import NoneType, UnionType
@@ -15,10 +15,9 @@ _BOUNDS = (("ge", "from {}"), ("gt", "above {}"), ("le", "to {}"), ("lt", "below
 _WORDS = {int: "whole number", float: "number", str: "text", bool: "true or false", NoneType: "null"}
 
 
-def sections(kind: type[Params], holds: Callable[[str], bool]) -> str:
-    """Return a section for each group of keys whose outermost group, empty for the run's own keys, `holds` takes."""
-    groups = ((name, group) for name, group in _groups(kind, "") if holds(name.partition(".")[0]))
-    return "\n".join(text for name, group in groups if (text := _section(name, group)))
+def sections(kind: type[Params]) -> str:
+    """Return a section for each group of keys."""
+    return "\n".join(text for name, group in _groups(kind, "") if (text := _section(name, group)))
 
 
 def _groups(kind: type[Params], name: str) -> Iterator[tuple[str, type[Params]]]:
@@ -34,13 +33,13 @@ def _group(field: FieldInfo) -> type[Params] | None:
 
 
 def _section(name: str, kind: type[Params]) -> str:
-    own = {key: field for key, field in kind.model_fields.items() if _group(field) is None}
-    if not own:
+    fields = {key: field for key, field in kind.model_fields.items() if _group(field) is None}
+    if not fields:
         return ""
     title = f"`{name}`" if name else "The run"
-    said = cleandoc(kind.__doc__ or "").partition("\n")[0] if name else "Keys of no group."
-    head = f"## {title}\n\n{_escaped(said)}\n\n| key | type and range | default | meaning |\n|---|---|---|---|\n"
-    return head + "".join(_row(f"{name}.{key}" if name else key, field) for key, field in own.items())
+    meaning = cleandoc(kind.__doc__ or "").partition("\n")[0] if name else "Keys outside of groups."
+    head = f"### {title}\n\n{_escaped(meaning)}\n\n| key | type and range | default | meaning |\n|---|---|---|---|\n"
+    return head + "".join(_row(f"{name}.{key}" if name else key, field) for key, field in fields.items())
 
 
 def _row(key: str, field: FieldInfo) -> str:
@@ -51,12 +50,12 @@ def _row(key: str, field: FieldInfo) -> str:
 
 def _kind(field: FieldInfo) -> str:
     bounds = {name: getattr(rule, name) for rule in field.metadata for name, _ in _BOUNDS if hasattr(rule, name)}
-    told = " ".join(said.format(f"{bounds[name]:,}") for name, said in _BOUNDS if bounds.get(name) is not None)
-    return f"{_type(field.annotation)}{', ' if told else ''}{told}"
+    ends = " ".join(form.format(f"{bounds[name]:,}") for name, form in _BOUNDS if bounds.get(name) is not None)
+    return f"{_type(field.annotation)}{', ' if ends else ''}{ends}"
 
 
 def _type(kind: Any) -> str:
-    """Return a type in the words of somebody who writes YAML."""
+    """Return a type in the terms of YAML."""
     origin, parts = get_origin(kind), get_args(kind)
     match origin:
         case _ if isinstance(kind, TypeAliasType):
@@ -80,7 +79,7 @@ def _type(kind: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a default as YAML has it; of groups that stand there by default, how many."""
+    """Return a default as YAML; for a list of groups, their number."""
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, tuple | list):
@@ -94,5 +93,5 @@ def _value(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text as a cell of a table."""
+    """Return text as a table cell."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")

@@ -1,4 +1,4 @@
-"""All measures of a finished run, from the catalogue by which they are taken."""
+"""All measures of a finished run."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,17 +15,17 @@ def sections(subjects: Mapping[str, Sequence[Measure]]) -> str:
 def table(measures: Iterable[Measure]) -> str:
     """Return a row for each measure."""
     head = "| measure | unit | range | meaning |\n|---|---|---|---|\n"
-    return head + "".join(f"| `{one.name}` | {one.unit} | {_range(one)} | {_meaning(one)} |\n" for one in measures)
+    return head + "".join(f"| `{measure.name}` | {measure.unit} | {_range(measure)} | {_meaning(measure)} |\n" for measure in measures)
 
 
-def _range(one: Measure) -> str:
-    """Return from where to where a measure can go."""
-    if isinf(one.low) and isinf(one.high):
+def _range(measure: Measure) -> str:
+    """Return the range of a measure in words."""
+    if isinf(measure.low) and isinf(measure.high):
         return "any number"
-    return f"from {one.low:g}" if isinf(one.high) else f"{one.low:g} .. {one.high:g}"
+    return f"from {measure.low:g}" if isinf(measure.high) else f"{measure.low:g} .. {measure.high:g}"
 
 
-def _meaning(one: Measure) -> str:
-    """Return what a measure is, with its source."""
-    source = re.sub(r"doi:(\S+)", r"[doi:\1](https://doi.org/\1)", one.source)
-    return f"{one.meaning} ({source})" if source else one.meaning
+def _meaning(measure: Measure) -> str:
+    """Return the meaning of a measure with its source."""
+    source = re.sub(r"doi:(\S+)", r"[doi:\1](https://doi.org/\1)", measure.source)
+    return f"{measure.meaning} ({source})" if source else measure.meaning

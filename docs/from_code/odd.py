@@ -1,4 +1,4 @@
-"""The model by the ODD protocol, as the reports of studies tell it, of the default configuration."""
+"""The default model by the ODD protocol, as in the reports of studies."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ PICTURE = {"statechart": "pictures/social-chart.png"}
 
 
 def sections() -> str:
-    """Return the elements of the protocol from the second on; the reference has the parameters."""
+    """Return the elements of the protocol from the second on, without the table of parameters."""
     config = Config()
     chart = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
     *others, submodels = odd_sections(config, chart)

@@ -1,4 +1,4 @@
-"""All columns of the tables that PRISM writes, from the schemas by which they are written and read."""
+"""All columns of the tables that PRISM writes."""
 
 from collections.abc import Mapping
 
@@ -16,6 +16,6 @@ def _section(table: TableSchema) -> str:
 
 
 def _meaning(column: Column) -> str:
-    """Return what a column means, with the texts that there are and whether there may be nothing."""
+    """Return the meaning of a column, its possible texts, and whether cells may be blank."""
     choices = f" ({', '.join(f'`{name}`' for name in column.one_of)})" if column.one_of else ""
     return f"{column.meaning}{choices}{'; may be blank' if column.blank else ''}"

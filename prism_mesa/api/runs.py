@@ -217,7 +217,7 @@ def branch(
         run: A result, or the run's folder, which is only read.
         at: The first round under the new settings, from 0.
         overrides: What changes: values by dotted key, or texts ``key=value``, of keys that can change in a run (see
-            `interventions` in docs/resuming.md). Without any the branch has the tables of the run.
+            `interventions` in docs/interventions.md). Without any the branch has the tables of the run.
         out: Parent folder of the branch; None: that of the run.
         chart: As for `resume`; so `reasoner` and `prepare`.
         reasoner: See `chart`.

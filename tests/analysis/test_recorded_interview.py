@@ -78,7 +78,7 @@ def test_in_free_words_the_check_could_fail_and_did():
 
 @BOTH
 def test_the_page_shows_the_transcript(recorded, agent):
-    page = (DOCS / "interview.md").read_text(encoding="utf-8")
+    page = (DOCS / "interviews.md").read_text(encoding="utf-8")
     dates = re.findall(r"^- date: (.*)$", page, re.MULTILINE)
     transcript = []
     for answer in recorded["answers"]:

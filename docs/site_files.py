@@ -1,6 +1,6 @@
-"""Files of the repository as pages of the site: notebooks with their output, sources that pages link to.
+"""Files of the repository as pages of the site: notebooks with their output, and sources that pages link to.
 
-Pages link to files as they lie in the repository, so that links work there too; the site has them under other names.
+Links in pages name files by their place in the repository, so they work in a clone too. The site uses other names.
 """
 
 import base64
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = "docs/"
 LINK: Final = re.compile(
     r"(?P<code>^(```|~~~).*?^\2|`[^`\n]*`)|(?P<open>\]\()(?P<to>[^)\s#]+)", re.DOTALL | re.MULTILINE
@@ -23,7 +23,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def uri_of(path: str) -> str:
-    """Return under which name the site has a file, `path` being that from the root of the repository."""
+    """Return the address in the site of a file; `path` starts at the root of the repository."""
     suffix = PurePosixPath(path).suffix
     if path.startswith(DOCS) and suffix in (".md", *_PICTURES):
         return path.removeprefix(DOCS)
@@ -33,35 +33,33 @@ def uri_of(path: str) -> str:
 
 
 def linked_files(text: str, path: str) -> list[str]:
-    """Return what of the repository a page links to, as paths from its root."""
-    return [target for found in LINK.finditer(text) if (target := _target(found, path))]
+    """Return the files that a page links to, as paths from the root of the repository."""
+    return [target for link in LINK.finditer(text) if (target := _target(link, path))]
 
 
 def with_links_of_the_site(text: str, path: str) -> str:
-    """Return a page with the links of the repository turned into those of the site; `path` is the page's own."""
+    """Return a page whose links point to the site's files; `path` is the page's own."""
     here = posixpath.dirname(uri_of(path)) or "."
 
-    def turned(found: re.Match[str]) -> str:
-        target = _target(found, path)
-        if (
-            not target or not (ROOT / target).exists()
-        ):  # a picture of a notebook is beside its page; MkDocs says what is dead
-            return found[0]
-        return f"{found['open']}{posixpath.relpath(uri_of(target), here)}"
+    def site_link(link: re.Match[str]) -> str:
+        target = _target(link, path)
+        if not target or not (ROOT / target).exists():  # pictures of notebooks lie beside their page
+            return link[0]
+        return f"{link['open']}{posixpath.relpath(uri_of(target), here)}"
 
-    return LINK.sub(turned, text)
+    return LINK.sub(site_link, text)
 
 
-def _target(found: re.Match[str], path: str) -> str | None:
-    if found["code"] or _OUTSIDE.match(found["to"]):
+def _target(link: re.Match[str], path: str) -> str | None:
+    if link["code"] or _OUTSIDE.match(link["to"]):
         return None
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), found["to"]))
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link["to"]))
     readme = f"{target}/README.md"
     return readme if (ROOT / readme).is_file() else target
 
 
 def page_of(path: str) -> tuple[str, dict[str, bytes]]:
-    """Return a file of the repository as Markdown, and the pictures in it by their names beside the page."""
+    """Return a file as Markdown, and its pictures by their names beside the page."""
     file = ROOT / path
     if file.suffix == ".ipynb":
         return _notebook(json.loads(file.read_text(encoding="utf-8")), file.stem)
@@ -86,7 +84,7 @@ def _notebook(notebook: Any, stem: str) -> tuple[str, dict[str, bytes]]:
 
 
 def _output(output: Any, stem: str, pictures: dict[str, bytes]) -> Iterator[str]:
-    """Yield what a cell showed: its picture, else its table, else its text."""
+    """Yield the picture of a cell, else its table, else its text."""
     data = output.get("data", {})
     if "image/png" in data:
         name = f"{stem}-{len(pictures) + 1}.png"
@@ -99,7 +97,7 @@ def _output(output: Any, stem: str, pictures: dict[str, bytes]) -> Iterator[str]
 
 
 def _one_block(html: str) -> str:
-    """Return HTML without what ends a block of it in Markdown, and without styles of its own."""
+    """Return HTML without blank lines, which end a block in Markdown, and without styles."""
     return re.sub(r"\n\s*\n", "\n", re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)).strip()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from from_code import commands, configuration, measures, odd, python, tables
+
 from prism_mesa.analysis.distill.share_sweep import DRIFT
 from prism_mesa.analysis.survey.results import SURVEY_TABLES
 from prism_mesa.economy.tables import ECONOMY_TABLES
@@ -60,4 +61,4 @@ if __name__ == "__main__":
         text = page.read_text(encoding="utf-8")
         if (new := written(text)) != text:
             page.write_text(new, encoding="utf-8")
-            print(f"written: docs/{page.name}")  # noqa: T201
+            print(f"written: docs/{page.name}")

@@ -33,7 +33,7 @@ def _section(name: str, command: Any) -> str:
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     rows = [_row(param, context) for param in command.params if not getattr(param, "hidden", False)]
     table = f"| argument or option | |\n|---|---|\n{''.join(rows)}" if rows else ""
-    return f"## {name}\n\n{_text(command.help or '')}\n\n    {usage}\n\n{table}"
+    return f"## {name}\n\n{_text(command.help or '')}\n\n```text\n{usage}\n```\n\n{table}"
 
 
 def _row(param: Any, context: Any) -> str:

@@ -15,7 +15,9 @@ def sections(subjects: Mapping[str, Sequence[Measure]]) -> str:
 def table(measures: Iterable[Measure]) -> str:
     """Return a row for each measure."""
     head = "| measure | unit | range | meaning |\n|---|---|---|---|\n"
-    return head + "".join(f"| `{measure.name}` | {measure.unit} | {_range(measure)} | {_meaning(measure)} |\n" for measure in measures)
+    return head + "".join(
+        f"| `{measure.name}` | {measure.unit} | {_range(measure)} | {_meaning(measure)} |\n" for measure in measures
+    )
 
 
 def _range(measure: Measure) -> str:

@@ -104,7 +104,7 @@ def _section(title: str, module: str, names: Iterable[str]) -> str:
 
 @cache
 def _statements(module: str) -> tuple[list[ast.stmt], str]:
-    """Return the statements of a module, of its stub where it has one, and the package that relative imports start at."""
+    """Return the statements of a module or its stub, and the package at which its relative imports start."""
     place = ROOT.joinpath(*module.split("."))
     files = (place / "__init__.pyi", place / "__init__.py", place.with_suffix(".py"))
     file = next(file for file in files if file.is_file())
@@ -118,7 +118,9 @@ def _definition(module: str, name: str) -> tuple[Definition, str]:
         match statement:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() if statement.name == name:
                 return statement, ast.get_docstring(statement) or ""
-            case ast.Assign(targets=[ast.Name(id=target)]) | ast.AnnAssign(target=ast.Name(id=target)) if target == name:
+            case ast.Assign(targets=[ast.Name(id=target)]) | ast.AnnAssign(target=ast.Name(id=target)) if (
+                target == name
+            ):
                 return statement, _text(following)
             case ast.TypeAlias(name=ast.Name(id=target)) if target == name:
                 return statement, _text(following)
@@ -144,12 +146,13 @@ def _entry(name: str, node: Definition, docstring: str) -> str:
 def _members(owner: str, node: ast.ClassDef) -> Iterator[str]:
     """Yield a part for each public method and property that has a docstring."""
     for member in node.body:
-        if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and not member.name.startswith("_"):
-            if text := ast.get_docstring(member):
-                decorators = {ast.unparse(decorator) for decorator in member.decorator_list}
-                is_property = decorators & {"property", "cached_property"}
-                signature = "" if is_property else _signature(member.name, member)
-                yield f"\n#### {owner}.{member.name}\n\n{signature}{_markdown(text)}\n"
+        if not isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) or member.name.startswith("_"):
+            continue
+        if text := ast.get_docstring(member):
+            decorators = {ast.unparse(decorator) for decorator in member.decorator_list}
+            is_property = decorators & {"property", "cached_property"}
+            signature = "" if is_property else _signature(member.name, member)
+            yield f"\n#### {owner}.{member.name}\n\n{signature}{_markdown(text)}\n"
 
 
 def _signature(name: str, node: Definition) -> str:

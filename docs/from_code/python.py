@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from doctest import DocTestParser
 from functools import cache
 from importlib import import_module
@@ -33,6 +34,7 @@ _FILE: Final = re.compile(r"^```(?:python|py)\n(?!>>> )(.*?)^```$", re.DOTALL | 
 _TITLE: Final = re.compile(r"^(Args|Attributes|Returns|Yields|Raises|Warns):$")
 _EXAMPLE: Final = re.compile(r"^>>> .*(?:\n.*\S.*)*", re.MULTILINE)
 _TITLES: Final = {"Args": "Arguments"}
+_SHORT: Final = 200
 
 type Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign | ast.AnnAssign | ast.TypeAlias
 
@@ -111,19 +113,19 @@ def _statements(module: str) -> tuple[list[ast.stmt], str]:
     return ast.parse(file.read_text(encoding="utf-8")).body, module if place.is_dir() else module.rpartition(".")[0]
 
 
-def _definition(module: str, name: str) -> tuple[Definition, str]:
-    """Return the definition of a name and its docstring; imports are followed."""
+def _definition(module: str, name: str) -> tuple[str, Definition, str]:
+    """Return the module that defines a name, the definition and its docstring; imports are followed."""
     statements, package = _statements(module)
     for statement, following in zip(statements, [*statements[1:], None], strict=True):
         match statement:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() if statement.name == name:
-                return statement, ast.get_docstring(statement) or ""
+                return module, statement, ast.get_docstring(statement) or ""
             case ast.Assign(targets=[ast.Name(id=target)]) | ast.AnnAssign(target=ast.Name(id=target)) if (
                 target == name
             ):
-                return statement, _text(following)
+                return module, statement, _text(following)
             case ast.TypeAlias(name=ast.Name(id=target)) if target == name:
-                return statement, _text(following)
+                return module, statement, _text(following)
             case ast.ImportFrom(module=source, level=level):
                 for alias in statement.names:
                     if (alias.asname or alias.name) == name:
@@ -138,9 +140,9 @@ def _text(statement: ast.stmt | None) -> str:
     return ""
 
 
-def _entry(name: str, node: Definition, docstring: str) -> str:
+def _entry(name: str, module: str, node: Definition, docstring: str) -> str:
     members = "".join(_members(name, node)) if isinstance(node, ast.ClassDef) else ""
-    return f"### {name}\n\n{_signature(name, node)}{_markdown(docstring)}\n{members}"
+    return f"### {name}\n\n{_signature(name, node, module)}{_markdown(docstring)}\n{members}"
 
 
 def _members(owner: str, node: ast.ClassDef) -> Iterator[str]:
@@ -151,23 +153,37 @@ def _members(owner: str, node: ast.ClassDef) -> Iterator[str]:
         if text := ast.get_docstring(member):
             decorators = {ast.unparse(decorator) for decorator in member.decorator_list}
             is_property = decorators & {"property", "cached_property"}
-            signature = "" if is_property else _signature(member.name, member)
+            signature = "" if is_property else _signature(member.name, member, "")
             yield f"\n#### {owner}.{member.name}\n\n{signature}{_markdown(text)}\n"
 
 
-def _signature(name: str, node: Definition) -> str:
-    """Return how a name is called, as a block of code; nothing for data."""
+def _signature(name: str, node: Definition, module: str) -> str:
+    """Return how a name is called, as a block of code; for data, its definition if it is short."""
+    call = ""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             call = _call(name, node)
         case ast.ClassDef():
-            init = next((m for m in node.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"), None)
             fields = [ast.unparse(m) for m in node.body if isinstance(m, ast.AnnAssign) and not _is_private(m)]
             is_data = any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+            init = _init(node, module)
             call = _call(name, init) if init else _lines(name, fields) if is_data else ""
-        case _:
-            call = ""
+        case _ if len(text := ast.unparse(node)) <= _SHORT:
+            call = text
     return f"```python3\n{call}\n```\n\n" if call else ""
+
+
+def _init(node: ast.ClassDef, module: str) -> ast.FunctionDef | None:
+    """Return the `__init__` of a class, or of its nearest base in this package."""
+    for member in node.body:
+        if isinstance(member, ast.FunctionDef) and member.name == "__init__":
+            return member
+    for base in node.bases:
+        with suppress(KeyError, StopIteration):
+            place, definition, _ = _definition(module, ast.unparse(base))
+            if isinstance(definition, ast.ClassDef) and (init := _init(definition, place)):
+                return init
+    return None
 
 
 def _is_private(field: ast.AnnAssign) -> bool:

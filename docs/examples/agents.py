@@ -1,10 +1,10 @@
-"""Agents of one's own: accounts that pass on whatever is untrue."""
+"""Agents of your own: accounts that pass on untrue posts."""
 
 from prism_mesa import SocialAgent, SocialModel
 
 
 class Spreader(SocialAgent):
-    """Reads all of its feed whenever it is shown one, and reshares each untrue post."""
+    """Reads its whole feed and reshares each untrue post."""
 
     def step(self) -> None:
         """Do one tick."""
@@ -14,6 +14,6 @@ class Spreader(SocialAgent):
 
 
 def add_spreaders(model: SocialModel, n: int = 5) -> list[Spreader]:
-    """Add `n` spreaders, each of whom follows all agents with a number and is followed by all with the next one."""
+    """Add `n` spreaders. Each follows a part of the agents and is followed by another part."""
     rows = range(model.params.agents.n)
     return [Spreader(model, follows=rows[k :: 2 * n], followers=rows[k + n :: 2 * n]) for k in range(n)]

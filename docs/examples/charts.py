@@ -1,4 +1,4 @@
-"""A chart of one's own, and its guards: readers who heed labels, readers whom alarm moves, readers who know better."""
+"""A chart of your own and its guards: readers who heed labels, alarmed readers, readers who know better."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ IS_ALARMED = F.post.alarming & (F.agent.neuroticism > 3) & ~HEEDS_LABEL
 
 
 def knows_better(agent: Any, post: Any) -> bool:
-    """Return whether an untrue post is about what the reader likes best, and so is seen through without a label.
+    """Return whether a reader sees through an untrue post because it is about the reader's main interest.
 
-    A list of interests is nothing that an expression can read, so this guard is called for agent after agent.
+    An expression cannot read a list of interests, so PRISM calls this guard agent by agent.
     """
     return bool(post.untrue and agent.interests[0] == post.subject)
 
@@ -31,8 +31,7 @@ doubting = Statechart(
     timeouts=social_chart.timeouts,
     name="doubting",
 )
-"""As the default chart, but for labels and alarm.
+"""The default chart with labels and alarm.
 
-Who is interested in a post and knows better has two ways to go: the chart leaves that open, and whoever decides is
-asked.
+If a reader is interested in a post and knows better, the chart leaves the choice open and asks the oracle.
 """

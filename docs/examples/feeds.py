@@ -1,8 +1,8 @@
-"""A feed of one's own: the newest posts first, but what has a label as if it were a day older."""
+"""A feed of your own: the newest posts first, with labelled posts ranked as if they were a day older."""
 
 from prism_mesa import F
 
 DEMOTION = 24
-"""Rounds by which a label makes a post older."""
+"""Rounds that a label adds to the age of a post."""
 
 demoting = 0 - F.post.age - DEMOTION * F.post.labelled

@@ -1,4 +1,4 @@
-"""What a configuration file cannot name: agents and a reasoner of one's own, which are given to `run` as objects."""
+"""Agents and a reasoner of your own: objects that you pass to `run`, because no configuration file can name them."""
 
 import pandas as pd
 from agents import add_spreaders
@@ -10,15 +10,15 @@ MEASURES = ["measures:untrue_read", "measures:untrue_reshares"]
 
 
 def main() -> None:
-    """Run the configuration three times: as it stands, with spreaders, and decided by sceptics; print the measures."""
+    """Run the configuration as it is, with spreaders, and decided by sceptics; print the measures."""
     config = load_config("config.yaml")
-    told = load_config("config.yaml", ["attributes.labelled.told=true", "name=sceptics"])  # prompts tell of labels
+    labels_in_prompts = load_config("config.yaml", ["attributes.labelled.told=true", "name=sceptics"])
     runs = {
         "as it stands": run(config),
         "with spreaders": run(load_config("config.yaml", ["name=spreaders"]), prepare=add_spreaders),
     }
     with sceptics() as reasoner:
-        runs["decided by sceptics"] = run(told, reasoner=reasoner)
+        runs["decided by sceptics"] = run(labels_in_prompts, reasoner=reasoner)
     print(pd.DataFrame({name: measure(result, MEASURES) for name, result in runs.items()}).T.round(3))
 
 

@@ -1,4 +1,4 @@
-"""What each piece of this project does."""
+"""Tests of each part of this project."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The pictures of docs/figures.md: two feeds, five seeds each. It takes half a minute.
+"""The pictures of docs/figures.md: two feeds, five seeds each. Takes half a minute.
 
 uv run python docs/pictures/figures.py
 """

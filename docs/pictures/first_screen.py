@@ -1,4 +1,4 @@
-"""The picture at the top of the README: the largest cascade of a run, in the network and as a tree. It takes seconds.
+"""The picture at the top of the README: the largest cascade of a run, in the network and as a tree. Takes seconds.
 
 uv run python docs/pictures/first_screen.py
 """
@@ -31,11 +31,11 @@ WORLD = {
     "reasoner.kind": "rule",
 }
 DEEPEST = 5
-"""Depths that have a colour of their own, as in the tree."""
+"""Depths with their own colour, as in the tree."""
 
 
 def draw_network(ax: Axes, result: RunResult, root: int) -> None:
-    """Draw all agents and their follows in grey, and over them who passed on a post, and from whom it came."""
+    """Draw all agents and their follows in grey, and over them the path of a post."""
     ends = finished_run(result.run_dir).follows()
     src, dst = ends["src"].to_numpy(), ends["dst"].to_numpy()
     follows = Follows(src, dst, np.bincount(src, minlength=AGENTS))

@@ -1,4 +1,4 @@
-"""The figure of the README: the runs of its study with two arms, whose seeds are paired. It takes a few seconds.
+"""The figure of the README: the paired runs of its study with two arms. Takes a few seconds.
 
 uv run python docs/pictures/two_arms.py
 """

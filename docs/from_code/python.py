@@ -169,7 +169,7 @@ def _signature(name: str, node: Definition, module: str) -> str:
             init = _init(node, module)
             call = _call(name, init) if init else _lines(name, fields) if is_data else ""
         case _ if len(text := ast.unparse(node)) <= _SHORT:
-            call = text
+            return f"```text\n{text}\n```\n\n"
     return f"```python3\n{call}\n```\n\n" if call else ""
 
 

@@ -1,4 +1,4 @@
-"""No link and no path in the documents, the configurations and the notebooks is dead."""
+"""Links, paths and names in pages, configurations, notebooks and docstrings exist."""
 
 import ast
 import importlib.util
@@ -38,24 +38,24 @@ TICKED = re.compile(r"(?<!`)`([A-Za-z]\w+)`(?!`)")
 
 
 def files(*endings):
-    """Return our own files of these endings; what stands in hidden folders and in results is not ours."""
-    found = []
+    """Return our files with these endings, without hidden folders and results."""
+    paths = []
     for folder, inner, names in os.walk(ROOT):
         inner[:] = [name for name in inner if not name.startswith(".") and name not in NOT_OURS]
-        found += [Path(folder) / name for name in names if name.endswith(endings)]
-    return sorted(found)
+        paths += [Path(folder) / name for name in names if name.endswith(endings)]
+    return sorted(paths)
 
 
-def words_of(path):
-    """Return the text of a file, of a notebook that of its cells, whose outputs may hold anything."""
+def full_text(path):
+    """Return the text of a file; of a notebook, the text of its cells without outputs."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text
     return "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
 
 
-def prose_of(path):
-    """Return what of a page is read as Markdown: neither blocks of code nor, in a notebook, cells of code."""
+def prose(path):
+    """Return the Markdown of a page or notebook, without code."""
     if path.suffix == ".ipynb":
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
@@ -65,20 +65,20 @@ def prose_of(path):
 
 
 @cache
-def anchors_of(path):
+def anchors(path):
     """Return the anchors that headings of a page make, as GitHub names them: the second of two equal ones gets -1."""
-    found = set()
-    for heading in HEADING.findall(prose_of(path)):
+    names = set()
+    for heading in HEADING.findall(prose(path)):
         shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         slug = re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
-        found.add(next(name for n in range(99) if (name := f"{slug}-{n}" if n else slug) not in found))
-    return found
+        names.add(next(name for n in range(99) if (name := f"{slug}-{n}" if n else slug) not in names))
+    return names
 
 
 def dead_links(page):
-    """Return the relative links of a page that lead to no file, or to no heading of it."""
+    """Return the relative links of a page that lead to no file or heading."""
     dead = []
-    for link in LINK.findall(CODE.sub("", prose_of(page))):
+    for link in LINK.findall(CODE.sub("", prose(page))):
         if re.match(r"[a-z][a-z0-9+.-]*:", link):
             continue
         where, _, anchor = link.partition("#")
@@ -91,7 +91,7 @@ def dead_links(page):
 
 @cache
 def is_a_path(name):
-    """Return whether a document may name a file or folder so: from the root, in the package, or by its name alone."""
+    """Return whether a file or folder has this path from the root or in the package, or this name in the package."""
     if (ROOT / name).exists() or (PACKAGE / name).exists():
         return True
     return "/" not in name.rstrip("/") and any(PACKAGE.rglob(name.rstrip("/")))
@@ -99,7 +99,7 @@ def is_a_path(name):
 
 @cache
 def is_importable(name):
-    """Return whether a name, with slashes for dots, is a module, or something that a module names."""
+    """Return whether a name, with slashes for dots, is a module, or occurs in one."""
     *parents, last = name.split("/")
     whole, parent = ROOT.joinpath(*parents, last), ROOT.joinpath(*parents)
     if whole.is_dir() or whole.with_suffix(".py").exists():
@@ -108,21 +108,21 @@ def is_importable(name):
     return any(re.search(rf"\b{last}\b", source.read_text(encoding="utf-8")) for source in sources)
 
 
-def dead(found, paths):
-    """Return what is found dead, by the file that names it."""
-    return {str(path.relative_to(ROOT)): names for path in paths if (names := found(path))}
+def by_file(find, paths):
+    """Return what a function finds in files, by file."""
+    return {str(path.relative_to(ROOT)): names for path in paths if (names := find(path))}
 
 
 def test_every_relative_link_leads_to_a_file_and_a_heading():
-    assert dead(dead_links, files(".md", ".ipynb")) == {}
+    assert by_file(dead_links, files(".md", ".ipynb")) == {}
 
 
 def test_every_path_from_the_root_that_a_file_names_is_there():
     def missing(path):
-        return [named for named in KEPT.findall(words_of(path)) if not (ROOT / named).exists()]
+        return [named for named in KEPT.findall(full_text(path)) if not (ROOT / named).exists()]
 
-    own = files(".md", ".ipynb", ".yaml", ".toml", ".py")
-    assert dead(missing, [path for path in own if path.name not in (HISTORY, Path(__file__).name)]) == {}
+    checked = files(".md", ".ipynb", ".yaml", ".toml", ".py")
+    assert by_file(missing, [path for path in checked if path.name not in (HISTORY, Path(__file__).name)]) == {}
 
 
 def test_every_source_file_that_a_page_names_is_there():
@@ -130,36 +130,38 @@ def test_every_source_file_that_a_page_names_is_there():
     modules = re.compile(rf"(?<![\w/.-])(?:{packages})/\w+(?![\w/.])")  # as in a diagram: without the ending
 
     def missing(path):
-        named = [name for name in NAMED.findall(prose_of(path)) if not is_a_path(name)]
-        return named + [name for name in modules.findall(words_of(path)) if not is_importable(f"prism_mesa/{name}")]
+        named = [name for name in NAMED.findall(prose(path)) if not is_a_path(name)]
+        return named + [name for name in modules.findall(full_text(path)) if not is_importable(f"prism_mesa/{name}")]
 
     assert (
-        dead(missing, [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("design", "oracle", "round"))])
+        by_file(
+            missing, [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("design", "oracle", "round"))]
+        )
         == {}
     )
 
 
 def test_every_module_that_a_document_names_is_there():
     def missing(path):
-        return [name for name in DOTTED.findall(words_of(path)) if not is_importable(name.replace(".", "/"))]
+        return [name for name in DOTTED.findall(full_text(path)) if not is_importable(name.replace(".", "/"))]
 
-    assert dead(missing, [path for path in files(".md", ".ipynb", ".yaml") if path.name != HISTORY]) == {}
+    assert by_file(missing, [path for path in files(".md", ".ipynb", ".yaml") if path.name != HISTORY]) == {}
 
 
 @cache
-def docstrings_and_code_of(module):
-    """Return the docstrings of a module, of what is in it and of its attributes, and the rest of its lines."""
-    lines, found = MODULES[module].split("\n"), []
-    for one in statements_of(ast.parse(MODULES[module])):
-        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
-            found.append(one.value.value)
-            lines[one.lineno - 1 : one.end_lineno] = [""] * (one.end_lineno - one.lineno + 1)
-    return found, "\n".join(lines)
+def docstrings_and_code(module):
+    """Return the docstrings of a module and of its parts, and the rest of its lines."""
+    lines, docstrings = MODULES[module].split("\n"), []
+    for node in statements_of(ast.parse(MODULES[module])):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            docstrings.append(node.value.value)
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    return docstrings, "\n".join(lines)
 
 
 @cache
 def names_something(dotted):
-    """Return whether a name with dots is a module of ours, or in one (the package may be left out), or is not ours."""
+    """Return whether a dotted name is a key, one of our modules, a name in one, or a name from elsewhere."""
     head, *_, last = dotted.split(".")
     if head in GROUPS and last.islower():
         return True  # a key of the configuration
@@ -173,7 +175,7 @@ def names_something(dotted):
 
 def test_every_name_with_dots_that_a_docstring_names_is_there():
     def missing(module):
-        names = re.findall(r"(?<!`)`([a-z_]+(?:\.\w+)+)`(?!`)", "\n".join(docstrings_and_code_of(module)[0]))
+        names = re.findall(r"(?<!`)`([a-z_]+(?:\.\w+)+)`(?!`)", "\n".join(docstrings_and_code(module)[0]))
         return [name for name in names if not names_something(name) and not name.endswith((".pyi", ".parquet"))]
 
     assert names_something("social.state.population.Population")
@@ -190,7 +192,7 @@ def test_the_map_of_the_design_page_shows_the_packages_as_they_are():
 
 def test_every_page_of_the_docs_is_in_their_index():
     index = ROOT / "docs" / "index.md"
-    linked = {(index.parent / link).resolve() for link in LINK.findall(prose_of(index))}
+    linked = {(index.parent / link).resolve() for link in LINK.findall(prose(index))}
     assert set((ROOT / "docs").glob("*.md")) - {index} <= linked
 
 
@@ -204,8 +206,8 @@ def test_dead_links_and_anchors_are_found(tmp_path):
 
 
 def test_every_name_in_backticks_in_a_docstring_is_used_somewhere_in_the_code_or_explained_there():
-    """Explained: a formula in the same docstring or a test has it, as a column of foreign data; totals are measures."""
-    parts = {module: docstrings_and_code_of(module) for module in MODULES}
+    """A name is explained if a formula in the same docstring or a test has it; totals are measures."""
+    parts = {module: docstrings_and_code(module) for module in MODULES}
     tests = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("*.py"))
     used = set(re.findall(r"\w+", tests + "\n".join(code for _, code in parts.values())))
 

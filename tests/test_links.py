@@ -84,7 +84,7 @@ def dead_links(page):
         where, _, anchor = link.partition("#")
         target = (page.parent / where).resolve() if where else page
         has_anchors = target.suffix in (".md", ".ipynb")
-        if not target.exists() or (anchor and not (has_anchors and anchor in anchors_of(target))):
+        if not target.exists() or (anchor and not (has_anchors and anchor in anchors(target))):
             dead.append(link)
     return dead
 

@@ -32,7 +32,7 @@ def _section(name: str, command: Any) -> str:
     context = typer.Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     rows = [_row(param, context) for param in command.params if not getattr(param, "hidden", False)]
-    table = f"| argument or option | |\n|---|---|\n{''.join(rows)}" if rows else ""
+    table = f"| argument or option | meaning |\n|---|---|\n{''.join(rows)}" if rows else ""
     return f"## {name}\n\n{_text(command.help or '')}\n\n```text\n{usage}\n```\n\n{table}"
 
 

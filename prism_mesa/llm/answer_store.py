@@ -1,4 +1,4 @@
-"""The answers that a run knows: its own ledger, and one that it shares with other runs.
+"""The answers that a run knows, from its own ledger and from one that it shares with other runs.
 
 The run's own ledger ends up with every answer that it used, so that the run can be repeated from its folder alone.
 """
@@ -13,9 +13,8 @@ from prism_mesa.llm.ledger import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
-_WHERE = "reasoner.ledger"
 _AT_HAND = 1 << 16
-"""Answers that are kept in memory, where the run's own ledger holds them all."""
+"""Answers that are kept in memory while the run's own ledger has them all."""
 
 
 class AnswerStore(Restorable):
@@ -36,7 +35,7 @@ class AnswerStore(Restorable):
 
     def __init__(self, mode: LedgerMode = "live", shared: Ledger | None = None) -> None:
         if mode != "live" and shared is None:
-            raise ConfigError(f"{_WHERE}: {mode} needs reasoner.ledger_path, the ledger to read")
+            raise ConfigError(f"reasoner.ledger: {mode} needs reasoner.ledger_path, the ledger to read")
         self.mode = mode
         self.shared = shared
         self.own: Ledger | None = None
@@ -60,11 +59,10 @@ class AnswerStore(Restorable):
         self._past = None
 
     def go_on(self, own: Ledger, run: str, round_: int) -> None:
-        """Go on with a run of this name from a round on, after `begin` in another process.
+        """Continue a run from a round on, after `begin` in another process.
 
-        Questions that were answered in that round or later count as not asked, but their answers are used when they
-        are asked again (see `answer_before_stop`): nobody is asked twice, and the counts are those of a run that was
-        never stopped. A shared ledger keeps the earlier questions, too.
+        Questions of that round or later count as not asked, but their answers are used when they are asked again (see
+        `answer_before_stop`): no call is made twice, and the counts are those of a run that was never stopped.
 
         Raises:
             DataError: If a ledger cannot be read or written.
@@ -79,18 +77,17 @@ class AnswerStore(Restorable):
         own.forget_asked(run, round_)
         if self.shared is not None and self.mode != "replay":
             self.shared.forget_asked(run, round_)
-            if run not in self.shared.runs():  # that of a branch: it begins with what its run asked
+            if run not in self.shared.runs():  # a branch begins with the questions of its run
                 self.shared.write([], own.asked(run))
 
     def answer_before_stop(self, key: str) -> tuple[StoredAnswer, int] | None:
         """Return, once, the answer from before the run was stopped and its attempts; its tokens are those of all."""
-        took = self._again.pop(key, None)
-        stored = None if took is None or self.own is None else self.own.get(key)
-        if stored is None or took is None:
+        cost = self._again.pop(key, None)
+        stored = None if cost is None or self.own is None else self.own.get(key)
+        if stored is None or cost is None:
             return None
-        attempts, read, said = took
-        tokens = max(read, stored.prompt_tokens), max(said, stored.completion_tokens)
-        return replace(stored, prompt_tokens=tokens[0], completion_tokens=tokens[1]), max(attempts, 1)
+        read, written = max(cost[1], stored.prompt_tokens), max(cost[2], stored.completion_tokens)
+        return replace(stored, prompt_tokens=read, completion_tokens=written), max(cost[0], 1)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return the answers that are known; None if the run's own ledger holds them all."""
@@ -102,7 +99,7 @@ class AnswerStore(Restorable):
         self._known, self._forgot = known or {}, known is None
 
     def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
-        """Return whether the shared ledger holds answers of an LLM, asked like that: then its keys are known."""
+        """Return whether the shared ledger has answers of an LLM with these options."""
         if self._llms is None:
             self._llms = set(self.shared.llms()) if self.shared is not None else set()
         return (llm, digest, decoding_text(decoding)) in self._llms

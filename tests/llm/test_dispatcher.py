@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger
-from prism_mesa.llm.dispatcher import PrioritySemaphore as Slots
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.question import Persona, PlacedQuestion, Question
 from prism_mesa.statechart import AgentState
@@ -30,7 +29,7 @@ def name_in(prompt):
     return prompt.split("You are <<< ")[1].split(" >>>")[0]
 
 
-class PrioritySemaphore:
+class SlowLLM:
     """An LLM that takes a while and knows how many questions were out at once, and for how long."""
 
     def __init__(self, seconds=lambda prompt: 0.002):
@@ -58,7 +57,7 @@ class PrioritySemaphore:
     limited=st.booleans(),
 )
 def test_no_more_than_max_concurrency_are_ever_out_and_no_fewer_if_there_are_as_many(slots, n, waits, fails, limited):
-    llm = PrioritySemaphore(lambda prompt: 0.001 * waits[int(name_in(prompt)[1:]) % len(waits)] + 0.0005)
+    llm = SlowLLM(lambda prompt: 0.001 * waits[int(name_in(prompt)[1:]) % len(waits)] + 0.0005)
     failed = set()
 
     async def once_failing(prompt):
@@ -251,27 +250,3 @@ def test_the_wait_before_another_attempt_doubles_and_is_spread_by_a_keyed_jitter
     assert first == again
     assert [low <= pause <= 3 * low for low, pause in zip((1, 2, 4), first, strict=True)] == [True] * 3
     assert len({pause / 2**i for i, pause in enumerate(first)}) == 3
-
-
-@pytest.mark.parametrize("has_its_turn", [True, False])
-def test_a_waiter_that_is_cancelled_gives_its_place_to_the_next(has_its_turn):
-    order = []
-
-    async def take(semaphore, name):
-        async with semaphore.slot():
-            order.append(name)
-
-    async def main():
-        semaphore = Slots(1)
-        async with semaphore.slot():
-            waiting = [asyncio.create_task(take(semaphore, name)) for name in "abc"]
-            await asyncio.sleep(0)
-            if not has_its_turn:
-                waiting[0].cancel()
-        waiting[0].cancel()  # if it is the turn of a, it has not noticed yet
-        await asyncio.wait(waiting, timeout=5)
-        assert all(task.done() for task in waiting)
-        await asyncio.wait_for(take(semaphore, "d"), 5)
-
-    asyncio.run(main())
-    assert order == ["b", "c", "d"]

@@ -279,7 +279,7 @@ def test_what_may_not_be_read_is_said_to_be_that(as_somebody):
     (folder / "d.sqlite").chmod(0o600)
     if os.geteuid() != 0:
         (folder / "d.sqlite").chmod(0)
-    with somebody(), pytest.raises(DataError, match=r"d\.sqlite: cannot be opened: you may not read it"):
+    with somebody(), pytest.raises(DataError, match=r"d\.sqlite: cannot be opened"):
         Ledger(folder / "d.sqlite", read_only=True)
     with somebody(), pytest.raises(DataError, match=r"d\.sqlite: cannot be opened"):
         Ledger(folder / "d.sqlite")
@@ -304,7 +304,7 @@ def test_what_is_damaged_is_said_to_be_that_and_not_to_be_no_ledger(tmp_path):
         ledger.write([stored(f"k{i}", prompt="p" * 500) for i in range(200)], [])
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    with pytest.raises(DataError, match=r"d\.sqlite: is damaged \(database disk image is malformed\)"):
+    with pytest.raises(DataError, match=r"d\.sqlite: is damaged"):
         Ledger(path, read_only=True).answers()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"d\.sqlite: is damaged"):
@@ -325,9 +325,9 @@ def test_no_ledger_is_what_is_no_sqlite_file_or_has_other_tables(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE asked SET round = 'soon'", "table asked holds str under round, where int belongs"),
-        ("UPDATE answers SET raw = x'ff00'", "table answers holds bytes under raw, where str belongs"),
-        ("UPDATE answers SET latency_ms = 'long'", "table answers holds str under latency_ms, where float belongs"),
+        ("UPDATE asked SET round = 'soon'", "round holds str, not int"),
+        ("UPDATE answers SET raw = x'ff00'", "raw holds bytes, not str"),
+        ("UPDATE answers SET latency_ms = 'long'", "latency_ms holds str, not float"),
         ("UPDATE answers SET raw = CAST(x'ff' AS TEXT)", "cannot be read (Could not decode to UTF-8"),
     ],
 )

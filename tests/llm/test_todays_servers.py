@@ -173,7 +173,7 @@ ROWS = [
     Row("num_ctx 200, probabilities", lambda: ollama("probabilities", context=200), LETTERS, "reasoner.num_ctx=4096"),
     Row("num_ctx 200, more asked for", lambda: ollama(context=200), {"num_ctx": 4096}),
     Row("num_ctx 200, accepted", lambda: ollama(context=200), {"cut_prompts": "accept"}),
-    Row("each third is limited (429)", each_third_is_limited, {"attempts": 2}),
+    Row("each third is limited (429)", each_third_is_limited, {"attempts": 9}),
     Row("redirects to another server (307)", redirected, {}, r"redirects to .*not followed.*reasoner.host"),
     Row("a gzip bomb", bomb, {}, r"more than .*reasoner.host"),
     Row("another program", lambda: http(as_json(200, {"hello": "world"})), {}, "no chat answer.*reasoner.host"),

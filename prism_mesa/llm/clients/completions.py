@@ -1,14 +1,14 @@
-"""What of a server's reply counts as the LLM's answer: not the thought before it, and not an answer to a cut prompt."""
+"""The LLM's answer in a server's reply: without the thought before it, and refused if the prompt was cut."""
 
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from prism_mesa.errors import OracleError
-from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.base import Completion, TokenPlaces
 from prism_mesa.llm.text import LETTERS, without_thought
 
 _ENOUGH: Final = 1000
@@ -24,17 +24,25 @@ _WIDE: Final = re.compile("[\u2e80-\U0003ffff]")
 logger = logging.getLogger("prism_mesa.llm")
 
 
+def likeliest_tokens(places: Iterable[Mapping[str, Any]]) -> TokenPlaces:
+    """Return the likeliest tokens at each position, as servers list them; the chosen token if they list no others."""
+    return tuple(
+        tuple((str(top["token"]), float(top["logprob"])) for top in place.get("top_logprobs") or [place])
+        for place in places
+    )
+
+
 def completed(
     label: str, reply: Completion, *, thought: Any, tokens: Sequence[str], decoding: Mapping[str, Any]
 ) -> Completion:
     """Return a reply without its thought, and with the log-probabilities of its answer only.
 
     Args:
-        label: The name of the LLM in errors.
-        reply: The content that the server sent, with the log-probabilities at all positions.
+        label: The LLM's name in errors.
+        reply: The server's content, with the log-probabilities at all positions.
         thought: The thought that the server sent beside it, if any.
         tokens: The token at each position that has log-probabilities.
-        decoding: How the LLM was asked.
+        decoding: The options of the request.
 
     Raises:
         OracleError: `empty` or `thought` if there is no answer, `unmatched` if log-probabilities may be of a thought.

@@ -34,12 +34,11 @@ def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) 
         raise ConfigError(f"reasoner.model: {model!r} only decides: {remedy}")
 
 
-def read_decision(reply: Any, label: str, latency_ms: float, state: str, decoding: Mapping[str, Any]) -> Completion:
+def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any]) -> Completion:
     """Return the decision in a server's reply, which is parsed JSON or its text.
 
     Raises:
-        OracleError: `no-answer`, if the reply has no decision; `cut-prompt`, if the LLM read fewer tokens than the
-            state has.
+        OracleError: `no-answer` if the reply has no decision; `cut-prompt` if the LLM read fewer tokens than the state.
     """
     try:
         data = parse_json(reply) if isinstance(reply, str) else reply
@@ -52,7 +51,7 @@ def read_decision(reply: Any, label: str, latency_ms: float, state: str, decodin
         remedy = "give shorter texts, or an LLM with more context (reasoner.model)"
         fault = f"{label}: only {counts[0]} tokens of a text of {len(state)} characters were read: {remedy}"
         raise OracleError("cut-prompt", fault, tokens=counts)
-    return Completion(dumps({"model": plain(data.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
+    return Completion(dumps({"model": plain(data.get("model"), _SHOWN), "answer": answer}), *counts)
 
 
 def reported_count(value: object) -> int:

@@ -6,14 +6,13 @@ What an LLM said belongs in the ledger: `llamacpp` says how far its answers repe
 import asyncio
 import json
 import math
-import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Self
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.completions import completed
+from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.completions import completed, likeliest_tokens
 from prism_mesa.llm.clients.decisions import check_capability, read_decision
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.llamacpp import (
@@ -99,6 +98,7 @@ class EmbeddedChatClient:
             return False, "not installed", fault.removeprefix("needs ")
         return True, f"SmolLM2, {build()}: reasoner.kind=embedded", ""
 
+    @timed
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
@@ -112,17 +112,16 @@ class EmbeddedChatClient:
         """
         handler, request = self._request(prompt, schema, top_logprobs)
         request["seed"] = self.decoding["seed"] + seed_offset
-        started = time.perf_counter()
         reply = await self.run(lambda: self.call(handler, request))
-        said, usage = reply["choices"][0], reply["usage"]
-        text = (said.get("text") if self.continues else said["message"].get("content")) or ""
-        latency_ms = (time.perf_counter() - started) * 1000
+        choice, places, usage = reply["choices"][0], token_places(reply), reply["usage"]
+        text = (choice.get("text") if self.continues else choice["message"].get("content")) or ""
         counts = usage["prompt_tokens"], usage["completion_tokens"]
+        is_cut = choice.get("finish_reason") == "length"
         return completed(
             self.label,
-            Completion(text, *counts, latency_ms, _tops(said), cut=said.get("finish_reason") == "length"),
-            thought=said.get("message", {}).get("reasoning_content"),
-            tokens=[] if schema else [place["token"] for place in token_places(reply)],
+            Completion(text, *counts, top_logprobs=likeliest_tokens(places), cut=is_cut),
+            thought=choice.get("message", {}).get("reasoning_content"),
+            tokens=[] if schema else [place["token"] for place in places],
             decoding=self.decoding,
         )
 
@@ -138,17 +137,16 @@ class EmbeddedChatClient:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
+    @timed
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
         """Return a decision (see `llm.decision`).
 
         Raises:
             OracleError: `too-long`, `refused-request` or `no-answer`.
         """
-        started = time.perf_counter()
         request = {"state": inert(state), "questions": {"answer": question}}
         reply = await self.run(lambda: self.call("handle_systemone", request))
-        latency_ms = (time.perf_counter() - started) * 1000
-        return read_decision(reply | {"model": self.name}, self.label, latency_ms, state, self.decoding)
+        return read_decision(reply | {"model": self.name}, self.label, state, self.decoding)
 
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.
@@ -224,8 +222,3 @@ def saying_request(prompt: str, text: str, most: int) -> dict[str, Any]:
 def token_places(reply: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what is told of each token that was said; of half a character nothing is."""
     return (reply["choices"][0].get("logprobs") or {}).get("content") or []
-
-
-def _tops(said: dict[str, Any]) -> tuple[tuple[tuple[str, float], ...], ...]:
-    places = (said.get("logprobs") or {}).get("content") or ()
-    return tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in places)

@@ -1,13 +1,12 @@
 """The client for an Ollama server."""
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean, printable, said_openly
-from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.completions import CutPromptCheck, completed
+from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.completions import CutPromptCheck, completed, likeliest_tokens
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -61,6 +60,7 @@ class OllamaChatClient(ServerClient):
     def _decision_options(self) -> dict[str, Any]:
         return {} if self._keep_alive is None else {"keep_alive": self._keep_alive}
 
+    @timed
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
@@ -76,17 +76,14 @@ class OllamaChatClient(ServerClient):
         body = {"model": self.name, "messages": [{"role": "user", "content": prompt}], "stream": False}
         body |= {"options": options, "format": schema, "think": self._think, "keep_alive": self._keep_alive}
         body |= {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
-        started = time.perf_counter()
-        reply = await self.request(
-            f"{self.host}/api/chat", {name: value for name, value in body.items() if value is not None}
-        )
-        latency_ms = (time.perf_counter() - started) * 1000
+        body = {name: value for name, value in body.items() if value is not None}
+        reply = await self.request(f"{self.host}/api/chat", body)
         if not isinstance(reply, dict):
             raise self._unshaped()
         spent = reported_count(reply.get("prompt_eval_count")), reported_count(reply.get("eval_count"))
         self._context = await self._loaded_context() if self._context is None else self._context
         self._cut_prompts.check(self.label, prompt, spent, self._context)
-        return self._completion(reply, spent, latency_ms)
+        return self._completion(reply, spent)
 
     async def _loaded_context(self) -> int:
         """Return the context of the loaded LLM, else the requested context; 0 if both are unknown."""
@@ -96,21 +93,18 @@ class OllamaChatClient(ServerClient):
             loaded = {entry["model"]: reported_count(entry.get("context_length")) for entry in reply["models"]}
         return loaded.get(self._full_name) or loaded.get(self.name) or int(self.decoding.get("num_ctx", 0))
 
-    def _completion(self, reply: dict[str, Any], spent: tuple[int, int], latency_ms: float) -> Completion:
+    def _completion(self, reply: dict[str, Any], spent: tuple[int, int]) -> Completion:
         try:
             message, logprobs = reply["message"], reply.get("logprobs") or ()
             text = message.get("content") or ""
-            places = tuple(
-                tuple((str(entry["token"]), float(entry["logprob"])) for entry in place.get("top_logprobs") or [place])
-                for place in logprobs
-            )
+            places = likeliest_tokens(logprobs)
             tokens = [str(place["token"]) for place in logprobs]
             text.strip()
         except (LookupError, TypeError, AttributeError, ValueError):
             raise self._unshaped() from None
         if reply.get("done") is not True:
             raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
-        completion = Completion(text, *spent, latency_ms, places, cut=reply.get("done_reason") == "length")
+        completion = Completion(text, *spent, top_logprobs=places, cut=reply.get("done_reason") == "length")
         thought = message.get("thinking")
         return completed(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
 

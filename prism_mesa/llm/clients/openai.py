@@ -6,12 +6,11 @@ A user and password in the address are sent in place of the key.
 import logging
 import os
 import re
-import time
 from typing import Any, Final, Literal, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean
-from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.completions import CutPromptCheck, completed
+from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.completions import CutPromptCheck, completed, likeliest_tokens
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -78,6 +77,7 @@ class OpenAIChatClient(ServerClient):
     def _decision_options(self) -> dict[str, Any]:
         return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else cached tokens are not counted
 
+    @timed
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
@@ -91,15 +91,13 @@ class OpenAIChatClient(ServerClient):
         if schema is not None:
             form = {"name": "answer", "schema": schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        started = time.perf_counter()
         reply = await self._create(body, seed_offset)
-        latency_ms = (time.perf_counter() - started) * 1000
         usage = reply.get("usage") if isinstance(reply, dict) else None
         counts = usage if isinstance(usage, dict) else {}
         read, wrote = (reported_count(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))
         if self.server in ("", "ollama"):  # the others refuse a prompt that is too long
             self._cut_prompts.check(self.label, prompt, (read, wrote))
-        return self._completion(reply, (read, wrote), latency_ms)
+        return self._completion(reply, (read, wrote))
 
     async def _create(self, body: dict[str, Any], seed_offset: int) -> Any:
         """Ask, and if a server refuses an optional setting, ask without it now and from then on."""
@@ -125,21 +123,19 @@ class OpenAIChatClient(ServerClient):
         options = {name: value for name, value in options.items() if name not in self._refused}
         return options if "chat_template" in self._refused else options | template
 
-    def _completion(self, reply: Any, spent: tuple[int, int], latency_ms: float) -> Completion:
+    def _completion(self, reply: Any, spent: tuple[int, int]) -> Completion:
         try:
             [choice] = reply["choices"]
             message, text = choice["message"], choice["message"].get("content") or ""
             logprobs = (choice.get("logprobs") or {}).get("content") or []
-            places = tuple(
-                tuple((str(top["token"]), float(top["logprob"])) for top in place["top_logprobs"]) for place in logprobs
-            )
+            places = likeliest_tokens(logprobs)
             tokens = [str(place["token"]) for place in logprobs]
             text.strip()
         except (AttributeError, LookupError, TypeError, ValueError):
             raise self._unshaped() from None
         if choice.get("finish_reason") == "content_filter":
             raise OracleError("refusal", f"{self.label}: the server's content filter cut the answer", tokens=spent)
-        completion = Completion(text, *spent, latency_ms, places, cut=choice.get("finish_reason") == "length")
+        completion = Completion(text, *spent, top_logprobs=places, cut=choice.get("finish_reason") == "length")
         thought = message.get("reasoning") or message.get("reasoning_content")
         return completed(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
 

@@ -85,19 +85,6 @@ def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, sa
     assert str(caught.value).startswith(f"Ollama llama3.2 at {server.url}: ")
 
 
-def test_a_body_that_cannot_be_unpacked_is_a_transport_fault():
-    def packed(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Encoding", "gzip")
-        handler.send_header("Content-Length", "4")
-        handler.end_headers()
-        handler.wfile.write(b"oops")
-
-    with serving(packed) as server, pytest.raises(OracleError, match="cannot be unpacked") as caught:
-        chat(OllamaChatClient(host=server.url))
-    assert caught.value.reason == "transport"
-
-
 def test_a_server_that_is_not_there_is_refused(nobody):
     with pytest.raises(OracleError, match="connection refused") as caught:
         chat(OllamaChatClient(host=nobody))

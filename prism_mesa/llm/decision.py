@@ -5,11 +5,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import ChatClient, Completion, client_label
 from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.request import AnswerFormat
 from prism_mesa.llm.text import parse_json
 from prism_mesa.streams import digest64
 
@@ -18,11 +19,11 @@ _SUM_TOLERANCE, _SCORE_TOLERANCE, _ROUNDING = 0.02, 0.1, 1e-6
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(AnswerFormat[tuple[float, ...]]):
     """A form of answer: a decision model gives the probability of each option.
 
-    Such models prefer some places in the list, so a hash of the prompt decides the order of the options. The levels of
-    a scale keep their order.
+    Such models prefer some places in the list, so a hash of the prompt decides the order of the options, except for the
+    levels of a scale.
 
     >>> form = Decision(("yes", "no"), "Does it rain?")
     >>> form.read('{"asked": [["no", "yes"]], "said": [{"answer": {"probabilities": {"no": 0.25, "yes": 0.75}}}]}')
@@ -40,19 +41,17 @@ class Decision:
     descriptions: tuple[str, ...] = ()
     orders: int = 1
     scale: bool = False
-    name: ClassVar[str] = "decision"
-    schema: ClassVar[None] = None
-    top_logprobs: ClassVar[int] = 0
+    name = "decision"
 
     @cached_property
     def key(self) -> str:
         """The part of the form that is in a ledger's key."""
         return json.dumps([self.instructions, self.options, self.descriptions, self.orders, self.scale])
 
-    async def ask(self, client: ChatClient, prompt: str) -> Completion:
+    async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
         """Return ``{"asked": [[option, ...]], "said": [...]}``: each order, and the client's reply (`decide`).
 
-        That is ``{"model": ..., "answer": ...}``; question and answer have the form of ``/v1/systemone``.
+        Question and answer have the form of ``/v1/systemone``.
 
         Raises:
             OracleError: If the client raises it.
@@ -79,10 +78,6 @@ class Decision:
         descriptions = dict(zip(self.options, self.descriptions, strict=False))
         criteria = list(order) if self.scale else {option: descriptions.get(option) for option in order}
         return {"type": "score" if self.scale else "choice", "instructions": self.instructions, "criteria": criteria}
-
-    def recordable(self, completion: Completion) -> Completion:
-        """Return what the ledger records: all of it."""
-        return completion
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each option, adding up to 1.

@@ -15,7 +15,7 @@ from prism_mesa.llm.clients.base import (
     client_label,
 )
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, named_option, read_probabilities, recordable, whole
+from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, read_options, recordable, whole
 from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import bare_option, parse_json, plain
 from prism_mesa.reasoner.params import ReasonerParams
@@ -124,12 +124,11 @@ class ChatOracle:
             return decision_form(question.options, self.calls).read(raw)
         names = [option.value for option in question.options]
         if self.form == "probabilities":
-            place = named_option(raw, names)
-        elif (place := bare_option(raw, names)) < 0:
-            place = question.options.index(parse_reasoner_response(raw, question.options))
-        if place >= 0:
-            return tuple(float(at == place) for at in range(len(names)))
-        return read_probabilities(raw, names, "invalid-state")
+            return read_options(raw, names, "invalid-state")
+        index = bare_option(raw, names)
+        if index < 0:
+            index = question.options.index(parse_reasoner_response(raw, question.options))
+        return tuple(float(at == index) for at in range(len(names)))
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:

@@ -5,7 +5,6 @@ answer, it is left alone for a time that doubles, and then tried with one questi
 again after twice the time that a failure took. `dispatcher` asks again, not the pool.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from prism_mesa.llm.clients.base import ChatClient, Completion, client_digest, c
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
 LONGEST_REST_S = 120.0
-_POLL_S = 0.005
 UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error", "transport"})
 """Reasons that say more about the server than about the question."""
 
@@ -41,7 +39,7 @@ class _Host:
         self.failures, self.rest_s = 0, 0.0
 
     def note_failure(self, reason: str, now: float, took_s: float) -> None:
-        """Count a failure; questions that were out when the server went down fail too, which says nothing new."""
+        """Count a failure; those of questions that were out when the server went down do not lengthen its rest."""
         self.failures += 1
         self.last = reason
         if self.is_down:
@@ -56,10 +54,9 @@ class HostPool:
 
     Args:
         clients: One for each server, all with the same name and decoding.
-        failures: Failures in a row after which a server counts as down. More than the questions that are out at the
-            same time, so that one hiccup that takes them all does not close it.
+        failures: Failures in a row after which a server counts as down. More than the concurrent questions, so that
+            one hiccup that takes them all does not close it.
         grace_s: Seconds after all servers went down in which questions are to be asked again later.
-        patience_s: Seconds that a question waits for another one that tries the servers again.
         clock: Seconds, for tests.
 
     Raises:
@@ -71,7 +68,6 @@ class HostPool:
         clients: Sequence[ChatClient],
         failures: int = 5,
         grace_s: float = 5.0,
-        patience_s: float = 0.25,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not clients:
@@ -79,7 +75,6 @@ class HostPool:
         self._hosts = [_Host(client, failures) for client in clients]
         self._grace_s = grace_s
         self._down_since: float | None = None
-        self._polls = round(patience_s / _POLL_S)
         self._clock = clock
         self.name = clients[0].name
         self.decoding: dict[str, Any] = clients[0].decoding
@@ -102,7 +97,7 @@ class HostPool:
 
     @property
     def label(self) -> str:
-        """What a summary calls them."""
+        """Their name in a summary."""
         first = client_label(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
@@ -134,10 +129,16 @@ class HostPool:
         return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
-        """Ask the least busy server and return its answer; ties go to the first."""
-        host = await self._free_host()
+        """Ask the least busy server and return its answer; ties go to the first.
+
+        Raises:
+            OracleError: The server's, or `resting`, `circuit-open` or `still-down` if all are down (see `server`).
+        """
+        host, tries_again, began = self._least_busy(), self._all_down, self._clock()
+        if host is None:
+            reason = "resting" if self._may_come_back else "circuit-open"
+            raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", calls=0)
         host.busy += 1
-        began, tries_again = self._clock(), self._all_down
         try:
             completion = await ask(host.client)
         except OracleError as error:
@@ -167,24 +168,8 @@ class HostPool:
     def _all_down(self) -> bool:
         return all(host.is_down for host in self._hosts)
 
-    async def _free_host(self) -> _Host:
-        """Return the server to ask; where all are down, wait a moment for the question that tries one again."""
-        failures = self._failures
-        for poll in range(self._polls + 1):
-            host = self._least_busy()
-            if host is not None:
-                return host
-            if poll == self._polls or self._failures != failures:
-                break
-            await asyncio.sleep(_POLL_S)
-        reason = "resting" if self._may_come_back else "circuit-open"
-        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", calls=0)
-
-    @property
-    def _failures(self) -> int:
-        return sum(host.failures for host in self._hosts)
-
     def _least_busy(self) -> _Host | None:
+        """Return the server to ask next; None if all are down and none is due to be tried again."""
         now = self._clock()
         due = [host for host in self._hosts if host.is_down and not host.busy and now >= host.down_until]
         if due and not self._all_down:

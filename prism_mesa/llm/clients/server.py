@@ -102,23 +102,29 @@ class ServerClient:
             raise ConfigError(f"{self.key}: holds characters that no key has (white space, or no ASCII): set it anew")
         return key
 
-    def _connect(self) -> "httpx.AsyncClient":
-        from httpx import AsyncClient, Limits
+    def _http(self) -> dict[str, Any]:
+        """Return the arguments of the HTTP client."""
+        from httpx import Limits
 
         key = self._read_key()
-        user, password = self._credentials.get("auth", ("", ""))
-        query = self._credentials.get("params", {}).values()
-        self._secrets = secrets_pattern([f"{user}:{password}", password, *query, key])
         # No connection is kept without TLS, as the rest of one response may look like the next.
         keepalive = None if self.host.startswith("https:") else 0
-        return AsyncClient(
-            timeout=self.timeout_s,
-            limits=Limits(max_connections=None, max_keepalive_connections=keepalive),
-            headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {}),
-            trust_env=not is_local(self.host),
-            verify=_trusted_certificates(),
+        return {
+            "timeout": self.timeout_s,
+            "limits": Limits(max_connections=None, max_keepalive_connections=keepalive),
+            "headers": {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {}),
+            "trust_env": not is_local(self.host),
+            "verify": _trusted_certificates(),
             **self._credentials,
-        )
+        }
+
+    def _connect(self) -> "httpx.AsyncClient":
+        from httpx import AsyncClient
+
+        user, password = self._credentials.get("auth", ("", ""))
+        query = self._credentials.get("params", {}).values()
+        self._secrets = secrets_pattern([f"{user}:{password}", password, *query, self._read_key()])
+        return AsyncClient(**self._http())
 
     async def request(self, url: str, body: Any = None, timeout_s: float | None = None) -> Any:
         """Return the JSON of the server's response to a request: POST with a body, else GET.

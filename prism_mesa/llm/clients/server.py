@@ -21,10 +21,11 @@ import asyncio
 import base64
 import ipaddress
 import json
+import logging
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +36,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from prism_mesa.errors import ConfigError, OracleError, one_line, said_openly
 from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.completions import completed, likeliest_tokens, was_cut
 from prism_mesa.llm.clients.decisions import listed_question, read_decision
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.text import plain
@@ -52,6 +54,10 @@ _SHORTEST: Final = 8
 """Fewest characters of a secret that is masked; shorter ones occur in ordinary answers."""
 _SHOWN: Final = 200
 _PORTS: Final = {"http": 80, "https": 443}
+_LEAST_CONTEXT: Final = 4096
+"""Ollama gives an LLM at least this many tokens of context."""
+
+logger = logging.getLogger("prism_mesa.llm")
 
 
 class ServerClient:
@@ -59,6 +65,7 @@ class ServerClient:
 
     Attributes:
         key: The environment variable that holds the server's key. It is read from there only and never recorded.
+        more_context: How to raise the context to {0} tokens.
         digest: Which build of the LLM the server has; `server_version` the server's version. Both empty if unknown.
 
     Raises:
@@ -66,6 +73,7 @@ class ServerClient:
     """
 
     key: ClassVar[str]
+    more_context: ClassVar[str]
     digest = ""
     server_version = ""
 
@@ -79,6 +87,7 @@ class ServerClient:
         self._read_key()
         self.name, self.host, self.timeout_s, self.decoding = model, server_address(host), timeout_s, decoding
         self._credentials = credentials(host)
+        self._warned_of_cuts = False
         self._decision_paths: tuple[str, ...] = ("/v1/systemone", "/v1/decisions")
         self._connections, self._secrets = Connections(self._connect), re.compile(b"(?!)")
 
@@ -127,11 +136,7 @@ class ServerClient:
         return AsyncClient(**self._http())
 
     async def request(self, url: str, body: Any = None, timeout_s: float | None = None) -> Any:
-        """Return the JSON of the server's response to a request: POST with a body, else GET.
-
-        Raises:
-            OracleError: If there is none; see the table above.
-        """
+        """Return the JSON of the server's response to a request: POST with a body, else GET."""
         return self._json(await self._send(url, body, timeout_s))
 
     def _json(self, response: "Response") -> Any:
@@ -191,13 +196,40 @@ class ServerClient:
     def _unshaped(self) -> OracleError:
         return OracleError("wrong-shape", f"{self.label}: the answer is JSON, but no chat answer")
 
+    def _refuse_cut_prompt(self, prompt: str, spent: tuple[int, int], context: int = 0) -> None:
+        """Raise OracleError if the tokens that the server read show that it cut the prompt.
+
+        With ``cut_prompts: accept`` the first cut is logged instead.
+        """
+        if not was_cut(prompt, spent[0], context):
+            return
+        most = len(prompt.encode("utf-8", "replace")) // 2 + int(self.decoding["max_tokens"])
+        remedy = self.more_context.format(max(_LEAST_CONTEXT, 1 << most.bit_length(), 2 * context))
+        cut = f"the server cut the prompt to its last {spent[0]} tokens ({len(prompt)} characters)"
+        fault = f"{self.label}: {cut}: {remedy}"
+        if self.decoding.get("cut_prompts") != "accept":
+            raise OracleError("cut-prompt", fault, tokens=spent)
+        if not self._warned_of_cuts:
+            logger.warning("%s (reasoner.cut_prompts=accept keeps such answers)", fault)
+        self._warned_of_cuts = True
+
+    def _completion(
+        self, message: Any, logprobs: Sequence[Mapping[str, Any]], spent: tuple[int, int], *, cut: bool
+    ) -> Completion:
+        """Return the answer in a chat message; `thought` is under the name that the server gives it."""
+        try:
+            text = message.get("content") or ""
+            thought = message.get("thinking") or message.get("reasoning") or message.get("reasoning_content")
+            completion = Completion(text, *spent, top_logprobs=likeliest_tokens(logprobs), cut=cut)
+            tokens = [str(place["token"]) for place in logprobs]
+            text.strip()
+        except (LookupError, TypeError, AttributeError, ValueError):
+            raise self._unshaped() from None
+        return completed(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
+
     @timed
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return ``{"model": ..., "answer": ...}`` (see `llm.decision`).
-
-        Raises:
-            OracleError: With one of the reasons of the table above.
-        """
+        """Return ``{"model": ..., "answer": ...}`` (see `llm.decision`)."""
         response = await self._send_decision(state, question)
         if response.status_code == 501:
             raise OracleError("refused-request", str(self._refusal(response)))
@@ -233,10 +265,6 @@ class ServerClient:
             return frozenset()
 
         return await asyncio.gather(*map(show, models))
-
-    async def aclose(self) -> None:
-        """Close the running loop's connections."""
-        await self._connections.aclose()
 
 
 @dataclass(frozen=True)

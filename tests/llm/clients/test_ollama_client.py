@@ -107,20 +107,6 @@ def test_each_question_has_a_connection_of_its_own_which_is_closed():
         gc.collect()  # a socket left open would warn here, and warnings are errors
 
 
-def test_a_client_can_be_closed_and_used_again():
-    with serving(*[chat_answer("x")] * 2) as server:
-        client = OllamaChatClient(host=server.url)
-
-        async def twice():
-            await client.chat("p")
-            await client.aclose()
-            await client.aclose()
-            await client.chat("p")
-
-        asyncio.run(twice())
-        assert len(server.connections) == 2
-
-
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [

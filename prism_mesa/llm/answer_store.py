@@ -63,9 +63,6 @@ class AnswerStore(Restorable):
 
         Questions of that round or later count as not asked, but their answers are used when they are asked again (see
         `answer_before_stop`): no call is made twice, and the counts are those of a run that was never stopped.
-
-        Raises:
-            DataError: If a ledger cannot be read or written.
         """
         self.begin(own, run)
         self._forgot = True

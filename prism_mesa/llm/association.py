@@ -58,10 +58,8 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
         """Return ``{"logprob": {"yes": [-4.0, -3.0], ...}}``: without the prompt, and after each line of it.
 
-        The numbers are rounded to four digits.
-
         Raises:
-            OracleError: `no-weights` if the client cannot tell how likely texts are, or whatever it raises.
+            OracleError: `no-weights` if the client cannot tell how likely texts are.
         """
         weigh = getattr(client, "weigh", None)  # see `embedded.EmbeddedChatClient`
         if weigh is None:
@@ -74,11 +72,7 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
         return Completion(raw, sum(n for _, n in weighed[1:]))
 
     def read(self, raw: str) -> tuple[float, ...]:
-        """Return the probability of each text, adding up to 1.
-
-        Raises:
-            UselessAnswerError: `unparsable`, if what was recorded does not hold numbers for each text.
-        """
+        """Return the probability of each text, adding up to 1; UselessAnswerError (`unparsable`) without numbers."""
         try:
             logprob = json.loads(raw)["logprob"]
             scores = [_score(list(map(_number, logprob[text]))) for text in self.texts]

@@ -167,8 +167,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         """Return the LLM's answer to a prompt, as an instance of `response_model`; see `LLMRequest` for the arguments.
 
         Raises:
-            LLMFailureException: If no attempt brought an answer.
-            OracleError: `not-recorded`, if the ledger that is replayed does not hold the prompt.
+            LLMFailureException: If no attempt brought an answer; OracleError, if a replayed ledger lacks the prompt.
         """
         return await self.fetch(
             LLMRequest(prompt, response_model, accept, accepts, component=component, place=place or RunPosition())

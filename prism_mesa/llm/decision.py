@@ -51,11 +51,7 @@ class Decision(AnswerFormat[tuple[float, ...]]):
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
         """Return ``{"asked": [[option, ...]], "said": [...]}``: each order, and the client's reply (`decide`).
 
-        Question and answer have the form of ``/v1/systemone``.
-
-        Raises:
-            OracleError: If the client raises it.
-            ConfigError: If the client cannot ask decision models.
+        Question and answer have the form of ``/v1/systemone``. Raises ConfigError if the client has no `decide`.
         """
         decide = getattr(client, "decide", None)
         if decide is None:
@@ -80,11 +76,7 @@ class Decision(AnswerFormat[tuple[float, ...]]):
         return {"type": "score" if self.scale else "choice", "instructions": self.instructions, "criteria": criteria}
 
     def read(self, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, adding up to 1.
-
-        Raises:
-            UselessAnswerError: `no-answer`, `refusal`, `wrong-options`, `wrong-numbers`, or `contradiction`.
-        """
+        """Return the probability of each option, adding up to 1; UselessAnswerError if the decision is no use."""
         record = parse_json(raw)
         try:
             rows = [self._weights(*pair) for pair in zip(record["asked"], record["said"], strict=False)]

@@ -11,7 +11,6 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.budget import Budget
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.errors import UselessAnswerError, storable
-from prism_mesa.llm.ledger import AskedRow
 from prism_mesa.llm.request import RunPosition
 from prism_mesa.streams import digest64
 
@@ -53,7 +52,7 @@ class PendingQuestion[Q, A]:
         waited_s: Seconds of waiting that busy servers asked for; these refusals are no attempts.
         last_text: The last useless answer; `error` the exception of the last attempt.
         completion: The LLM's usable answer; `value` is read from it, and `answer` goes to the caller.
-        past: The outcome in the run that is replayed; `is_replay` whether a ledger is replayed.
+        is_replay: Whether a ledger is replayed.
     """
 
     question: Q
@@ -81,12 +80,16 @@ class PendingQuestion[Q, A]:
     raw: str | None = None
     reason: str = ""
     error: Exception | None = None
-    past: AskedRow | None = None
     is_replay: bool = False
     is_first: bool = False
     done: bool = False
     value: Any = None
     answer: A | None = None
+
+    @property
+    def retry_after_s(self) -> float:
+        """Seconds after which the server wants to be asked again; 0 if it does not say."""
+        return self.error.retry_after_s if isinstance(self.error, OracleError) else 0.0
 
     @property
     def counted_attempts(self) -> int:
@@ -158,7 +161,7 @@ class Dispatcher[Q, A]:
         return self._unsent < self._n_slots
 
     def put(self, call: PendingQuestion[Q, A]) -> None:
-        """Add a call; with limits it waits for `flush`."""
+        """Add a call; with limits it goes out in `wait`."""
         if self._budget.limited:
             self._queue.append(call)
         else:
@@ -166,16 +169,13 @@ class Dispatcher[Q, A]:
             self._unsent += 1
             self._run(self._pursue(call))
 
-    def flush(self) -> None:
-        """With limits: send the waiting calls together, unless others are still out."""
+    async def wait(self) -> None:
+        """Wait until a call is done; with limits, first send the waiting calls together if none is out."""
         if self._queue and not self._tasks:
             calls, self._queue = self._queue, []
             for call in calls:
                 call.taken = True
             self._run(self._spend(calls))
-
-    async def news(self) -> None:
-        """Wait until a call is done; raise the error that ended the work, if there is one."""
         if self._broken is None:
             await self._changed.wait()
         self.check()
@@ -269,7 +269,7 @@ class Dispatcher[Q, A]:
             self._finish(call)
 
     def _count(self, call: PendingQuestion[Q, A], reason: str, reply: Completion) -> None:
-        wait_s = _wait_s(call)
+        wait_s = call.retry_after_s
         is_asked_to_wait = 0 < wait_s <= self._patience_s - call.waited_s
         call.waited_s += wait_s if is_asked_to_wait else 0.0
         call.attempts += reply.calls > 0 and reason != "resting" and not is_asked_to_wait
@@ -305,8 +305,8 @@ class Dispatcher[Q, A]:
         """Return how long to wait before the next attempt, with a keyed jitter."""
         if isinstance(call.error, UselessAnswerError):
             return 0.0
-        if wait_s := _wait_s(call):
-            return wait_s
+        if call.retry_after_s:
+            return call.retry_after_s
         if call.attempts == 0:  # no server was up; it may be in a moment
             return _RESTING_S
         jitter = 0.5 + digest64(call.key, str(call.attempts)) / 2**64
@@ -317,11 +317,6 @@ def may_pass(reason: str, error: Exception | None) -> bool:
     """Return whether asking again may help: not after a refusal (4xx), with all servers down, or on a bug."""
     foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
     return foreseen and reason not in _FINAL and (reason == _TOO_MANY or not reason.startswith("http-"))
-
-
-def _wait_s(call: PendingQuestion[Any, Any]) -> float:
-    """Return after how many seconds the server that was asked last wants to be asked again; 0 if it does not say."""
-    return call.error.retry_after_s if isinstance(call.error, OracleError) else 0.0
 
 
 def _order(call: PendingQuestion[Any, Any]) -> tuple[tuple[float, int, int], str]:

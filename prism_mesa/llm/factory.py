@@ -1,4 +1,4 @@
-"""Makes the client of the LLM that a configuration names, and looks whether its server answers."""
+"""Makes the client of the configured LLM, and checks that its server answers."""
 
 from typing import Any, Final
 
@@ -17,13 +17,12 @@ _LEAST_FAILURES: Final = 5
 
 
 def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
-    """Return a client for answers in a form, and None with the reason if `auto` finds no LLM or `rule` wants none.
+    """Return a client for answers in a form, or None and the reason if `auto` finds no LLM or `rule` wants none.
 
-    With `continues` SmolLM2 continues prompts, which should then show it how (see `EmbeddedChatClient`).
+    With `continues` SmolLM2 continues prompts (see `EmbeddedChatClient`).
 
     Raises:
-        ConfigError: If the LLM is not there.
-        DataError: If the ledger cannot be opened.
+        ConfigError: If the LLM is not there; DataError if the ledger cannot be opened.
     """
     if isinstance(params.model, dict):
         raise ConfigError("reasoner.model: only one LLM can be asked here: give its name")
@@ -46,19 +45,16 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
 
 
 def answer_store(params: LLMParams) -> AnswerStore:
-    """Return the store of recorded answers: the ledger beside a run's own, opened, if the parameters name one."""
+    """Return the store of recorded answers, with the shared ledger if the parameters name one."""
     shared = None if params.ledger_path is None else Ledger(params.ledger_path, read_only=params.ledger == "replay")
     return AnswerStore(params.ledger, shared)
 
 
 def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
-    """Return the configured LLM, its kind, and a note.
+    """Return the configured LLM, its kind, and a note; ConfigError if it is not there, or an address is wrong.
 
     With `auto` that is Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the
     note then says why the earlier ones were not taken. For `continues` see `make_llm_client`.
-
-    Raises:
-        ConfigError: If the LLM is not there, or if an address is not one.
     """
     kind = "ollama" if params.kind == "auto" else params.kind
     if not KINDS[kind].host:

@@ -124,10 +124,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     async def answer_all(self, asks: Sequence[Q]) -> list[A]:
         """Return the answers to some questions, in the order of `asks`, and record them.
 
-        Limits are spent by priority, then tick, then agent, whichever answer comes first.
-
-        Raises:
-            OracleError: `not-recorded`, if the ledger that is replayed does not hold a question.
+        Limits are spent by priority, then tick, then agent, whichever answer comes first. Raises OracleError
+        (`not-recorded`) if a replayed ledger lacks a question.
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
 
@@ -144,16 +142,13 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
 
     async def _answer_all(self, asks: Sequence[Q]) -> list[A]:
         batch: list[PendingQuestion[Q, A]] = []
+        dispatcher = self._get_dispatcher()
         try:
             batch.extend(self._put(ask, submitted=False) for ask in asks)
-            left = [pending for pending in batch if not pending.done]
-
-            def none_is_left() -> bool:
-                while left and left[-1].done:
-                    left.pop()
-                return not left
-
-            await self._until(none_is_left)
+            for pending in batch:
+                while not pending.done:
+                    await dispatcher.wait()
+            dispatcher.check()
         except BaseException:
             for pending in batch:
                 pending.is_left = True
@@ -170,16 +165,11 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
 
     async def _collect(self) -> list[tuple[Q, A]]:
         dispatcher = self._get_dispatcher()
-        await self._until(lambda: not self._n_out or bool(self._ready and dispatcher.wants_more))
+        while self._n_out and not (self._ready and dispatcher.wants_more):
+            await dispatcher.wait()
+        dispatcher.check()
         answers, self._ready[:] = self._ready[:], []
         return answers
-
-    async def _until(self, is_reached: Callable[[], bool]) -> None:
-        dispatcher = self._get_dispatcher()
-        while not is_reached():
-            dispatcher.flush()
-            await dispatcher.news()
-        dispatcher.check()
 
     def _put(self, question: Q, *, submitted: bool) -> PendingQuestion[Q, A]:
         """Prepare a question and look it up; if it is unknown, pass it to the dispatcher, once for equal questions."""
@@ -203,10 +193,10 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
 
     def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
         """Give a question its outcome if that is known; return whether it is."""
+        past = None
         pending.is_replay = self.store.mode == "replay"
         if pending.is_replay:
-            place = pending.place
-            past = pending.past = self.store.past(place.round, place.tick, place.agent)
+            past = self.store.past(pending.place.round, pending.place.tick, pending.place.agent)
             fell_short = past is not None and past.source in SHORTFALLS
             if past and fell_short and (past.key == pending.key or not self.store.knows(*pending.identity)):
                 pending.reason, pending.attempts, pending.is_first = past.reason, past.attempts, True
@@ -214,9 +204,9 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         pending.raw = self.store.find_raw(pending.key)
         if pending.raw is None and pending.is_replay:
             where = "" if self.store.shared is None else f" {self.store.shared.path}"
-            other = "; another question is recorded there: has the configuration or a file changed?"
             fault = f"the ledger{where} holds no answer for {self.questions.describe(pending)}"
-            raise OracleError("not-recorded", fault + ("" if pending.past is None else other))
+            other = "; another question is recorded there: has the configuration or a file changed?"
+            raise OracleError("not-recorded", fault + (other if past else ""))
         if pending.raw is None and pending.once_a_round:
             pending.reason = self._failed.get(pending.key, "")
         return pending.raw is not None or bool(pending.reason)

@@ -60,3 +60,8 @@ IGNORED_KEYS: Final = (
     ("num_ctx keep_alive", ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
 )
 """Keys of `reasoner` without effect, the kinds with which they have none, and why."""
+
+
+def ignores(kind: str, key: str) -> bool:
+    """Return whether a key of `reasoner` has no effect with a kind."""
+    return any(kind in kinds and key in keys.split() for keys, kinds, _ in IGNORED_KEYS)

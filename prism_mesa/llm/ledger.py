@@ -38,10 +38,7 @@ _WAIT_S = 60.0
 
 
 def answer_key(prompt: str, options: Sequence[str], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
-    """Return the SHA-256, in hexadecimal, of everything that can change an answer.
-
-    `options` are what could be answered: states, or the name and the JSON schema of a form.
-    """
+    """Return the SHA-256 of everything that can change an answer; `options` are states, or a form's name and schema."""
     parts = [prompt, list(options), llm, digest, dict(decoding)]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -132,14 +129,12 @@ _INSERT_ASKED = _insert("asked", AskedRow)
 
 
 class Ledger(Closing):
-    """A ledger file, made if missing (its folder too). Any thread may use it, and any number of processes.
+    """A ledger file, made if missing. Any thread may use it, and any number of processes.
 
-    Args:
-        path: The file.
-        read_only: Only look: nothing is made or changed, and a missing file is an error.
+    With `read_only` nothing is made or changed, and a missing file is an error.
 
     Raises:
-        DataError: If the file is missing, cannot be opened (may not be read, is locked, or damaged), or is no ledger.
+        DataError: If the file cannot be opened or is no ledger.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
@@ -248,9 +243,7 @@ class Ledger(Closing):
             raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
-        """Store rows in one transaction: all of them or, if the process dies, none.
-
-        The first answer of a key stands: a later one is dropped.
+        """Store rows in one transaction. The first answer of a key stands: a later one is dropped.
 
         Raises:
             DataError: If the file cannot be written (a full disk, or another process held it for a minute).
@@ -294,10 +287,7 @@ class Ledger(Closing):
         return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
     def unsettled(self, run: str, round_: int) -> dict[str, tuple[int, int, int]]:
-        """Return the keys of answers that a run did not have when a round began, with their attempts and tokens.
-
-        They came in that round or later, or the run stopped before it recorded who asked.
-        """
+        """Return the answers that a run did not have when a round began, by key, with their attempts and tokens."""
         known = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
         keys = self._rows(f"SELECT key FROM answers WHERE key NOT IN ({known})", (run, round_))  # noqa: S608 - ours
         took = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
@@ -311,11 +301,11 @@ class Ledger(Closing):
         return {str(key) for (key,) in rows}
 
     def forget_asked(self, run: str, round_: int) -> None:
-        """Delete what a run asked from a round on; answers stay, and errors are as in `write`."""
+        """Delete what a run asked from a round on; answers stay."""
         self._change("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
 
     def rename(self, run: str, name: str) -> None:
-        """Rename a run; errors are as in `write`."""
+        """Rename a run."""
         self._change("UPDATE asked SET run = ? WHERE run = ?", (name, run))
 
     def sizes(self, run: str, before: int) -> tuple[int, int]:
@@ -325,16 +315,12 @@ class Ledger(Closing):
         return int(answers), int(asked)
 
     def copy_to(self, file: Path) -> None:
-        """Copy the ledger to a new file, including the rows in its log.
-
-        Raises:
-            DataError: If it cannot be read, or the file cannot be written.
-        """
+        """Copy the ledger to a new file, including the rows in its log."""
         with self._locked("copied"), closing(ReadOnlyFile(self.path)) as opened:
             opened.copy_to(file)
 
     def sync(self) -> None:
-        """Have all rows reach the disk, so that they survive a power failure; errors are as in `write`."""
+        """Have all rows reach the disk, so that they survive a power failure."""
         self._change("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _change(self, query: str, values: tuple[Any, ...] = ()) -> None:

@@ -8,11 +8,12 @@ leave of 1 if that is less.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, inf, isnan
+from math import exp, inf
+from sys import float_info
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
@@ -88,11 +89,7 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
         return recordable(await super().ask(client, prompt, schema, attempt), self._shown)
 
     def read(self, raw: str) -> tuple[float, ...]:
-        """Return the probability of each text, adding up to 1.
-
-        Raises:
-            UselessAnswerError: `unparsable` or `no-option`, if the answer names none of them.
-        """
+        """Return the probability of each text, adding up to 1; UselessAnswerError if the answer names none."""
         shown = read_options(raw, self._shown, "no-option")
         back = len(self.texts) - self.first
         return shown[back:] + shown[:back]
@@ -103,13 +100,7 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
 
 
 def named_option(raw: str, names: Sequence[str]) -> int:
-    """Return the index of the option that an answer consists of, or -1.
-
-    The answer is a letter, a name, or a JSON object with one of the two under one of `_CHOICE_KEYS`.
-
-    Raises:
-        UselessAnswerError: `thought`, if there is only a thought.
-    """
+    """Return the index of the option that an answer consists of (a letter, a name, or an object with one), or -1."""
     answer = unwrapped(raw)
     if answer.startswith("{"):
         with suppress(UselessAnswerError):
@@ -122,8 +113,7 @@ def named_option(raw: str, names: Sequence[str]) -> int:
 def recordable(completion: Completion, names: Sequence[str]) -> Completion:
     """Return an answer as JSON of its text and the letters' log-probabilities; unchanged if it has none.
 
-    A text that continues after its letter with anything but its option, or has it in a sentence, has no numbers. Errors
-    are those of `whole`.
+    A text that continues after its letter with anything but its option, or has it in a sentence, has no numbers.
     """
     if not whole(completion).top_logprobs:
         return completion
@@ -141,11 +131,7 @@ def whole(completion: Completion) -> Completion:
 
 
 def read_options(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
-    """Return the probability of each option in an answer that names one of them, or gives each a weight.
-
-    Raises:
-        UselessAnswerError: As `read_probabilities`.
-    """
+    """Return the probability of each option in an answer that names one, or gives weights; errors as below."""
     index = named_option(raw, names)
     return (
         read_probabilities(raw, names, reason) if index < 0 else tuple(float(at == index) for at in range(len(names)))
@@ -166,11 +152,11 @@ def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[flo
         raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} holds no probabilities")
     top = answer.get("top_logprobs")
     if isinstance(top, dict):
-        _check(top, _is_logprob, "a log-probability", raw, reason)
+        _check(top, -inf, _ROUNDING, raw, reason)
         weights = _letter_weights(top, len(names))
     else:
         by_name = {name: answer[name] for name in names if name in answer}
-        _check(by_name, lambda value: _is_number(value) and 0 <= value < inf, "a finite number from 0", raw, reason)
+        _check(by_name, 0, float_info.max, raw, reason)
         weights = [float(by_name.get(name, 0)) for name in names]
     total = sum(weights)
     if not 0.0 < total < inf:
@@ -179,21 +165,19 @@ def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[flo
     return tuple(weight / total for weight in weights)
 
 
-def _check(values: Mapping[str, Any], is_right: Callable[[Any], bool], wanted: str, raw: str, reason: str) -> None:
+def _check(values: Mapping[str, Any], least: float, most: float, raw: str, reason: str) -> None:
     for name, value in values.items():
-        if not is_right(value):
-            fault = f"{name[:20]!r}: {str(value)[:20]!r}"
-            raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {fault}, which is not {wanted}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            fault = f"{name[:20]!r}: {str(value)[:20]!r}, which is no number from {least:g} to {most:.3g}"
+            raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {fault}")
 
 
-def _deciding(completion: Completion, names: Sequence[str]) -> tuple[tuple[str, Any], ...]:
-    """Return the tokens of the first position at which a letter of an option is among the likeliest.
-
-    A position with a wrong log-probability decides too: it makes the answer useless when it is read.
-    """
+def _deciding(completion: Completion, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Return the tokens of the first position with enough mass on letters, or with a wrong number."""
     for place in completion.top_logprobs if _is_letter(completion.text, names) else ():
         letters = [logprob for token, logprob in place if _letter_index(token, len(names)) >= 0]
-        if not all(map(_is_logprob, letters)) or sum(exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
+        is_wrong = any(not logprob <= _ROUNDING for logprob in letters)
+        if is_wrong or sum(exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
             return place
     return ()
 
@@ -224,16 +208,3 @@ def _letter_weights(top: Mapping[str, float], n_options: int) -> list[float]:
         return weights
     least = min(*shares.values(), max(1.0 - sum(shares.values()), 0.0))
     return [weight or least for weight in weights]
-
-
-def _is_logprob(value: Any) -> bool:
-    """Return whether `value` is the logarithm of a probability, 0 included, or by rounding a little more."""
-    return _is_number(value) and value <= _ROUNDING
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether `value` is a number that a float can hold, infinities included."""
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and not isnan(value)
-    except OverflowError:
-        return False

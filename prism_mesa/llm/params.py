@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from prism_mesa.llm.kinds import IGNORED_KEYS, KINDS, SERVED
+from prism_mesa.llm.kinds import IGNORED_KEYS, KINDS, SERVED, ignores
 from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
@@ -168,7 +168,7 @@ class LLMParams(Params):
     def decoding(self) -> dict[str, Any]:
         """The decoding options of a chat client with these parameters."""
         options = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
-        num_ctx = None if self.kind in SERVED and self.kind != "ollama" else self.num_ctx
+        num_ctx = None if self.kind in SERVED and ignores(self.kind, "num_ctx") else self.num_ctx
         return options | later_options(self.think, num_ctx, self.cut_prompts)
 
 

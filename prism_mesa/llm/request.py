@@ -46,11 +46,7 @@ class AnswerFormat[D]:
         return await client.chat(prompt, schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
     def read(self, raw: str) -> D:
-        """Return the answer in a recorded text.
-
-        Raises:
-            UselessAnswerError: If there is none.
-        """
+        """Return the answer in a recorded text; UselessAnswerError if there is none."""
         raise NotImplementedError
 
 
@@ -119,11 +115,7 @@ class LLMRequest[D]:
         return await self._format.ask(client, self.prompt, self.schema, attempt)
 
     def read(self, raw: str) -> D:
-        """Return the answer in a recorded text.
-
-        Raises:
-            UselessAnswerError: `unparsable`, `wrong-shape`, or `irrelevant` if `accept` refuses it.
-        """
+        """Return the answer in a recorded text; UselessAnswerError if there is none, or `accept` refuses it."""
         answer = self._format.read(raw)
         if self.accept is not None and not self.accept(answer):
             raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is of no use here")

@@ -25,6 +25,8 @@ _FAULTS: Final = {
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
 }
+_NO_WRITING: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""Codes if SQLite wants to write into the file's folder and may not."""
 FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
 """Exceptions of reading or writing a file; the last where SQLite's own message quotes bytes that are no text."""
 
@@ -46,12 +48,7 @@ def _code(error: Exception) -> int:
 class ReadOnlyFile:
     """A SQLite file that is only read while others may write it; nothing in its folder is made or changed.
 
-    Args:
-        path: The file.
-        wait_s: How many seconds to wait for another process that writes.
-
-    Raises:
-        sqlite3.Error: If it cannot be opened.
+    It waits `wait_s` seconds for another process that writes. All methods raise the errors in `FAULTS`.
     """
 
     def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
@@ -71,11 +68,7 @@ class ReadOnlyFile:
         return db
 
     def fetch(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return the rows of a query, all from one moment.
-
-        Raises:
-            sqlite3.Error: If the file cannot be read; UnicodeDecodeError if SQLite's message is no text.
-        """
+        """Return the rows of a query, all from one moment."""
         while True:
             error: Exception | None = None
             rows: list[Any] = []
@@ -102,11 +95,7 @@ class ReadOnlyFile:
                 self._read_copies()
 
     def copy_to(self, file: Path) -> None:
-        """Copy the database to a new file, including the rows in its log.
-
-        Raises:
-            sqlite3.Error: If this file cannot be read, or the other one cannot be written.
-        """
+        """Copy the database to a new file, including the rows in its log."""
         self.fetch("SELECT 1 FROM sqlite_master")  # decides how this file can be read
         with closing(sqlite3.connect(file)) as copy:
             self._db.backup(copy)

@@ -42,7 +42,7 @@ def test_weights_are_shared_in_proportion_or_all_of_the_answer_is_useless(said):
     named = {name: said[name] for name in NAMES if name in said}
     right = all(map(is_weight, named.values())) and sum(named.values()) > 0
     if not right:
-        with pytest.raises(UselessAnswerError, match=r"names no option|which is not a finite number from 0"):
+        with pytest.raises(UselessAnswerError, match="names no option|is no number"):
             read_probabilities(json.dumps(said), NAMES, "invalid-state")
         return
     total = sum(named.values())
@@ -71,7 +71,7 @@ def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf"), "-1", True, 0.7])
 def test_an_option_of_which_nobody_knows_how_likely_it_is_leaves_nothing_to_the_others(unknown):
     tops = ((("A", unknown), ("B", math.log(0.4))), (("B", math.log(0.9)),))
-    with pytest.raises(UselessAnswerError, match=r"'A'.* which is not a log-probability"):
+    with pytest.raises(UselessAnswerError, match="'A'"):
         read_probabilities(recordable(Completion("A", top_logprobs=tops), NAMES).text, NAMES, "invalid-state")
 
 

@@ -17,11 +17,7 @@ _SHOWN: Final = 200
 
 
 def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) -> None:
-    """Check that an LLM decides if `decides`, and chats otherwise; pass if the server names no capabilities.
-
-    Raises:
-        ConfigError: If it does not chat; MissingLLMError, if it does not decide.
-    """
+    """Check that an LLM decides or chats; ConfigError (MissingLLMError) if the server's list says that it cannot."""
     names = sorted(capabilities)
     if decides and names and "decision" not in names:
         remedy = f"'ollama pull {DECISION_MODEL}' and reasoner.kind=ollama reasoner.model={DECISION_MODEL}"
@@ -35,11 +31,7 @@ def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) 
 
 
 def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any]) -> Completion:
-    """Return the decision in a server's reply, which is parsed JSON or its text.
-
-    Raises:
-        OracleError: `no-answer` if the reply has no decision; `cut-prompt` if the LLM read fewer tokens than the state.
-    """
+    """Return the decision in a server's reply (JSON or its text); OracleError (`no-answer`, `cut-prompt`) if none."""
     try:
         data = parse_json(reply) if isinstance(reply, str) else reply
         answer = _read_answer(data["answers"])

@@ -52,11 +52,7 @@ def _ggufs_of_wheel() -> tuple[Path, ...]:
 
 
 def find_gguf(model: str) -> Path:
-    """Return the file of `model`.
-
-    Raises:
-        ConfigError: If it is not a GGUF file; MissingLLMError if the file or a package is missing.
-    """
+    """Return the file of `model`; ConfigError (MissingLLMError) if it, or a package, is missing."""
     fault = embedded_fault(model)
     if fault:
         raise MissingLLMError(f"reasoner.kind: embedded {fault}")
@@ -101,12 +97,7 @@ class Engine:
             self._server = _load_server(self.path, whole=whole)
 
     def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return llama.cpp's reply; call only in `thread`.
-
-        Raises:
-            OracleError: `too-long` if the prompt does not fit, else `refused-request`.
-            ConfigError: If the file cannot be loaded.
-        """
+        """Return llama.cpp's reply, or raise OracleError (`too-long`, `refused-request`); call only in `thread`."""
         self.load()
         reply: dict[str, Any] = getattr(self._server, handler)({"cache_prompt": False, **request})
         error = reply.get("error")

@@ -92,11 +92,7 @@ class OllamaChatClient(ServerClient):
         return loaded.get(self._full_name) or loaded.get(self.name) or int(self.decoding.get("num_ctx", 0))
 
     def check(self, *, decides: bool = False) -> None:
-        """Check that the server has the LLM and that it chats, or decides; keep its digest and the server's version.
-
-        Raises:
-            ConfigError: If not; MissingLLMError if the server or the LLM is not there.
-        """
+        """Check that the server has the LLM and that it chats, or decides; ConfigError (MissingLLMError) if not."""
         try:
             models = self.models(CHECK_TIMEOUT_S)
         except OracleError as error:

@@ -127,11 +127,7 @@ class OpenAIChatClient(ServerClient):
         return options if "chat_template" in self._refused else options | template
 
     def check(self, *, decides: bool = False) -> None:
-        """Check that the server answers and, if it lists its LLMs, has this LLM.
-
-        Raises:
-            ConfigError: If not; MissingLLMError if the server or the LLM is not there.
-        """
+        """Check that the server has the LLM, if it lists its LLMs; ConfigError (MissingLLMError) if not."""
         try:
             listed = run_now(self._listed())
         except OracleError as error:

@@ -102,11 +102,7 @@ class HostPool:
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
     def check(self, *, decides: bool = False) -> None:
-        """Check that every server answers, and that all have the same build of the LLM.
-
-        Raises:
-            ConfigError: If not.
-        """
+        """Check that every server answers, and that all have the same build of the LLM; ConfigError if not."""
         for client in self.clients:
             check = getattr(client, "check", None)
             if check is not None:
@@ -121,19 +117,15 @@ class HostPool:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the answer of the least busy server; errors are those of `_answer`."""
+        """Return the answer of the least busy server."""
         return await self._answer(lambda client: client.chat(prompt, schema, seed_offset, top_logprobs))
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return the decision of the least busy server; errors are those of `_answer`."""
+        """Return the decision of the least busy server."""
         return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
-        """Ask the least busy server and return its answer; ties go to the first.
-
-        Raises:
-            OracleError: The server's, or `resting`, `circuit-open` or `still-down` if all are down (see `server`).
-        """
+        """Return the answer of the least busy server; OracleError also if all are down (reasons: see `server`)."""
         host, tries_again, began = self._least_busy(), self._all_down, self._clock()
         if host is None:
             reason = "resting" if self._may_come_back else "circuit-open"

@@ -30,12 +30,9 @@ class RecordedClient:
 
 
 def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> RecordedClient:
-    """Return the LLM whose chat answers a ledger holds: the latest with the options of `params`.
+    """Return the latest LLM in a ledger with the options of `params`; without digest and decoding if it has no answers.
 
-    If the ledger holds none, the client has no digest and no decoding. `llm` names one of several LLMs.
-
-    Raises:
-        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
+    `llm` names one of several LLMs. Raises ConfigError if all answers are of other LLMs or options.
     """
     held = [known for known in llms_in(ledger) if not READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
     if not held:

@@ -197,10 +197,7 @@ class ServerClient:
         return OracleError("wrong-shape", f"{self.label}: the answer is JSON, but no chat answer")
 
     def _refuse_cut_prompt(self, prompt: str, spent: tuple[int, int], context: int = 0) -> None:
-        """Raise OracleError if the tokens that the server read show that it cut the prompt.
-
-        With ``cut_prompts: accept`` the first cut is logged instead.
-        """
+        """Raise OracleError if the server cut the prompt; with ``cut_prompts: accept`` log the first cut instead."""
         if not was_cut(prompt, spent[0], context):
             return
         most = len(prompt.encode("utf-8", "replace")) // 2 + int(self.decoding["max_tokens"])
@@ -302,10 +299,7 @@ def status_reason(status: int) -> str:
 
 
 def retry_after_s(response: Any, most: float) -> float:
-    """Return the seconds after which a busy server (429, 503) wants to be asked again, at most `most`; 0 if unknown.
-
-    The header has seconds or a date (RFC 9110, 10.2.3).
-    """
+    """Return the seconds after which a busy server wants to be asked again (RFC 9110, 10.2.3), or 0; at most `most`."""
     text = str(response.headers.get("retry-after", "")).strip() if response.status_code in (429, 503) else ""
     if text.isdecimal():
         return min(float(text[:9]), most)
@@ -329,10 +323,7 @@ def is_local(host: str) -> bool:
 def server_address(host: str) -> str:
     """Return `host` as ``scheme://name:port/path``, by Ollama's own rule for a missing scheme or port.
 
-    It leaves out user, password and query: this is the address in messages and files (see `credentials`).
-
-    Raises:
-        ConfigError: If it is no address.
+    It leaves out user, password and query (see `credentials`). Raises ConfigError if it is no address.
     """
     try:
         parts = _split(host)

@@ -167,7 +167,7 @@ def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[flo
 
 def _check(values: Mapping[str, Any], least: float, most: float, raw: str, reason: str) -> None:
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        if not _is_number(value, least, most):
             fault = f"{name[:20]!r}: {str(value)[:20]!r}, which is no number from {least:g} to {most:.3g}"
             raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {fault}")
 
@@ -175,8 +175,8 @@ def _check(values: Mapping[str, Any], least: float, most: float, raw: str, reaso
 def _deciding(completion: Completion, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """Return the tokens of the first position with enough mass on letters, or with a wrong number."""
     for place in completion.top_logprobs if _is_letter(completion.text, names) else ():
-        letters = [logprob for token, logprob in place if _letter_index(token, len(names)) >= 0]
-        is_wrong = any(not logprob <= _ROUNDING for logprob in letters)
+        letters: list[Any] = [logprob for token, logprob in place if _letter_index(token, len(names)) >= 0]
+        is_wrong = any(not _is_number(logprob, -inf, _ROUNDING) for logprob in letters)
         if is_wrong or sum(exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
             return place
     return ()
@@ -208,3 +208,10 @@ def _letter_weights(top: Mapping[str, float], n_options: int) -> list[float]:
         return weights
     least = min(*shares.values(), max(1.0 - sum(shares.values()), 0.0))
     return [weight or least for weight in weights]
+
+
+def _is_number(value: Any, least: float, most: float) -> bool:
+    """Return whether `value` is a number in a range, and a float can hold it."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return least <= value <= most and not -inf < value < -float_info.max

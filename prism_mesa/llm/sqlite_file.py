@@ -81,17 +81,9 @@ class ReadOnlyFile:
                 self._db = self._open()
             elif error is None:
                 return rows
-            elif (
-                self._immutable
-                or self._copies
-                or _code(error)
-                not in (
-                    sqlite3.SQLITE_CANTOPEN,
-                    sqlite3.SQLITE_READONLY,
-                )
-            ):
+            elif self._immutable or self._copies or _code(error) not in _NO_WRITING:
                 raise error
-            else:  # SQLite wants to write into the file's folder
+            else:
                 self._read_copies()
 
     def copy_to(self, file: Path) -> None:

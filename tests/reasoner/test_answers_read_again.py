@@ -42,7 +42,7 @@ def test_weights_are_shared_in_proportion_or_all_of_the_answer_is_useless(said):
     named = {name: said[name] for name in NAMES if name in said}
     right = all(map(is_weight, named.values())) and sum(named.values()) > 0
     if not right:
-        with pytest.raises(UselessAnswerError, match="names no option|is no number"):
+        with pytest.raises(UselessAnswerError, match=r"names no option|is no number"):
             read_probabilities(json.dumps(said), NAMES, "invalid-state")
         return
     total = sum(named.values())

@@ -73,16 +73,10 @@ class LLMParams(Params):
         f"{', '.join(f'{KINDS[kind].host} ({kind})' for kind in SERVED)}; several LLMs: {{NAME: ADDRESS, ...}}",
     )
     timeout_s: float = Field(
-        default=30.0,
-        gt=0,
-        le=86_400,
-        description="Seconds after which a question counts as not answered",
+        default=30.0, gt=0, le=86_400, description="Seconds after which a question counts as not answered"
     )
     temperature: float = Field(
-        default=0.0,
-        ge=0,
-        le=100,
-        description="Sampling temperature of the LLM; 0 takes the likeliest",
+        default=0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest"
     )
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
     max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Most tokens of an answer")

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_in import Said, StandIn, Token
 
-from prism_mesa.errors import ConfigError, LLMFailureException
+from prism_mesa.errors import ConfigError
 from prism_mesa.llm import (
     AnswerStore,
     Completion,
-    FunctionClient,
     Ledger,
     LLMClient,
     LLMParams,
@@ -187,22 +186,6 @@ def test_an_answer_is_replayed_from_what_was_recorded(tmp_path):
         client.store.run = "scope/again"
         assert answer(client, form, place=place) == first
     assert silent.asked == []
-
-
-def test_a_useless_answer_is_asked_again_and_then_named():
-    replies = ["I would rather not", "B", "no", "no"]
-    with LLMClient(lambda prompt: replies.pop(0)) as client:
-        assert answer(client, MultipleChoice(TEA)) == (0.0, 1.0, 0.0)
-        failed = answer(client, MultipleChoice(TEA[:2]))
-    assert isinstance(failed, LLMFailureException)
-    assert (failed.reason, failed.attempts) == ("unparsable", 2)
-
-
-def test_probabilities_can_be_refused_as_answers_of_other_forms_can():
-    wanted = LLMRequest("Which?", MultipleChoice(TEA[:2]), accept=lambda shares: max(shares) < 1, accepts="unsure")
-    with LLMClient(FunctionClient(lambda prompt: "A", "toy")) as client:
-        [failed] = client.answer([wanted])
-    assert failed.reason == "irrelevant"
 
 
 def test_a_server_with_ollamas_protocol_tells_the_probabilities_of_letters():

@@ -70,16 +70,6 @@ def test_calls_and_tokens_never_pass_their_limits_in_a_run_and_in_a_round(limits
     assert sum(reasoner.counts.values()) == 2 * n
 
 
-@settings(max_examples=25, deadline=None)
-@given(limit=st.integers(0, 15), n=st.integers(0, 15), slots=st.integers(1, 8), seed=st.integers(0, 99))
-def test_a_limit_of_calls_is_spent_to_its_end(limit, n, slots, seed):
-    till = Till(wait=waits(seed))
-    with Reasoner(till, max_concurrency=slots, max_calls=limit) as reasoner:
-        reasoner.answer([ask(f"r0 a{i}", agent=i) for i in range(n)])
-    assert till.calls.total() == reasoner.counts["llm"] == min(limit, n)
-    assert reasoner.counts["budget"] == max(n - limit, 0)
-
-
 def test_tokens_that_were_set_aside_and_not_taken_are_given_back():
     till = Till()
     with Reasoner(till, max_tokens=6000) as reasoner:
@@ -177,22 +167,6 @@ def test_the_most_open_choices_come_first(slots):
             assert answered(reasoner, asks)[0] == set(sorted(off_the_middle, key=off_the_middle.get)[:limit])
 
 
-@pytest.mark.parametrize("slots", [1, 8])
-def test_the_most_followed_come_first(slots):
-    followers = [3, 900, 0, 41, 900]
-    asks = [ask(f"a{i}", agent=i, followers=n) for i, n in enumerate(followers)]
-    for limit in range(6):
-        with Reasoner(Till(), spend_on="followed", max_calls=limit, max_concurrency=slots) as reasoner:
-            assert answered(reasoner, asks)[0] == set([1, 4, 3, 0, 2][:limit])
-
-
-def test_a_shared_question_is_as_urgent_as_the_most_urgent_who_asks():
-    asks = [ask(name, agent=i, followers=n) for i, (name, n) in enumerate([("b", 1), ("a", 5), ("b", 9), ("c", 7)])]
-    for order in (asks, asks[::-1]):
-        with Reasoner(Till(), spend_on="followed", max_calls=1) as reasoner:
-            assert answered(reasoner, order)[0] == {0, 2}
-
-
 def test_who_has_to_be_asked_again_comes_before_who_is_less_urgent():
     till = Till(lambda name, attempt: "busy" if (name, attempt) == ("a0", 0) else "")
     asks = [ask(f"a{i}", agent=i, followers=9 - i) for i in range(4)]
@@ -227,21 +201,6 @@ def test_what_is_left_over_is_answered_as_fallback_says_and_is_no_fallback(fallb
     assert reasoner.counts == {"llm": 2, "budget": 7}
     assert (reasoner.counts["fallback"], reasoner.reasons) == (0, {})
     assert caplog.records == []
-
-
-def test_what_is_known_costs_nothing():
-    till = Till()
-    with Reasoner(till, max_calls=1) as reasoner:
-        sources = [reasoner.answer([ask("a", round=round_, agent=1)])[0].source for round_ in range(3)]
-    assert sources == ["llm", "cache", "cache"]
-
-
-def test_nothing_may_be_spent_and_nobody_is_asked():
-    till = Till()
-    for none in ("max_calls", "max_tokens", "max_seconds", "max_calls_per_round", "max_seconds_per_round"):
-        with Reasoner(till, **{none: 0}) as reasoner:
-            assert reasoner.answer([ask("a", agent=1)])[0].source == "budget"
-    assert till.asked == []
 
 
 def test_the_limits_of_a_round_begin_anew_in_the_next_one_and_those_of_the_run_do_not():

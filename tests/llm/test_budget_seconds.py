@@ -3,10 +3,9 @@
 import asyncio
 import threading
 import time
-from dataclasses import replace
 
 import pytest
-from budget_reasoners import C, Till, ask
+from budget_reasoners import C, ask
 
 from prism_mesa.llm.budget import Budget
 from prism_mesa.reasoner import Reasoner
@@ -74,12 +73,6 @@ def test_only_seconds_in_which_a_call_is_out_count_and_calls_at_the_same_time_co
     assert not budget.set_aside(1)
 
 
-def test_an_ask_can_be_put_with_other_followers_and_stays_the_same_question():
-    one = ask("a", agent=1, followers=1)
-    with Reasoner(Till()) as reasoner:
-        assert [a.source for a in reasoner.answer([one, replace(one, followers=7)])] == ["llm", "cache"]
-
-
 def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
     budget = Budget(ReasonerParams(kind="rule", max_calls=100, max_calls_per_round=7, max_seconds=8))
     budget.at_round(0)
@@ -95,14 +88,6 @@ def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
         budget.settle(10, 10)
         given += 1
     assert given == 4
-
-
-def test_what_has_no_limit_has_none_when_it_is_lent():
-    budget = Budget(ReasonerParams(kind="rule", max_calls=10))
-    with budget.limited_to(0, 0.5, 0.5):
-        assert budget.set_aside(10**9)
-        budget.settle(10**9, 10**9)
-    assert [budget.set_aside(10**9) for _ in range(10)] == [True] * 9 + [False]
 
 
 def test_seconds_that_were_not_lent_come_back_less_those_that_passed():

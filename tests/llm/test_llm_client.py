@@ -9,11 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ollama_server import as_json, chat_answer, drop, late, serving
-from toy_clients import Said, ask, failure, found_or_failed, nobody, one_after_another, quick, says, toy
+from ollama_server import chat_answer, late, serving
+from toy_clients import Said, ask, failure, found_or_failed, nobody, one_after_another, quick, says
 
 from prism_mesa.economy.params import AdvisorParams
-from prism_mesa.errors import OracleError
 from prism_mesa.llm import (
     HostPool,
     Ledger,
@@ -39,15 +38,6 @@ def seeds(server):
 def test_an_answer_is_an_instance_of_the_form():
     with LLMClient(lambda prompt: says(prompt.upper())) as client:
         assert ask(client, "hello") == Said(word="HELLO")
-
-
-def test_an_async_function_can_play_the_llm():
-    async def llm(prompt):
-        await asyncio.sleep(0)
-        return says("late")
-
-    with LLMClient(llm) as client:
-        assert ask(client).word == "late"
 
 
 def test_the_schema_of_the_form_is_what_the_server_is_to_hold_the_llm_to():
@@ -80,13 +70,6 @@ def test_loops_in_several_threads_share_one_client_and_its_answers():
     assert client.usage["calls"] == 2
 
 
-def test_text_of_any_script_goes_out_and_comes_back():
-    text = "½ Zinsen senken 🏦 \u200f利下げ\x00\x1b[31m"
-    with serving(chat_answer(says(text))) as server, ollama(server) as client:
-        assert ask(client, text).word == text
-        assert server.sent[0]["messages"][0]["content"] == text
-
-
 def test_half_a_surrogate_pair_in_a_prompt_or_an_answer_does_no_harm(tmp_path):
     raw = json.dumps({"word": "a \ud800"}, ensure_ascii=False)
     with Ledger(tmp_path / "d.sqlite") as ledger, LLMClient(one_after_another(raw, says("a \\ud800"))) as client:
@@ -111,52 +94,6 @@ def test_by_default_an_attempt_may_take_a_minute_and_there_are_two_with_the_embe
     assert [LLMClient(nobody).params.timeout_s, AdvisorParams().timeout_s] == [60.0, 60.0]
     assert [LLMClient(nobody, params).attempts for params in (None, AdvisorParams(), quick(attempts=5))] == [2, 2, 5]
     assert [LLMClient(nobody, params, kind="embedded").attempts for params in (None, quick(attempts=5))] == [8, 5]
-
-
-def test_the_embedded_llm_is_asked_up_to_eight_times_in_a_row():
-    count = []
-    with LLMClient(lambda prompt: count.append(1) or "Sure!", quick(), kind="embedded") as client:
-        failed = failure(client)
-    assert (failed.attempts, len(count)) == (8, 8)
-
-
-@pytest.mark.parametrize("status", [400, 401, 404])
-def test_a_refusal_is_not_asked_again(status):
-    reply = as_json(status, {"error": "model not found"})
-    with serving(reply, always=chat_answer(says("yes"))) as server, ollama(server) as client:
-        failed = failure(client)
-        assert (failed.reason, failed.attempts, len(server.sent)) == (f"http-{status}", 1, 1)
-
-
-PASSING = [
-    ("server-error", as_json(500, {"error": "out of memory"})),
-    ("busy", as_json(503, {"error": "queue full"})),
-    ("dropped", drop),
-    ("timeout", late),
-    ("empty", chat_answer("  ")),
-    ("partial", chat_answer(says("half"), done=False)),
-]
-
-
-@pytest.mark.parametrize(("reason", "reply"), PASSING)
-def test_what_may_pass_is_asked_once_more_and_then_fails_by_its_name(reason, reply):
-    timeout_s = 0.3 if reply is late else 5.0
-    with serving(reply, reply, always=chat_answer(says("yes"))) as server, ollama(server, timeout_s) as client:
-        failed = failure(client, component="policy")
-        assert (failed.reason, failed.attempts, failed.component) == (reason, 2, "policy")
-        for _ in range(500):  # a busy server may read the question after nobody waits for its answer any more
-            if len(server.sent) == 2:
-                break
-            time.sleep(0.01)
-        assert seeds(server) == [40, 41]
-
-
-@pytest.mark.parametrize(("reason", "reply"), PASSING)
-def test_what_may_pass_and_does_leaves_no_trace_in_the_answer(reason, reply):
-    timeout_s = 1.0 if reply is late else 5.0
-    with serving(reply, chat_answer(says("yes"))) as server, ollama(server, timeout_s) as client:
-        assert ask(client).word == "yes"
-        assert (client.counts, client.reasons) == ({"llm": 1}, {})
 
 
 def test_an_answer_in_a_fence_is_one():
@@ -187,13 +124,6 @@ def test_an_answer_of_no_use_is_asked_again_and_then_fails_by_its_name(reason, a
         assert ask(client, accept=is_about_rates).word == "rates"
 
 
-def test_a_bug_in_a_function_that_plays_the_llm_is_named_and_not_asked_again():
-    with LLMClient(one_after_another(RuntimeError("my own bug"))) as client:
-        failed = failure(client)
-    assert (failed.reason, failed.attempts) == ("RuntimeError", 1)
-    assert "my own bug" in str(failed)
-
-
 def test_a_failure_is_logged_as_an_error_with_who_asked_and_why(caplog):
     with LLMClient(lambda prompt: "Sure!", quick()) as client:
         failure(client, component="reading", place=RunPosition(3, 7))
@@ -219,23 +149,6 @@ def test_the_next_attempt_goes_to_another_server_if_the_first_does_not_answer():
         with LLMClient(HostPool(clients), quick(timeout_s=1.0)) as client:
             assert ask(client).word == "yes"
         assert (len(hangs.sent), len(works.sent)) == (1, 1)
-
-
-def test_the_wait_before_the_second_attempt_is_keyed_by_the_prompt(monkeypatch):
-    slept = []
-    sleep = asyncio.sleep
-
-    async def noted(seconds, *more):
-        slept.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr(asyncio, "sleep", noted)
-    for prompt in ("a", "a", "b"):
-        with LLMClient(toy(one_after_another(*[OracleError("busy", "x")] * 2)), quick(backoff_s=2.0)) as client:
-            failure(client, prompt)
-    first, again, other = slept
-    assert first == again != other
-    assert all(1 <= pause <= 3 for pause in slept)
 
 
 def test_an_answer_of_no_use_is_asked_again_at_once(monkeypatch):

@@ -1,6 +1,5 @@
 """What the LLM is told, and how its answer is read."""
 
-import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -87,13 +86,6 @@ def test_static_text_comes_first_then_the_agent_then_the_situation_then_the_post
     assert places == sorted(places)
 
 
-def test_two_agents_share_the_prompt_up_to_their_names():
-    ann, bo = prompt(), prompt(agent_name="Bo", context=None)
-    static = ann[: ann.index("<<< Ann")]
-    assert bo.startswith(static)
-    assert "scrolling: Continue" in static
-
-
 def test_a_post_is_told_with_author_text_media_and_engagement_but_without_its_relevance():
     told = format_context(
         Post(
@@ -118,11 +110,6 @@ def test_a_post_is_told_with_author_text_media_and_engagement_but_without_its_re
         "Engagement: 1 like, 2 replies, 3 reshares\n"
         "Velocity: 5 engagements in the last rounds"
     )
-
-
-def test_counters_at_zero_are_left_out():
-    assert "Engagement" not in format_context(Post(text="x"))
-    assert "Velocity" not in format_context(Post(text="x"))
 
 
 def test_a_mapping_an_object_and_a_post_with_the_same_facts_are_told_alike():
@@ -172,24 +159,6 @@ def test_a_posts_text_stays_between_its_delimiters(text):
     assert line.count("<<<") == line.count(">>>") == 1
 
 
-def test_a_long_text_is_cut_at_1000_characters_and_a_name_at_80():
-    told = format_context(Post(text="x" * 2000, author_name="y" * 200))
-    assert f"<<< {'x' * 999}… >>>" in told
-    assert f"<<< {'y' * 79}… >>>" in told
-
-
-def test_an_agent_without_a_profile_still_gets_a_prompt():
-    text = prompt(agent_name="", agent_interests=[], agent_personality="")
-    assert "You are a social media user." in text
-    assert "Your interests: none in particular\nYour personality: not known" in text
-
-
-def test_a_question_gives_the_prompt_of_its_parts():
-    persona = Persona("Ann", ("art", "chess"), "Curious and calm.")
-    question = Question(persona, AgentState.EVALUATING, "decides", tuple(OPTIONS), POST, ("a -> b (c)",))
-    assert question_prompt(question) == prompt(history=["a -> b (c)"])
-
-
 def test_where_one_letter_is_asked_for_the_options_are_lettered_in_their_order():
     text = prompt(lettered=True)
     for told in (
@@ -210,21 +179,6 @@ def test_a_kind_of_user_is_told_no_name_no_history_and_of_the_post_only_what_it_
         assert hidden not in text
 
 
-def test_two_agents_of_a_kind_have_one_prompt_about_one_text():
-    kind = {"interests": ("art",), "personality": "Calm.", "archetype": 3}
-    asked = [
-        Question(Persona(name, **kind, low=low, high=0.9), AgentState.EVALUATING, "decides", tuple(OPTIONS), post, told)
-        for name, low, post, told in (("Ann", 0.2, POST, ("a -> b (c)",)), ("Bo", 0.4, replace(POST, likes=99), ()))
-    ]
-    assert question_prompt(asked[0]) == question_prompt(asked[1])
-
-
-def test_media_without_a_description_or_without_a_type_are_told_too():
-    assert "\nMedia: <<< video >>>" in format_context(Post(text="x", media_type="video"))
-    assert "\nMedia: <<< a cat >>>" in format_context(Post(text="x", media_description="a cat"))
-    assert "Media" not in format_context(Post(text="x", media_type="\x00", media_description=" "))
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -237,11 +191,6 @@ def test_media_without_a_description_or_without_a_type_are_told_too():
 )
 def test_what_a_server_could_take_for_a_control_token_is_parted(text, told):
     assert f"Text: <<< {told} >>>" in format_context(Post(text=text))
-
-
-def test_numbers_that_no_float_holds_are_told_as_none():
-    told = format_context({"text": "x", "likes": 10**400, "velocity": float("inf"), "replies": -(10**400)})
-    assert told == "The post in front of you:\nKind: post\nText: <<< x >>>"
 
 
 def test_the_schema_allows_the_options_and_nothing_else():
@@ -289,13 +238,6 @@ def test_case_white_space_and_further_keys_do_not_matter(text):
 )
 def test_anything_but_one_of_the_options_is_refused(text, complaint):
     with pytest.raises(ValueError, match=complaint):
-        parse_reasoner_response(text, OPTIONS)
-
-
-@pytest.mark.slow
-@given(st.text() | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps))
-def test_no_answer_leads_outside_the_options(text):
-    with pytest.raises(ValueError, match=r"not JSON|not an object|invalid state"):
         parse_reasoner_response(text, OPTIONS)
 
 

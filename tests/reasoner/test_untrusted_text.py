@@ -12,13 +12,11 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from worlds import ran, small
 
 from prism_mesa.domain import Post
 from prism_mesa.errors import NotedWarning
-from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, build_reasoner_prompt, question_prompt
+from prism_mesa.reasoner import Reasoner, build_reasoner_prompt
 from prism_mesa.reasoner.prompt import PROMPT_CAP
 from prism_mesa.statechart import STATES, AgentState
 
@@ -158,17 +156,6 @@ def prompt_with(text):
     )
 
 
-def question_with(text, options=(C, S)):
-    post = Post(text=text, author_name=text, media_type=text, media_description=text, about=text)
-    persona = Persona(text, (text,) * 20, text)
-    return Question(persona, AgentState.EVALUATING, "decides", options, post, (text,) * 20)
-
-
-def test_the_corpus_is_large_and_every_text_is_another_one():
-    assert len(CORPUS) == len(set(CORPUS)) >= 60
-    assert len(FULL) >= 80
-
-
 # -- the prompt ----------------------------------------------------------------------------------------------
 
 
@@ -207,31 +194,9 @@ def assert_all_is_delimited(prompt, case):
         assert re.fullmatch(whole, line), case
 
 
-@pytest.mark.parametrize("text", BLANK, ids=short)
-def test_a_text_of_nothing_leaves_a_prompt_that_is_whole(text):
-    prompt = prompt_with(text)
-    assert prompt.count("<<<") == prompt.count(">>>")
-    assert "\nYour interests: none in particular\n" in prompt
-    assert len(prompt.split("\n")) <= len(prompt_with("harmless").split("\n"))
-
-
 @pytest.mark.parametrize("text", TOKENS, ids=short)
 def test_no_control_token_of_a_chat_template_stands_in_a_prompt(text):
     assert not re.search(r"<\||<\uff5c|</?\w+>|\[/?INST\]|<</?SYS>>", prompt_with(text).split("\n\n", 3)[-1])
-
-
-@given(st.text(max_size=400) | st.text(alphabet="<>|[]/ a\n\u200b", max_size=400))
-def test_whatever_is_written_between_the_delimiters_stays_there(text):
-    prompt = prompt_with(text)
-    assert len(prompt) <= PROMPT_CAP
-    assert prompt.count("<<<") == prompt.count(">>>") <= 8
-    assert all(char == "\n" or char.isprintable() for char in prompt)
-
-
-@pytest.mark.parametrize("form", [{}, {"lettered": True}, {"reason": True}])
-def test_the_cap_is_reached_and_not_passed_by_the_longest_of_everything(form):
-    question = question_with("x y " * 1000, tuple(STATES))
-    assert PROMPT_CAP - 500 < len(question_prompt(question, **form)) <= PROMPT_CAP
 
 
 # -- one agent -------------------------------------------------------------------------------------------------
@@ -274,13 +239,6 @@ def test_no_text_moves_an_agent_out_of_its_options_however_obedient_the_llm(sayi
     assert reasoner.counts["fallback"] >= len(wanted) - 8
     assert {*reasoner.reasons} <= {"unparsable", "invalid-state", "empty", "thought"}
     assert all(line.isprintable() for record in caplog.records for line in [record.getMessage()])
-
-
-def test_only_the_name_of_an_option_is_an_answer_and_it_moves_nobody_elsewhere():
-    with Reasoner(told, attempts=1, fallback="stay") as reasoner:
-        answers = reasoner.answer([PlacedQuestion(question_with(text), agent=i) for i, text in enumerate(ANSWERS)])
-    decided = {text: answer.choice for text, answer in zip(ANSWERS, answers, strict=True) if answer.choice is not None}
-    assert decided == {'{"next_state": "composing"}': C, '{"next_state": "scrolling"}': S}
 
 
 # -- a whole run -------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from oracle_questions import C, S, question
 
 from prism_mesa.llm.clients.base import FunctionClient
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import without_thought
 from prism_mesa.reasoner.oracle import ChatOracle
 
 FORMS = ("choice", "probabilities")
@@ -86,8 +85,3 @@ def test_a_thought_alone_is_no_answer_and_has_a_name(form, said):
     with pytest.raises(UselessAnswerError, match="nothing but a thought") as caught:
         chosen(form, said)
     assert caught.value.reason == "thought"
-
-
-@given(st.text())
-def test_a_text_without_a_thought_stays_as_it_is(text):
-    assert without_thought(text) == text or "think>" in text or "thought>" in text

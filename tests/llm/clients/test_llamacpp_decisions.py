@@ -72,20 +72,6 @@ def test_decisions_are_recorded_and_the_same_whatever_is_asked_in_between(model,
         assert one.prompt_tokens > 20
 
 
-def test_both_orders_are_averaged(model):
-    client = EmbeddedChatClient(str(model))
-    question = {"options": ("wait", "run", "hide"), "instructions": "What next?"}
-    both = asyncio.run(Decision(**question, orders=2).ask(client, "Ann sees a bear."))
-    one = asyncio.run(Decision(**question).ask(client, "Ann sees a bear."))
-    first, second = json.loads(both.text)["said"]
-    assert json.loads(one.text)["said"] == [first]
-    assert first["answer"]["probabilities"] != second["answer"]["probabilities"]
-    shares = [[said["answer"]["probabilities"][name] for said in (first, second)] for name in question["options"]]
-    read = Decision(**question, orders=2).read(both.text)
-    assert read == pytest.approx([sum(pair) / 2 for pair in shares])
-    assert (both.calls, both.prompt_tokens) == (2, 2 * one.prompt_tokens)
-
-
 def test_the_levels_of_a_scale_are_a_score(model):
     form = Decision(("never", "at times", "always"), "How often?", scale=True)
     reply = asyncio.run(form.ask(EmbeddedChatClient(str(model)), "Ann likes rain."))

@@ -103,16 +103,6 @@ def test_log_probabilities_come_where_they_are_asked_for():
     assert not_told.top_logprobs == ()
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [None, [1], {"prompt_tokens": "many"}, {"prompt_tokens": -4, "completion_tokens": None}, {"prompt_tokens": 10**25}],
-)
-def test_counts_that_a_server_does_not_tell_are_0(usage):
-    with serving(says("hello", usage=usage)) as server:
-        said = chat(client_of(server))
-    assert (said.text, said.prompt_tokens, said.completion_tokens) == ("hello", 0, 0)
-
-
 def broken(**change):
     return as_json(200, completion("x") | change)
 
@@ -163,39 +153,6 @@ def test_a_server_that_is_not_there_is_refused(nobody):
     with pytest.raises(OracleError, match="connection refused") as caught:
         chat(OpenAIChatClient("tiny", nobody))
     assert caught.value.reason == "refused"
-
-
-def test_the_client_itself_never_tries_again():
-    with serving(always=as_json(500, {"error": "x"})) as server:
-        with pytest.raises(OracleError):
-            chat(client_of(server))
-        assert len(server.sent) == 1
-
-
-def test_each_question_has_a_connection_of_its_own():
-    with serving(*[says("x")] * 4) as server:
-        client = client_of(server)
-
-        async def twice():
-            await client.chat("p")
-            await client.chat("p")
-
-        asyncio.run(twice())
-        assert len(server.connections) == 2
-        asyncio.run(twice())
-        assert len(server.connections) == 4
-
-
-def test_a_proxy_does_not_stand_between_us_and_this_machine(monkeypatch, nobody):
-    for name in ("HTTP_PROXY", "http_proxy"):
-        monkeypatch.setenv(name, nobody)
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with serving(says("x")) as server:
-        server.gets["/v1/models"] = listing("tiny")
-        client = client_of(server)
-        client.check()
-        assert chat(client).text == "x"
 
 
 # -- the key -------------------------------------------------------------------------------------------------
@@ -279,24 +236,6 @@ def test_a_server_that_answers_wrongly_fails_the_check_in_one_line(models, said)
             client_of(server, timeout_s=0.3).check()
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_server_that_is_not_there_fails_the_check(nobody):
-    with pytest.raises(ConfigError, match=f"reasoner.host: {nobody} does not answer .connection refused"):
-        OpenAIChatClient("tiny", nobody).check()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        ({"host": "ftp://x"}, "'ftp://x' is no address"),
-        ({"timeout_s": 0}, "reasoner.timeout_s: 0 is not"),
-        ({"timeout_s": float("inf")}, "reasoner.timeout_s: inf is not"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(wrong, complaint):
-    with pytest.raises(ConfigError, match=complaint):
-        OpenAIChatClient("tiny", **wrong)
 
 
 # -- as a reasoner -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ answer, it is left alone for a time that doubles, and then tried with one questi
 again after twice the time that a failure took. `dispatcher` asks again, not the pool.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from prism_mesa.llm.clients.base import ChatClient, Completion, client_digest, c
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
 LONGEST_REST_S = 120.0
+_POLL_S = 0.005
 UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error", "transport"})
 """Reasons that say more about the server than about the question."""
 
@@ -57,6 +59,7 @@ class HostPool:
         failures: Failures in a row after which a server counts as down. More than the concurrent questions, so that
             one hiccup that takes them all does not close it.
         grace_s: Seconds after all servers went down in which questions are to be asked again later.
+        patience_s: Seconds that a question waits for another one that tries the servers again.
         clock: Seconds, for tests.
 
     Raises:
@@ -68,12 +71,13 @@ class HostPool:
         clients: Sequence[ChatClient],
         failures: int = 5,
         grace_s: float = 5.0,
+        patience_s: float = 0.25,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not clients:
             raise ConfigError("reasoner.host: no address; give at least one like http://127.0.0.1:11434")
         self._hosts = [_Host(client, failures) for client in clients]
-        self._grace_s = grace_s
+        self._grace_s, self._polls = grace_s, round(patience_s / _POLL_S)
         self._down_since: float | None = None
         self._clock = clock
         self.name = clients[0].name
@@ -126,11 +130,9 @@ class HostPool:
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
         """Return the answer of the least busy server; OracleError also if all are down (reasons: see `server`)."""
-        host, tries_again, began = self._least_busy(), self._all_down, self._clock()
-        if host is None:
-            reason = "resting" if self._may_come_back else "circuit-open"
-            raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", calls=0)
+        host = await self._free_host()
         host.busy += 1
+        began, tries_again = self._clock(), self._all_down
         try:
             completion = await ask(host.client)
         except OracleError as error:
@@ -159,6 +161,23 @@ class HostPool:
     @property
     def _all_down(self) -> bool:
         return all(host.is_down for host in self._hosts)
+
+    async def _free_host(self) -> _Host:
+        """Return the server to ask; if all are down, wait a moment for the question that tries one again."""
+        failures = self._failures
+        for _ in range(self._polls + 1):
+            host = self._least_busy()
+            if host is not None:
+                return host
+            if self._failures != failures:
+                break
+            await asyncio.sleep(_POLL_S)
+        reason = "resting" if self._may_come_back else "circuit-open"
+        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", calls=0)
+
+    @property
+    def _failures(self) -> int:
+        return sum(host.failures for host in self._hosts)
 
     def _least_busy(self) -> _Host | None:
         """Return the server to ask next; None if all are down and none is due to be tried again."""

@@ -102,7 +102,7 @@ def test_a_question_that_is_given_up_no_longer_makes_a_server_busy():
 @pytest.mark.parametrize("fault", ["refused", "timeout", "dropped", "busy", "server-error", "transport"])
 def test_a_server_that_fails_n_times_in_a_row_is_left_alone_and_tried_again_soon(fault):
     clock, server = Clock(), Server(fault=fault)
-    hosts = HostPool([server], failures=3, grace_s=0, clock=clock)
+    hosts = HostPool([server], failures=3, grace_s=0, patience_s=0, clock=clock)
     assert [reason_of(hosts) for _ in range(5)] == [fault] * 3 + ["circuit-open"] * 2
     assert server.asked == 3
     clock.now += 0.02
@@ -115,7 +115,7 @@ def test_a_server_that_fails_n_times_in_a_row_is_left_alone_and_tried_again_soon
 
 def test_while_others_answer_the_rest_of_a_server_doubles_up_to_two_minutes():
     clock, dead = Clock(), Server("dead", fault="refused")
-    hosts = HostPool([dead, Server("alive")], failures=1, grace_s=0, clock=clock)
+    hosts = HostPool([dead, Server("alive")], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "refused"
     rests = []
     for _ in range(10):
@@ -135,7 +135,7 @@ def test_a_server_that_lets_one_wait_for_its_failures_is_left_alone_twice_as_lon
         raise OracleError("timeout", "nothing")
 
     server.chat = slow
-    hosts = HostPool([server], failures=1, grace_s=0, clock=clock)
+    hosts = HostPool([server], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "timeout"
     clock.now += 59
     assert reason_of(hosts) == "circuit-open"
@@ -169,7 +169,7 @@ def test_a_dead_server_costs_no_more_than_its_first_failures_and_no_fallback_whi
 
 def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
     clock, server = Clock(), Server(fault="refused")
-    hosts = HostPool([server], failures=1, grace_s=0, clock=clock)
+    hosts = HostPool([server], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "refused"
     clock.now += 1
     server.fault, server.seconds = "", 0.005
@@ -214,9 +214,21 @@ def test_no_server_at_all_is_an_error():
         HostPool([])
 
 
+def test_questions_wait_for_the_one_that_finds_a_server_back_and_none_is_lost():
+    server = Server(fault="refused")
+    hosts = HostPool([server], failures=1)
+    assert reason_of(hosts) == "refused"
+    server.fault, server.seconds = "", 0.005
+
+    async def ask_all():
+        return await asyncio.gather(*(hosts.chat("?") for _ in range(8)))
+
+    assert len(asyncio.run(ask_all())) == 8
+
+
 def test_for_some_seconds_after_all_went_down_questions_are_put_off_and_not_given_up():
     clock, server = Clock(), Server(fault="refused")
-    hosts = HostPool([server], failures=1, grace_s=5, clock=clock)
+    hosts = HostPool([server], failures=1, grace_s=5, patience_s=0, clock=clock)
     assert [reason_of(hosts), reason_of(hosts)] == ["refused", "resting"]
     clock.now += 4.9
     assert [reason_of(hosts), reason_of(hosts)] == ["resting", "resting"]  # tried again, and not asked

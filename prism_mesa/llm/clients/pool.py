@@ -165,11 +165,11 @@ class HostPool:
     async def _free_host(self) -> _Host:
         """Return the server to ask; if all are down, wait a moment for the question that tries one again."""
         failures = self._failures
-        for _ in range(self._polls + 1):
+        for poll in range(self._polls + 1):
             host = self._least_busy()
             if host is not None:
                 return host
-            if self._failures != failures:
+            if poll == self._polls or self._failures != failures:
                 break
             await asyncio.sleep(_POLL_S)
         reason = "resting" if self._may_come_back else "circuit-open"

@@ -215,11 +215,7 @@ def test_a_server_works_or_ends_within_twenty_answers_and_says_what_to_change(ro
         # with a prompt that was cut and all the same accepted, the server meant something by its end
         prompt = answer.prompt[-4 * 101 :] if row.options.get("cut_prompts") else answer.prompt
         probabilities = json.loads(answer.probabilities) if answer.probabilities else None
-        best = (
-            OPTIONS.index(AgentState(answer.choice))
-            if probabilities is None
-            else probabilities.index(max(probabilities))
-        )
+        best = probabilities.index(max(probabilities)) if probabilities else OPTIONS.index(AgentState(answer.choice))
         assert best == meant(prompt)
 
 

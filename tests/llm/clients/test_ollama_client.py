@@ -40,11 +40,8 @@ def test_the_server_is_sent_the_model_the_schema_and_every_decoding_option():
 
 
 def test_log_probabilities_come_where_they_are_asked_for():
-    place = {
-        "token": "A",
-        "logprob": -0.1,
-        "top_logprobs": [{"token": t, "logprob": p} for t, p in (("A", -0.1), ("B", -3))],
-    }
+    tops = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -3}]
+    place = {"token": "A", "logprob": -0.1, "top_logprobs": tops}
     alone = {"token": "!", "logprob": -0.5}
     with serving(chat_answer("A!", logprobs=[place, alone])) as server:
         completion = chat(OllamaChatClient(host=server.url), top_logprobs=2)
@@ -60,17 +57,12 @@ FAULTS = [
     ("dropped", raw(200, b'{"mess', announced=500), "the connection broke"),
     ("http-404", as_json(404, {"error": "model 'llama3.2' not found"}), r"not found \(status 404\)"),
     ("http-400", as_json(400, {"error": {"code": 7, "message": "bad format"}}), "bad format"),
-    ("http-429", raw(429, b"slow down"), "slow down"),
     ("busy", as_json(503, {"error": "server busy, please try again"}), "server busy"),
     ("server-error", as_json(500, {"error": "out of memory"}), "out of memory"),
-    ("server-error", raw(502, b"<html>Bad Gateway</html>"), "Bad Gateway"),
     ("server-error", as_json(500, ["out", "of", "memory"]), "status 500"),
     ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is no JSON"),
-    ("not-json", raw(200, b'"\xff\xfe\xff"'), "the answer is no JSON"),
-    ("wrong-shape", as_json(200, {"error": "something"}), "no chat answer"),
     ("wrong-shape", as_json(200, {"message": "hi", "done": True}), "no chat answer"),
     ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
-    ("wrong-shape", as_json(200, None), "no chat answer"),
     ("empty", chat_answer(""), "the answer is empty"),
     ("thought", chat_answer(None, message=THOUGHT), "all of its 8 tokens are a thought"),
     ("partial", chat_answer('{"next_', done=False), "broke off"),
@@ -105,13 +97,10 @@ def test_each_question_has_a_connection_of_its_own_which_is_closed():
     ("wrong", "complaint"),
     [
         ({"host": "ftp://x"}, r"reasoner.host: 'ftp://x' is no address; give one like http://"),
-        ({"host": "http://"}, "is no address"),
-        ({"host": "http://a b"}, "is no address"),
         ({"host": "http://x:99999"}, "is no address"),
         ({"host": "http://" + "a" * 64}, "is no address"),
         ({"model": " "}, "reasoner.model: empty"),
         ({"timeout_s": 0}, "reasoner.timeout_s: 0 is not"),
-        ({"timeout_s": float("inf")}, "reasoner.timeout_s: inf is not"),
         ({"temperature": -1}, "reasoner.temperature: -1 is below 0"),
     ],
 )
@@ -124,7 +113,6 @@ def test_settings_that_cannot_work_are_refused(wrong, complaint):
     ("host", "address"),
     [
         ("gpu01", "http://gpu01:11434"),
-        ("gpu01:80/", "http://gpu01:80"),
         ("http://gpu01", "http://gpu01:80"),
         ("https://me:secret@gpu01/ollama/", "https://gpu01:443/ollama"),
         ("[::1]", "http://[::1]:11434"),
@@ -181,12 +169,9 @@ def test_a_missing_model_fails_the_check_with_what_there_is():
     ("tags", "said"),
     [
         (late, r"no answer within 0\.2 s"),
-        (drop, "the connection broke"),
         (as_json(500, {"error": "x"}), "status 500"),
         (raw(200, b"<html>"), "something else than an Ollama"),
         (as_json(200, {"data": []}), "something else than an Ollama"),
-        (as_json(200, ["x"]), "something else than an Ollama"),
-        (as_json(404, ["x"]), "status 404"),
     ],
 )
 def test_a_server_that_answers_wrongly_fails_the_check(tags, said):

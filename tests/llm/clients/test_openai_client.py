@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-import socket
 
 import pytest
-from ollama_server import as_json, drip, drop, late, raw, serving
+from ollama_server import as_json, drip, late, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OpenAIChatClient
@@ -20,15 +19,6 @@ SCROLL = '{"next_state": "scrolling"}'
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-
-
-@pytest.fixture
-def nobody():
-    """An address where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return f"http://127.0.0.1:{port}"
 
 
 def completion(content, *, logprobs=None, **more):
@@ -108,34 +98,20 @@ def broken(**change):
 
 
 FAULTS = [
-    ("timeout", late, r"no answer within 0\.3 s"),
     ("timeout", drip, r"no answer within 0\.3 s"),
-    ("dropped", drop, "the connection broke"),
     ("dropped", raw(200, b'{"mess', announced=500), "the connection broke"),
     ("http-401", as_json(401, {"error": {"message": f"wrong key: {SECRET}"}}), r"wrong key: \*\*\* \(status 401\)"),
-    ("http-404", as_json(404, {"error": {"message": "no model tiny"}}), r"no model tiny \(status 404\)"),
     ("http-400", as_json(400, ["bad"]), "status 400"),
-    ("http-429", raw(429, b"slow down"), "status 429"),
     ("busy", as_json(503, {"error": {"message": "server busy"}}), r"server busy \(status 503\)"),
-    ("server-error", as_json(500, {"error": {"message": "out of memory"}}), "out of memory"),
     ("server-error", as_json(500, ["out", "of", "memory"]), "status 500"),
-    ("server-error", raw(502, b"<html>Bad Gateway</html>"), "status 502"),
     ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is no JSON"),
-    ("not-json", raw(200, b'"\xff\xfe\xff"'), "the answer is no JSON"),
     ("wrong-shape", as_json(200, {"error": "something"}), "no chat answer"),
     ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
-    ("wrong-shape", as_json(200, None), "no chat answer"),
-    ("wrong-shape", as_json(200, "hello"), "no chat answer"),
     ("wrong-shape", broken(choices=[]), "no chat answer"),
-    ("wrong-shape", broken(choices={"a": 1}), "no chat answer"),
     ("wrong-shape", broken(choices=[{"message": "hi"}]), "no chat answer"),
-    ("wrong-shape", says(5), "no chat answer"),
     ("wrong-shape", says(["a"]), "no chat answer"),
-    ("wrong-shape", says("a", logprobs=[1]), "no chat answer"),
     ("wrong-shape", says("a", logprobs={"content": [{"token": "A"}]}), "no chat answer"),
     ("wrong-shape", says("a", logprobs={"content": [{"top_logprobs": [{"token": "A", "logprob": "x"}]}]}), "no chat"),
-    ("empty", says(""), "the answer is empty"),
-    ("empty", says(" \n"), "the answer is empty"),
     ("empty", says(None), "the answer is empty"),
 ]
 
@@ -147,12 +123,6 @@ def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, sa
     assert caught.value.reason == reason
     assert str(caught.value).startswith(f"tiny at {server.url}/v1: ")
     assert SECRET not in str(caught.value)
-
-
-def test_a_server_that_is_not_there_is_refused(nobody):
-    with pytest.raises(OracleError, match="connection refused") as caught:
-        chat(OpenAIChatClient("tiny", nobody))
-    assert caught.value.reason == "refused"
 
 
 # -- the key -------------------------------------------------------------------------------------------------
@@ -219,11 +189,7 @@ def test_a_missing_llm_fails_the_check_with_what_there_is():
     ("models", "said"),
     [
         (late, r"no answer within 0\.3 s"),
-        (drop, "the connection broke"),
-        (
-            as_json(401, {"error": {"message": f"wrong {SECRET}"}}),
-            r"wrong \*\*\* \(status 401\)\): set OPENAI_API_KEY",
-        ),
+        (as_json(401, {"error": {"message": f"wrong {SECRET}"}}), r"wrong \*\*\* .*: set OPENAI_API_KEY"),
         (as_json(500, {"error": {"message": "x"}}), "status 500"),
         (raw(200, b"<html>"), "no JSON"),
         (as_json(200, [1]), "no chat answer"),

@@ -2,7 +2,6 @@
 
 import json
 import math
-from itertools import permutations
 
 import pytest
 from answer_options import TEA
@@ -65,15 +64,6 @@ def test_the_first_text_and_those_after_it_are_lettered_in_turn():
 def test_probabilities_come_back_to_the_texts_however_they_were_lettered(first):
     with LLMClient(Likes({"tea": 0.5, "coffee": 0.3, "water": 0.2})) as client:
         assert answer(client, MultipleChoice(TEA, first)) == pytest.approx((0.5, 0.3, 0.2))
-
-
-@pytest.mark.parametrize("first", range(3))
-def test_an_llm_that_prefers_a_letter_whatever_it_stands_for_is_evened_out_over_all_turns(first):
-    raw = json.dumps({"top_logprobs": {"A": math.log(0.8), "B": math.log(0.15), "C": math.log(0.05)}})
-    shown = MultipleChoice(TEA, first).read(raw)
-    assert shown[first] == pytest.approx(0.8)
-    over_turns = [sum(MultipleChoice(TEA, turn).read(raw)[place] for turn in range(3)) / 3 for place in range(3)]
-    assert over_turns == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.parametrize("said", ["C", " C.", '"C"', "**C**\n"])
@@ -140,33 +130,7 @@ def test_reading_undoes_the_turning_of_any_texts(texts, data):
     assert form.read(said.text) == pytest.approx([weight / sum(weights) for weight in weights])
 
 
-def test_options_of_states_and_of_texts_are_read_by_one_rule():
-    said = Completion("...", 9, 3, 1.0, ((("Well", -0.01),), ((" B", math.log(0.7)), ("A", math.log(0.2)))))
-    kept = recordable(said, ("x", "y"))
-    assert (kept.prompt_tokens, kept.completion_tokens, kept.latency_ms, kept.top_logprobs) == (9, 3, 1.0, ())
-    assert MultipleChoice(("x", "y")).read(kept.text) == pytest.approx((2 / 9, 7 / 9))
-    assert recordable(Completion("A"), ("x", "y")) == Completion("A")
-
-
 # -- asked for beside forms and plain text ------------------------------------------------------------
-
-
-def test_log_probabilities_are_asked_for_with_no_schema_and_of_other_forms_not():
-    llm = Likes({"tea": 0.5, "coffee": 0.3, "water": 0.2})
-    with LLMClient(llm) as client:
-        answer(client, MultipleChoice(TEA))
-        client.answer([LLMRequest("Say anything.", str)])
-    assert llm.asked == [(prompt_of(MultipleChoice(TEA)), None, 0, 20), ("Say anything.", None, 0, 0)]
-
-
-def test_options_texts_and_turns_have_keys_of_their_own():
-    wanted = [LLMRequest("Which?", MultipleChoice(texts)) for texts in permutations(TEA)]
-    wanted += [LLMRequest("Which?", MultipleChoice(TEA[:2])), LLMRequest("Which?", str)]
-    assert len({one.options for one in wanted}) == len(wanted)
-    assert (
-        LLMRequest("Which?", MultipleChoice(TEA, 1)).options
-        == LLMRequest("Which?", MultipleChoice(("coffee", "water", "tea"))).options
-    )
 
 
 def test_an_answer_is_replayed_from_what_was_recorded(tmp_path):

@@ -1,11 +1,8 @@
 """What is known, and written down: live, cache and replay, alone and with other runs and processes."""
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
-from forked import PYTHON
 
 from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, OracleError
@@ -210,34 +207,6 @@ def test_a_mode_that_reads_needs_a_ledger_to_read(mode):
 
 
 # -- several processes -------------------------------------------------------------------------------------
-
-
-def side_by_side(*calls):
-    """Call functions of this file, each in a process of its own, all at once; returns what each printed."""
-    here = Path(__file__)
-    code = f"import sys; sys.path[:0] = {[str(here.parent), str(here.parents[1])]}; "
-    code += f"from {here.stem} import *; "
-    processes = [
-        subprocess.Popen([*PYTHON, "-c", code + call], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for call in calls
-    ]
-    ended = [(*process.communicate(timeout=60), process.returncode) for process in processes]
-    assert [(err, code) for _, err, code in ended] == [("", 0)] * len(calls)
-    return [out for out, _, _ in ended]
-
-
-def decide_many(path, reply, n):
-    """Play one run of several that share a ledger: print what was decided for each of n questions."""
-    with Reasoner(toy(lambda prompt: says(AgentState(reply))), store=AnswerStore("cache", Ledger(path))) as reasoner:
-        print(json.dumps([answer.choice.value for answer in reasoner.answer([ask(f"a{i}") for i in range(n)])]))
-
-
-@pytest.mark.slow
-def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llms_differ(path):
-    said = side_by_side(*(f"decide_many({str(path)!r}, {s.value!r}, 250)" for s in (C, S)))
-    decided = [json.loads(line) for line in said]
-    assert decided[0] == decided[1]
-    assert len(rows_of(path)[0]) == 250
 
 
 def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tmp_path, monkeypatch):

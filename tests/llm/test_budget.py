@@ -1,17 +1,71 @@
-"""Limits of calls and tokens: never exceeded, whom they are spent on, and what they leave over."""
+"""Limits: never exceeded, whom they are spent on, what they leave over, and shares of them."""
 
+import asyncio
+import json
 import math
+import threading
+import time
 from collections import Counter
+from hashlib import sha256
 
 import pytest
-from budget_reasoners import FREE, C, Till, ask, dice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.llm import Ledger
+from prism_mesa.domain import Post
+from prism_mesa.errors import OracleError
+from prism_mesa.llm import Completion, Ledger
 from prism_mesa.llm.budget import Budget
-from prism_mesa.reasoner import Reasoner, RuleReasoner, question_prompt
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, RuleReasoner, question_prompt
 from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.statechart import AgentState
+
+C, S = AgentState.COMPOSING, AgentState.SCROLLING
+MOST_SAID = 20
+FREE = ("refused", "busy", "http-400")
+
+
+def ask(name, *, relevance=0.5, low=0.4, high=0.6, **place):
+    persona = Persona(name, low=low, high=high)
+    return PlacedQuestion(
+        Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text="x", relevance=relevance)), **place
+    )
+
+
+def dice(*parts):
+    """Return a number below 2**16 that depends on nothing else."""
+    return int.from_bytes(sha256(repr(parts).encode()).digest()[:2])
+
+
+class Till:
+    """An LLM that counts what it really took, by round, which is the first word of who asks.
+
+    Fails as `fate` says of (name, attempt), answers after `wait` of them.
+    """
+
+    name = "till"
+
+    def __init__(self, fate=lambda *_: "", wait=lambda *_: 0.0):
+        self.decoding = {"max_tokens": MOST_SAID}
+        self.fate, self.wait = fate, wait
+        self.calls, self.tokens = Counter(), Counter()
+        self.asked = []
+
+    async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
+        name = prompt.split("You are <<< ")[1].split(" >>>")[0]
+        of_round = name.split()[0]
+        self.calls[of_round] += 1
+        self.asked.append(name)
+        read, said = dice("read", name) % len(prompt.encode()) + 1, dice("said", name) % MOST_SAID + 1
+        fate = self.fate(name, seed_offset)
+        if fate not in FREE:
+            self.tokens[of_round] += read + said
+        await asyncio.sleep(self.wait(name, seed_offset))
+        if fate and fate != "useless":
+            raise OracleError(fate, "on purpose")
+        chosen = (C, S)[dice("choice", name) % 2].value
+        return Completion("Sure!" if fate else json.dumps({"next_state": chosen}), read, said)
+
 
 PAID = ("timeout", "dropped", "useless")
 
@@ -219,3 +273,97 @@ def test_a_refusal_costs_the_budget_no_tokens_and_another_failure_does(fate, cos
         reasoner.answer([ask("a", agent=1)])
         _, tokens, _ = reasoner.budget.snapshot()["run"]
     assert (tokens < 6000) == costs
+
+
+# -- seconds -----------------------------------------------------------------------------------------------
+
+
+class Endless:
+    """An LLM that never answers."""
+
+    def __init__(self):
+        self.asked = 0
+        self.cut = threading.Event()
+
+    async def __call__(self, prompt):
+        self.asked += 1
+        try:
+            await asyncio.sleep(60)
+        finally:
+            self.cut.set()
+
+
+@pytest.mark.parametrize("limit", ["max_seconds", "max_seconds_per_round"])
+def test_what_is_out_when_the_time_is_over_is_cut_and_nobody_is_asked_any_more(limit):
+    llm = Endless()
+    with Reasoner(llm, max_concurrency=2, **{limit: 0.05}) as reasoner:
+        began = time.monotonic()
+        answers = reasoner.answer([ask(f"a{i}", agent=i) for i in range(6)])
+        assert time.monotonic() - began < 5
+        assert llm.cut.is_set()
+    assert [(a.choice, a.source, a.reason, a.attempts) for a in answers] == [(C, "budget", "budget", 1)] * 2 + [
+        (C, "budget", "budget", 0)
+    ] * 4
+    assert llm.asked == reasoner.usage["calls"] == 2
+    assert reasoner.counts["fallback"] == 0
+
+
+def test_seconds_of_a_round_begin_anew_and_seconds_of_a_run_do_not():
+    for limit, asked in (("max_seconds_per_round", 2), ("max_seconds", 1)):
+        llm = Endless()
+        with Reasoner(llm, **{limit: 0.03}) as reasoner:
+            for round_ in range(2):
+                reasoner.answer([ask("a", round=round_, agent=0)])
+        assert llm.asked == asked
+
+
+def test_only_seconds_in_which_a_call_is_out_count_and_calls_at_the_same_time_count_once():
+    now = [0.0]
+    budget = Budget(ReasonerParams(max_seconds=10, max_seconds_per_round=6), clock=lambda: now[0])
+    assert budget.set_aside(1)
+    now[0] = 2.0
+    assert budget.set_aside(1)
+    now[0] = 3.0
+    budget.settle(1, 1)
+    now[0] = 4.0
+    budget.settle(1, 1)
+    now[0] = 400.0
+    assert budget.seconds_left == 2.0
+    budget.at_round(1)
+    assert budget.seconds_left == 6.0
+    assert budget.set_aside(1)
+    now[0] = 500.0
+    assert budget.seconds_left == 0.0
+    assert not budget.set_aside(1)
+
+
+def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
+    budget = Budget(ReasonerParams(kind="rule", max_calls=100, max_calls_per_round=7, max_seconds=8))
+    budget.at_round(0)
+    with budget.limited_to(0, 0.5, 0.5):
+        given = 0
+        while budget.set_aside(10):
+            budget.settle(10, 10)
+            given += 1
+        assert given == 3
+        assert budget.seconds_left <= 4
+    given = 0
+    while budget.set_aside(10):
+        budget.settle(10, 10)
+        given += 1
+    assert given == 4
+
+
+def test_seconds_that_were_not_lent_come_back_less_those_that_passed():
+    now = [0.0]
+    budget = Budget(ReasonerParams(max_seconds=8, max_seconds_per_round=6), clock=lambda: now[0])
+    with budget.limited_to(0, 0.5, 0.25):
+        assert budget.seconds_left == 1.5
+        assert budget.set_aside(1)
+        now[0] = 1.0
+        budget.settle(1, 1)
+        assert budget.seconds_left == 0.5
+    assert budget.seconds_left == 5.0
+    budget.at_round(1)
+    assert budget.seconds_left == 6.0
+    assert budget.snapshot()["run"] == [None, None, 7.0]

@@ -10,7 +10,6 @@ from toy_clients import Said, quick, says
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient, LLMRequest, RunPosition
-from prism_mesa.llm.dispatcher import PendingQuestion
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.statechart import AgentState
 
@@ -59,20 +58,6 @@ def test_of_equal_questions_that_fail_the_first_has_the_attempts_and_all_have_th
         (None, "fallback", "unparsable", 0),
         (None, "fallback", "unparsable", 2),
     ]
-
-
-def test_a_question_becomes_as_urgent_as_the_most_urgent_equal_one_until_it_is_taken():
-    def pending(priority):
-        return PendingQuestion("?", "prompt", ("a", "b"), RunPosition(), (priority, 0, 0))
-
-    asked = pending(2.0)
-    pending(3.0).wait_for(asked)
-    assert asked.priority == (2.0, 0, 0)
-    pending(1.0).wait_for(asked)
-    assert asked.priority == (1.0, 0, 0)
-    asked.taken = True
-    pending(0.0).wait_for(asked)
-    assert (asked.priority, len(asked.others)) == ((1.0, 0, 0), 3)
 
 
 @pytest.mark.parametrize("urgent", ["a", "b", "c"])

@@ -166,16 +166,6 @@ def test_each_server_is_told_how_to_think_in_its_own_way(owner, think, sent):
     assert ("reasoner.think: not sent" in note) == (owner == "somebody" and think is True)
 
 
-def test_each_host_that_is_not_told_to_think_is_in_the_note():
-    (first, models), (second, _), (third, known) = (openai_server(owner) for owner in ("x", "x", "vllm"))
-    with first as a, second as b, third as c:
-        for server, listed in ((a, models), (b, models), (c, known)):
-            server.gets["/v1/models"] = listed
-        hosts = [f"{server.url}/v1" for server in (c, a, b)]
-        with make_reasoner(ReasonerParams(kind="openai", model="tiny", host=hosts, think="low")) as reasoner:
-            assert [host in reasoner.note for host in hosts] == [False, True, True]
-
-
 def refusing(handler):
     """Refuse as OpenAI's reasoning models do, one option after the other."""
     wrong = {"max_tokens": "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}

@@ -10,7 +10,6 @@ from worlds import PLAIN_FILE, plain, ran, small
 from prism_mesa import AgentState, Reasoner
 from prism_mesa.errors import LLMFailureException, PrismWarning, RunError
 from prism_mesa.llm import OllamaChatClient
-from prism_mesa.reasoner import parse_reasoner_response
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
 
@@ -32,16 +31,6 @@ def says(*answers):
 # -- the name of an option alone -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("said", ["composing", "Composing\n", ' "COMPOSING" ', "`composing`", AgentState.COMPOSING])
-@pytest.mark.parametrize("form", ["choice", "probabilities"])
-def test_an_option_that_is_named_alone_is_chosen(said, form):
-    model = ran(small(**LIVELY, reasoner=Reasoner(says(said), answer=form, **QUICK)))
-    model.close()
-    assert model.totals["open"] > 50
-    assert model.sources.keys() <= {"llm", "cache"}
-
-
 @pytest.mark.parametrize("said", ["composing it is", "composing or scrolling", "compose", "", "engaging_like"])
 def test_anything_else_is_not_guessed_at(said):
     model = small(reasoner=Reasoner(says(said), **QUICK), agents_n=12, agents_band=0.4, rounds=1)
@@ -50,11 +39,6 @@ def test_anything_else_is_not_guessed_at(said):
     model.close()
     assert 0 < model.totals["open"] < 20
     assert model.sources == {"fallback": model.totals["open"]}
-
-
-def test_the_contracts_parser_wants_json_all_the_same():
-    with pytest.raises(ValueError, match="is not JSON"):
-        parse_reasoner_response("composing", [AgentState.COMPOSING])
 
 
 # -- nothing but useless answers -------------------------------------------------------------------------

@@ -4,8 +4,6 @@ import asyncio
 import csv
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -120,19 +118,6 @@ def test_a_post_can_neither_end_its_quotes_nor_write_control_tokens(oracle):
 
 # -- repeating ----------------------------------------------------------------------------------------
 
-OTHER_PROCESS = """
-import asyncio, sys
-from prism_mesa.reasoner import Persona, Question
-from prism_mesa.llm.clients.embedded import EmbeddedChatClient
-from prism_mesa.reasoner.pmi import PmiOracle
-from prism_mesa.domain import Post
-from prism_mesa.statechart import AgentState
-oracle = PmiOracle(EmbeddedChatClient())
-assert "xllamacpp" not in sys.modules
-asked = Question(Persona("", ("gardening", "tea")), AgentState.IDLE, "", (AgentState.IDLE,), Post(text=sys.argv[1]))
-print(asyncio.run(oracle.ask(oracle.write(asked), asked)).text)
-"""
-
 
 def test_the_same_question_gets_the_same_bytes_also_from_an_llm_loaded_anew(client):
     asked = question("gardening", "tea")
@@ -140,13 +125,6 @@ def test_the_same_question_gets_the_same_bytes_also_from_an_llm_loaded_anew(clie
     assert raw(PmiOracle(client), asked) == first
     close_engines()
     assert raw(PmiOracle(client), asked) == first
-
-
-def test_another_process_says_the_same_prints_nothing_else_and_ends_well(oracle):
-    command = [sys.executable, "-W", "error", "-c", OTHER_PROCESS, RAIN.text]
-    other = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert other.stdout == raw(oracle, question("gardening", "tea")) + "\n"
-    assert other.stderr == ""
 
 
 def test_the_event_loop_goes_on_while_the_llm_reads(oracle):

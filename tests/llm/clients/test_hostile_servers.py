@@ -183,18 +183,6 @@ def test_a_busy_server_is_asked_again_when_it_says_and_no_refusal_counts_as_an_a
     assert [s for s in waits if s > 1] == [7.0] * 4
 
 
-def test_a_server_that_stays_busy_is_given_up_after_the_timeout(client_of, tmp_path, monkeypatch):
-    waits, sleep = [], asyncio.sleep
-    with serving(always=headed(429, Retry_After="3600")) as server:
-        monkeypatch.setattr(asyncio, "sleep", lambda s: (waits.append(s), sleep(0))[1])
-        ledger = Ledger(tmp_path / "d.sqlite")
-        client = client_of(server, timeout_s=20)
-        with ledger, Reasoner(client, ledger=ledger, timeout_s=20, attempts=2) as reasoner:
-            [answer] = reasoner.answer([PLACED])
-    assert (answer.source, answer.reason, answer.attempts) == ("fallback", "http-429", 2)
-    assert [s for s in waits if s > 1] == [20.0, 20.0]
-
-
 @pytest.mark.parametrize(
     ("status", "header", "seconds"),
     [

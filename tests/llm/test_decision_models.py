@@ -224,12 +224,6 @@ def test_a_model_that_only_decides_is_not_asked_in_words(kind, dialect):
         make_reasoner(params(server, kind, answer="choice"))
 
 
-def test_without_a_model_ollamas_decision_model_is_asked_and_auto_falls_back_to_the_rule(tmp_path):
-    with serves() as server, make_reasoner(params(server, model=None)) as reasoner:
-        assert reasoner.answer(asks(1))[0].source == "llm"
-    assert "decision model" in make_reasoner(ReasonerParams(kind="auto", answer="decision", host="127.0.0.1:9")).note
-
-
 def test_a_client_that_cannot_decide_is_a_clear_error():
     class Chats:
         name, decoding = "chats", {}

@@ -41,12 +41,6 @@ def ledger(tmp_path):
         yield opened
 
 
-def test_an_answer_comes_back_as_it_was_put(ledger):
-    ledger.put(stored())
-    assert ledger.get("k") == stored()
-    assert ledger.get("other") is None
-
-
 def test_the_first_answer_of_a_key_stands(ledger):
     ledger.put(stored(choice="scrolling"))
     ledger.put(stored(choice="composing"))

@@ -5,7 +5,6 @@ import json
 import logging
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -59,17 +58,6 @@ def test_it_can_be_asked_from_a_running_loop_and_from_plain_code():
         assert [said.word for said in asyncio.run(cell())] == ["a", "b"]
         assert ask(client, "c").word == "c"
         assert client.counts == {"llm": 3}
-
-
-def test_loops_in_several_threads_share_one_client_and_its_answers():
-    async def llm(prompt):
-        await asyncio.sleep(0.02)
-        return says(prompt)
-
-    with LLMClient(llm) as client, ThreadPoolExecutor(4) as threads:
-        words = [said.word for said in threads.map(lambda prompt: ask(client, prompt), "abababab")]
-    assert words == list("abababab")
-    assert client.usage["calls"] == 2
 
 
 def test_half_a_surrogate_pair_in_a_prompt_or_an_answer_does_no_harm(tmp_path):

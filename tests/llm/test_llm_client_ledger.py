@@ -131,10 +131,6 @@ def closed_port():
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
-def test_with_kind_rule_no_llm_is_wanted():
-    assert make_llm_client(AdvisorParams(kind="rule")) == (None, "reasoner.kind=rule asks no LLM")
-
-
 def test_auto_with_nobody_there_says_why_of_both(closed_port, monkeypatch):
     monkeypatch.setattr(factory, "embedded_fault", lambda gguf: "needs xllamacpp")
     client, note = make_llm_client(AdvisorParams(host=closed_port))

@@ -191,24 +191,11 @@ def test_openais_reasoning_models_are_asked_with_what_they_take_and_it_is_rememb
     assert not {"max_tokens", "temperature"} & server.sent[-1].keys()
 
 
-@pytest.mark.parametrize(
-    ("text", "reads"),
-    [
-        *[(text, True) for text in ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling")],
-        *[(text, True) for text in ("Answer: B", "The answer is B.", "B - scroll")],
-        *[(text, False) for text in ("B or A", "Not B", "B person", "I would not choose A; I choose B")],
-        *[
-            (text, False)
-            for text in (
-                "B. composing",
-                "B. scrolling or composing",
-                "B: scrolling, as they do",
-                "A user likes B",
-                "Be",
-            )
-        ],
-    ],
-)
+LETTERED = ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling", "Answer: B", "The answer is B.", "B - scroll")
+TALK = ("B or A", "Not B", "I would not choose A; I choose B", "B. composing", "B. scrolling or composing", "Be")
+
+
+@pytest.mark.parametrize(("text", "reads"), [*((text, True) for text in LETTERED), *((text, False) for text in TALK)])
 def test_log_probabilities_count_where_the_text_is_a_letter_with_its_option_or_alone(text, reads):
     tops = tuple(((piece, -0.01),) for piece in text.replace("B", " B ").replace("A", " A ").split())
     kept = json.loads(recordable(Completion(text, top_logprobs=tops), ["composing", "scrolling"]).text)

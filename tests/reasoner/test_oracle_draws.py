@@ -67,19 +67,6 @@ def test_one_draws_as_many_do_and_never_what_has_no_chance(weights, draw):
     assert [0.0, *accumulate(told)][found] <= draw  # added up one by one: sum() would round otherwise
 
 
-def test_other_kinds_and_other_texts_are_asked_apart():
-    asks = [*kind_asks(2, [0.5] * 2), *kind_asks(1, [0.5])]
-    other = PlacedQuestion(Question(Persona("b", ("tea",), "Loud.", archetype=3), *astuple_from(asks[0].question)))
-    calls = []
-    with Reasoner(lambda prompt: calls.append(prompt) or '{"scrolling": 1}', answer="probabilities") as reasoner:
-        reasoner.answer([*asks, other])
-    assert len(calls) == 2
-
-
-def astuple_from(asked):
-    return asked.state, asked.trigger, asked.options, asked.post, asked.history
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     weights=st.lists(st.integers(0, 9), min_size=2, max_size=8).filter(any),

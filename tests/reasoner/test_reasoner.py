@@ -14,7 +14,6 @@ from prism_mesa.llm import Completion
 from prism_mesa.reasoner import (
     DistilledModel,
     DistilledReasoner,
-    PlacedQuestion,
     Reasoner,
     RuleReasoner,
     asks_llm,
@@ -116,14 +115,6 @@ def test_a_client_of_ones_own_needs_a_name_its_decoding_and_chat():
 # -- a batch -----------------------------------------------------------------------------------------
 
 
-def test_a_fallback_is_shared_within_its_batch_and_never_kept():
-    reasoner = Reasoner(Script("useless", says(S)), attempts=1)
-    failed = asyncio.run(reasoner.answer_all([ask(), ask()]))
-    assert [(a.choice, a.source, a.attempts) for a in failed] == [(C, "fallback", 1), (C, "fallback", 0)]
-    assert asyncio.run(reasoner.answer_all([ask()]))[0].choice is S
-    assert reasoner.counts == {"fallback": 2, "llm": 1}
-
-
 def test_within_a_round_a_failure_is_shared_by_later_ticks_and_the_next_round_asks_again():
     llm = Script("useless", says(S))
     with Reasoner(llm, attempts=1) as reasoner:
@@ -136,20 +127,6 @@ def test_within_a_round_a_failure_is_shared_by_later_ticks_and_the_next_round_as
         ("cache", "", 0),
     ]
     assert reasoner.reasons == {"unparsable": 2}
-
-
-def test_questions_that_differ_in_anything_told_are_asked_apart():
-    question = ask().question
-    others = [
-        replace(question, trigger="timeout"),
-        replace(question, state=S),
-        replace(question, options=(S, C)),
-        replace(question, post=replace(POST, likes=1)),
-        replace(question, history=("idle -> scrolling (feed_ready)",)),
-    ]
-    llm = Script(*[says(S)] * 6)
-    asyncio.run(Reasoner(llm).answer_all([PlacedQuestion(q) for q in [question, *others]]))
-    assert len(set(llm.prompts)) == 6
 
 
 def test_relevance_is_not_told_so_it_makes_no_other_question():

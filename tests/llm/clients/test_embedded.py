@@ -78,10 +78,6 @@ def test_of_several_interests_the_best_counts(oracle):
     assert score(oracle, question("gardening")) == said["pmi"]
 
 
-def test_an_interest_may_be_written_with_a_capital(oracle):
-    assert score(oracle, question("Gardening")) == score(oracle, question("gardening"))
-
-
 def test_what_a_picture_shows_counts_like_what_the_text_says(oracle):
     bare, described = Post(text="Look!"), Post(text="Look!", media_description="A vegetable garden in full bloom")
     assert score(oracle, question("gardening", post=described)) > score(oracle, question("gardening", post=bare)) + 1
@@ -232,12 +228,3 @@ def test_a_broken_file_is_refused_when_it_is_loaded(tmp_path):
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ConfigError, match=r"llama\.cpp cannot load .*broken\.gguf: give another GGUF file"):
         asyncio.run(EmbeddedChatClient(str(tmp_path / "broken.gguf")).chat("Hi"))
-
-
-def test_without_xllamacpp_the_error_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("prism_mesa.llm.clients.llamacpp.find_spec", lambda name: None)
-    commands = r"uv sync --inexact --extra embedded in a clone of PRISM, else pip install xllamacpp==[\d.]+"
-    way_out = rf"needs xllamacpp: {commands} \(or set reasoner\.kind=rule\)"
-    with pytest.raises(ConfigError, match=f"reasoner.kind: embedded {way_out}"):
-        EmbeddedChatClient()
-    assert embedded_fault().startswith("needs xllamacpp")

@@ -127,30 +127,6 @@ def test_while_others_answer_the_rest_of_a_server_doubles_up_to_two_minutes():
     assert rests == [1, 2, 4, 8, 16, 32, 64, 120, 120, 120]
 
 
-def test_a_server_that_lets_one_wait_for_its_failures_is_left_alone_twice_as_long_as_that():
-    clock, server = Clock(), Server()
-
-    async def slow(*_):
-        clock.now += 30
-        raise OracleError("timeout", "nothing")
-
-    server.chat = slow
-    hosts = HostPool([server], failures=1, grace_s=0, patience_s=0, clock=clock)
-    assert reason_of(hosts) == "timeout"
-    clock.now += 59
-    assert reason_of(hosts) == "circuit-open"
-    clock.now += 1
-    assert reason_of(hosts) == "still-down"
-
-
-def test_an_answer_in_between_starts_the_count_anew():
-    server = Server()
-    hosts = HostPool([server], failures=3)
-    for fault in ("busy", "busy", "", "busy", "busy", "", "busy"):
-        server.fault = fault
-        assert reason_of(hosts) == fault
-
-
 @pytest.mark.parametrize("fault", ["http-404", "empty", "partial", "not-json", "wrong-shape"])
 def test_what_says_more_about_the_question_than_about_the_server_does_not_bring_it_down(fault):
     hosts = HostPool([Server(fault=fault)], failures=2)
@@ -207,11 +183,6 @@ def test_different_builds_of_the_llm_are_an_error_that_names_both():
     said = r"^reasoner.host: the servers have different builds of tiny \(one: aaaaaaaaaaaa; three: b\): pull it anew$"
     with pytest.raises(ConfigError, match=said):
         hosts.check()
-
-
-def test_no_server_at_all_is_an_error():
-    with pytest.raises(ConfigError, match=r"^reasoner\.host: no address; give at least one"):
-        HostPool([])
 
 
 def test_questions_wait_for_the_one_that_finds_a_server_back_and_none_is_lost():

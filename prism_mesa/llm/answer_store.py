@@ -27,7 +27,7 @@ class AnswerStore(Restorable):
 
     Attributes:
         own: The run's own ledger, or None.
-        run: What rows of `asked` call this run: ``scope/name``. Runs of one scope have the same tables.
+        run: The run's name in `asked`: ``scope/name``. Runs of one scope have the same tables.
 
     Raises:
         ConfigError: If the mode needs a shared ledger and there is none.
@@ -36,10 +36,8 @@ class AnswerStore(Restorable):
     def __init__(self, mode: LedgerMode = "live", shared: Ledger | None = None) -> None:
         if mode != "live" and shared is None:
             raise ConfigError(f"reasoner.ledger: {mode} needs reasoner.ledger_path, the ledger to read")
-        self.mode = mode
-        self.shared = shared
+        self.mode, self.shared, self.run = mode, shared, ""
         self.own: Ledger | None = None
-        self.run = ""
         self._known: dict[str, str] = {}
         self._forgot = False
         self._again: dict[str, tuple[int, int, int]] = {}
@@ -47,11 +45,11 @@ class AnswerStore(Restorable):
         self._llms: set[tuple[str, str, str]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy has, which writes nothing into the ledger of the run."""
+        """Return the state of a copy, which has no ledger of its own."""
         return vars(self) | {"own": None}
 
     def begin(self, own: Ledger | None, run: str) -> None:
-        """Begin a run, with or without a ledger of its own; of earlier runs only a shared ledger is known."""
+        """Begin a run, with or without its own ledger, and forget earlier runs."""
         self.own, self.run = own, run
         self._known.clear()
         self._again.clear()
@@ -87,11 +85,11 @@ class AnswerStore(Restorable):
         return replace(stored, prompt_tokens=read, completion_tokens=written), max(cost[0], 1)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the answers that are known; None if the run's own ledger holds them all."""
+        """Return the known answers; None if the run's own ledger has them all."""
         return {"known": None if self.own is not None else plain(self._known)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned, after `begin`."""
+        """Restore a snapshot, after `begin`."""
         known = restored(kept["known"])
         self._known, self._forgot = known or {}, known is None
 
@@ -118,7 +116,7 @@ class AnswerStore(Restorable):
         return raw
 
     def _keep_known(self, key: str, raw: str) -> str:
-        """Keep an answer in memory; the oldest of too many go, which the run's own ledger still holds."""
+        """Keep an answer in memory; drop the oldest of too many, which the run's own ledger still has."""
         self._known[key] = raw
         if self.own is not None and len(self._known) > _AT_HAND:
             del self._known[next(iter(self._known))]
@@ -127,23 +125,17 @@ class AnswerStore(Restorable):
 
     def past(self, round_: int, tick: int, agent: int) -> AskedRow | None:
         """Return the outcome of a place's next question in the run that is replayed, or None if there was none."""
-        if self._past is None:
-            self._past = self._read_past()
+        if self._past is None:  # the latest run of this scope, or the ledger's only run
+            self._past = {}
+            runs, scope = self.shared.runs() if self.shared else [], self.run.partition("/")[0]
+            same = [run for run in runs if run.partition("/")[0] == scope] or (runs if len(runs) == 1 else [])
+            for row in self.shared.asked(same[0]) if self.shared and same else ():
+                self._past.setdefault((row.round, row.tick, row.agent), deque()).append(row)
         rows = self._past.get((round_, tick, agent))
         return rows.popleft() if rows else None
 
-    def _read_past(self) -> dict[tuple[int, int, int], deque[AskedRow]]:
-        """Return the rows of the latest run of this scope, or of the only run that the ledger knows."""
-        past: dict[tuple[int, int, int], deque[AskedRow]] = {}
-        if self.shared is not None:
-            runs, scope = self.shared.runs(), self.run.partition("/")[0]
-            same = [run for run in runs if run.partition("/")[0] == scope] or (runs if len(runs) == 1 else [])
-            for row in self.shared.asked(same[0]) if same else ():
-                past.setdefault((row.round, row.tick, row.agent), deque()).append(row)
-        return past
-
     def keep(self, answer: StoredAnswer) -> str:
-        """Store a new answer and return the raw text that stands: with `cache` another process may have been first."""
+        """Store a new answer and return the text that counts: with `cache` another process may have been first."""
         if self.shared is not None and self.mode != "replay":
             self.shared.put(answer)
             if self.mode == "cache":
@@ -153,7 +145,7 @@ class AnswerStore(Restorable):
         return self._keep_known(answer.key, answer.raw)
 
     def note(self, rows: list[AskedRow]) -> None:
-        """Record who asked what, and the outcome."""
+        """Record questions with their outcomes."""
         if not rows:
             return
         if self.own is not None:

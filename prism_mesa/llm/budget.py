@@ -28,6 +28,10 @@ class Budget(Restorable):
         limited: Whether there is any limit at all.
     """
 
+    _run: _Amounts
+    _round: _Amounts
+    _now: int | None
+
     def __init__(self, limits: LLMParams, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits, self.clock = limits, clock
         self._since = 0.0
@@ -51,8 +55,7 @@ class Budget(Restorable):
         limits = self.limits
         self._run = _amounts((limits.max_calls, limits.max_tokens, limits.max_seconds))
         self._round = self._full_round()
-        self._now: int | None = None
-        self._out = 0
+        self._now, self._out = None, 0
 
     def _full_round(self) -> _Amounts:
         limits = self.limits

@@ -92,21 +92,21 @@ class Decision(AnswerFormat[tuple[float, ...]]):
             raise UselessAnswerError("refusal", f"the decision model refuses to decide: {shown}")
         legend = {str(place): level for place, level in enumerate(order)} if self.scale else dict.fromkeys(order)
         by_name: dict[str, float] = answer["probabilities"]
-        has_levels = answer.get("legend", legend) == legend if self.scale else True
+        has_levels = not self.scale or answer.get("legend", legend) == legend
         if by_name.keys() != legend.keys() or kind != self.question(order)["type"] or not has_levels:
             raise UselessAnswerError("wrong-options", f"the answer has other options than {', '.join(order)}: {shown}")
         weights = [by_name[name] for name in legend]
         if not all(map(_is_probability, weights)) or abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
             raise UselessAnswerError("wrong-numbers", f"the numbers are no probabilities that add up to 1: {shown}")
         mean = math.fsum(place * weight for place, weight in enumerate(weights))
-        agrees = abs(answer.get("score", mean) - mean) <= _SCORE_TOLERANCE if self.scale else True
+        agrees = not self.scale or abs(answer.get("score", mean) - mean) <= _SCORE_TOLERANCE
         if not agrees or ("choice" in answer and by_name.get(answer["choice"], 0) < max(weights) - _SUM_TOLERANCE):
             raise UselessAnswerError("contradiction", f"its choice or score contradicts its probabilities: {shown}")
         return {option: max(weight, 0.0) / math.fsum(weights) for option, weight in zip(order, weights, strict=True)}
 
 
 def _tokens(replies: Sequence[Completion], read: int = 0, wrote: int = 0) -> tuple[int, int]:
-    return read + sum(each.prompt_tokens for each in replies), wrote + sum(each.completion_tokens for each in replies)
+    return read + sum(reply.prompt_tokens for reply in replies), wrote + sum(r.completion_tokens for r in replies)
 
 
 def _is_probability(value: Any) -> bool:

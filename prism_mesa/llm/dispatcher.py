@@ -37,22 +37,18 @@ class PendingQuestion[Q, A]:
     """A question on its way to its recorded answer: a `raw` answer, or the `reason` why there is none.
 
     Attributes:
-        question: The question as the caller put it.
         priority: The order in which a limit is spent: lower comes first. Final once the question is `taken`.
         identity: Name, digest and decoding of the LLM.
         ask: Asks the LLM; its argument is the number of earlier attempts. Raises OracleError if there is no answer.
         read: Returns the value of an answer. Raises UselessAnswerError if it has none.
-        calls: Calls of one attempt; `most_tokens` the most tokens of one attempt.
+        calls: Calls of one attempt; `most_tokens` the most tokens of one attempt, `tokens` the cost of all.
         gives_up: Whether useless answers to it count for ending the work (see `gateway.Questions.hopeless`).
         once_a_round: Whether it is not asked again in the round in which it failed.
         is_submitted: Whether its caller collects the answer later; `is_left` whether its caller no longer waits.
         key: The ledger's key; empty if no LLM is asked.
         others: Equal questions that wait for the same answer. `is_first`: the one of them that counts as asked.
-        tokens: Cost of all attempts: tokens of prompts, and of answers.
         waited_s: Seconds of waiting that busy servers asked for; these refusals are no attempts.
-        last_text: The last useless answer; `error` the exception of the last attempt.
         completion: The LLM's usable answer; `value` is read from it, and `answer` goes to the caller.
-        is_replay: Whether a ledger is replayed.
     """
 
     question: Q
@@ -121,15 +117,13 @@ class Dispatcher[Q, A]:
 
     Args:
         ask: Asks one question; raises OracleError if there is no answer.
-        on_done: Called with each question that is done.
-        on_useless: Called after each useless answer and each refusal (3xx, 4xx). An error in either callback ends the
-            work.
+        on_done: Called with each question that is done; an error in it, or in `on_useless`, ends the work.
+        on_useless: Called after each useless answer and each refusal (3xx, 4xx).
         attempts: Number of tries at a question whose failure may pass.
-        backoff_s: Seconds before the second attempt, doubled for each further one, half to one and a half
-            times as long by the key; a useless answer is asked again at once.
-        patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
-            their refusals count as attempts.
-        spend: Called after each attempt with the question and its `calls`, `prompt_tokens` and `completion_tokens`.
+        backoff_s: Seconds before the second attempt, doubled for each further one, times 0.5 to 1.5 by the key; a
+            useless answer is asked again at once.
+        patience_s: Seconds of waiting for busy servers (429, 503) after which their refusals count as attempts.
+        spend: Called after each attempt with its `calls`, `prompt_tokens` and `completion_tokens`.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Makes the client of the configured LLM, and checks that its server answers."""
 
-from typing import Any, Final
+from typing import Final
 
 from prism_mesa.errors import ConfigError, MissingLLMError
 from prism_mesa.llm.answer_store import AnswerStore
@@ -57,12 +57,14 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     note then says why the earlier ones were not taken. For `continues` see `make_llm_client`.
     """
     kind = "ollama" if params.kind == "auto" else params.kind
+    make = KINDS[kind].load().from_params
     if not KINDS[kind].host:
-        return _embedded(params, kind, continues=continues), kind, ""
-    hosts = _served(params, kind)  # with `auto`, too, a wrong address is an error
+        return make(params, "", continues=continues), kind, ""
+    failures = max(_LEAST_FAILURES, params.max_concurrency + 1)
+    hosts = HostPool([make(params, host) for host in params.hosts or [KINDS[kind].host]], failures=failures)
     try:
         hosts.check(decides=params.decides)
-    except MissingLLMError as error:  # an LLM that is there and cannot do the task is an error
+    except MissingLLMError as error:
         if params.kind != "auto":
             raise
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
@@ -73,15 +75,4 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     fault = "is no decision model" if params.decides and gguf_file(params) is None else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
-    return _embedded(params, "embedded", continues=continues), "embedded", note
-
-
-def _served(params: LLMParams, kind: str) -> HostPool:
-    """Return an LLM on the servers of `params.host`."""
-    make, hosts = KINDS[kind].load().from_params, params.hosts or [KINDS[kind].host]
-    failures = max(_LEAST_FAILURES, params.max_concurrency + 1)
-    return HostPool([make(params, host) for host in hosts], failures=failures)
-
-
-def _embedded(params: LLMParams, kind: str, *, continues: bool) -> Any:
-    return KINDS[kind].load().from_params(params, "", continues=continues)
+    return KINDS["embedded"].load().from_params(params, "", continues=continues), "embedded", note

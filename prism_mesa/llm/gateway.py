@@ -58,17 +58,14 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
 
     Args:
         questions: The kind of question.
-        params: Limits, time-outs.
         store: Recorded answers; by default an empty store without a ledger.
-        slots: Most concurrent questions.
-        attempts: Number of tries at a question whose failure may pass.
+        slots: Most concurrent questions; `attempts` the tries at a question whose failure may pass.
         kind: The LLM's kind, as in the parameters; `python` if it was made by hand.
         note: Why it is asked although another was preferred; else empty.
         budget: The limits, which a reasoner and a client may share; by default those of `params`.
 
     Attributes:
-        counts: Answers so far by source.
-        reasons: Missing answers so far by reason.
+        counts: Answers so far by source; `reasons` missing answers by reason.
         usage: Cost so far: `calls`, `prompt_tokens`, `completion_tokens`.
         by_llm: For each LLM (`RunPosition.llm`) its answers by source, and its cost as in `usage`.
         on_answer: Called with each question that needs an LLM and its answer, in the gateway's thread; None: no call.
@@ -93,12 +90,10 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self.slots, self.attempts, self.kind, self.note = slots, attempts, kind, note
         self.budget = budget or Budget(params)
         self.counts: Counter[Source] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self.usage: Counter[str] = Counter()
+        self.reasons, self.usage = Counter[str](), Counter[str]()
         self.by_llm: dict[str, Counter[str]] = {}
         self.on_answer: Callable[[Q, A], object] | None = None
-        self._useless: Counter[str] = Counter()
-        self._ok: set[str] = set()
+        self._useless, self._ok = Counter[str](), set[str]()
         self._failed: dict[str, str] = {}
         self._failed_in = -1
         self._background: LoopThread | None = None

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -109,8 +109,7 @@ def _columns(row: type[_Row]) -> list[str]:
 
 
 def _values(row: _Row) -> tuple[Any, ...]:
-    values = (getattr(row, name) for name in _columns(type(row)))
-    return tuple(storable(value) if isinstance(value, str) else value for value in values)
+    return tuple(storable(value) if isinstance(value, str) else value for value in astuple(row))
 
 
 def _select(table: str, row: type[_Row]) -> str:

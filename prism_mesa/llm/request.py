@@ -97,7 +97,7 @@ class LLMRequest[D]:
 
     @property
     def _format(self) -> AnswerFormat[D]:
-        return _type_format(self.form) if isinstance(self.form, type) else self.form
+        return _type_format(self.form) if isinstance(self.form, type) else self.form  # type: ignore[arg-type]
 
     @property
     def schema(self) -> dict[str, Any] | None:

@@ -237,15 +237,18 @@ def post_of(context: Any) -> Post | None:
     if all(read(field, None) is None for field in _TELLING):
         return Post(text=_described(context))
     author, kind = read("author", None), read("kind", "post")
-    texts = {name: str(read(name, None) or "") for name in ("text", "author_name", "media_type", "media_description")}
+    texts: dict[str, Any] = {
+        name: str(read(name, None) or "") for name in ("text", "author_name", "media_type", "media_description")
+    }
     texts["author_name"] = texts["author_name"] or (author if isinstance(author, str) else "")
+    counts: Any = {name: _whole(read(name, None), 0) for name in ("likes", "replies", "reshares", "velocity")}
     return Post(
         post_id=_whole(read("post_id", None), -1),
         author=_whole(author, -1),
         relevance=min(max(_number(read("relevance", None), 0.5), 0.0), 1.0),
         utility=_number(read("utility", None), nan),
         kind=kind if kind in POST_KINDS else "post",
-        **{name: _whole(read(name, None), 0) for name in ("likes", "replies", "reshares", "velocity")},
+        **counts,
         **texts,
     )
 

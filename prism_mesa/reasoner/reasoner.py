@@ -136,12 +136,9 @@ class _OpenChoice:
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    **Who answered.** Equal questions are asked once (see `LLMGateway`). If that fails, all questions that wait for it
-    are `fallback`, and so are equal questions later in the round; the next round asks again. Questions beyond a limit
-    are `budget`.
-
-    **Useless answers.** If the first `MOST_USELESS` answers of an LLM or a function to a model's agents are all
-    useless, it has most likely misunderstood the task. Then the reasoner raises an error instead of using fallbacks.
+    Equal questions are asked once (see `LLMGateway`). If that fails, they are all `fallback` until the next round.
+    Questions beyond a limit are `budget`. If the first `MOST_USELESS` answers to a model's agents are all useless, the
+    reasoner raises an error instead of using fallbacks.
 
     Args:
         client: A client, an oracle, or a function ``(prompt) -> str``, plain or async. Several, ``{"a": f, "b": g}``,
@@ -237,12 +234,8 @@ def _log_fallback(pending: _Pending, fallback: str) -> None:
 
 
 def _wanted(options: list[str], oracle: Any) -> str:
-    """Return the answers that an oracle can read."""
+    """Describe the answers that an oracle can read."""
     names = " or ".join(options)
-    match getattr(oracle, "form", ""):
-        case "choice":
-            return f'{{"next_state": "{options[0]}"}}, or the name of an option alone: {names}'
-        case "probabilities":
-            weights = ", ".join(f'"{option}": {1 / len(options):.2g}' for option in options)
-            return f"{{{weights}}}, the name of an option alone ({names}), or a letter with its log-probabilities"
-    return f"what {type(oracle).__name__}.read reads as probabilities of {names}"
+    if getattr(oracle, "form", "") == "choice":
+        return f'{{"next_state": "{options[0]}"}}, or the name of an option alone: {names}'
+    return f"probabilities of {names} (or, for a function, one of these names)"

@@ -8,11 +8,11 @@ P(engage) = logistic(z), with
 where `position` is the post's utility on the agent's band: -1 at its lower end, 1 at its upper end,
 limited to -3..3, and 0 if the band has no width.
 
-BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window
-of use on the five traits: 1,608 windows of 233 US Twitter users, computed from the data of Oldemburgo de
-Mello, Cheung and Inzlicht 2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors,
-clustered by person: .12; .14, .13, .13, .15, .13. That a weight for half an hour holds for one decision,
-and `slope` and `velocity_weight` (`RuleParams`), are assumptions.
+BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window of use on the
+five traits: 1,608 windows of 233 US Twitter users, computed from the data of Oldemburgo de Mello, Cheung and Inzlicht
+2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors, clustered by person: .12; .14,
+.13, .13, .15, .13. That a weight for half an hour holds for one decision, and `slope` and `velocity_weight`
+(`RuleParams`), are assumptions.
 
 `media_weight` (`RuleParams.media`) is the logarithm of a ratio: tweets with a photo had 1.35 times, with a video
 1.28 times the retweets of their accounts' average tweet (2 million tweets of verified accounts in the US; S. Rogers,

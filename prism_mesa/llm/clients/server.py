@@ -2,14 +2,11 @@
 
 | reason | what happened |
 |---|---|
-| `refused`, `timeout`, `dropped` | no server is there; no complete answer within `timeout_s`; the connection broke |
-| `http-404`, ... | the server refused the request (4xx), or redirects (3xx), which is not followed |
-| `busy`, `server-error` | 503, its queue is full; another 5xx |
-| `too-large`, `transport` | the response has too many bytes; HTTP failed in another way |
-| `not-json`, `wrong-shape`, `no-answer` | 200, but no JSON; JSON, but no chat answer; no decision |
-| `partial`, `empty`, `thought` | the answer is unfinished, empty, or nothing but a thought |
+| `refused`, `timeout`, `dropped`, `transport` | no connection; no answer in time; it broke; another HTTP error |
+| `http-404`, `busy`, `server-error` | the server refused (3xx, 4xx); its queue is full (503); another 5xx |
+| `not-json`, `wrong-shape`, `no-answer`, `too-large` | 200 without JSON, chat answer or decision; too many bytes |
+| `partial`, `empty`, `thought`, `unmatched` | unfinished; no answer; only a thought; log-probabilities of a thought |
 | `cut-answer`, `cut-prompt` | the answer ran out of tokens; the server read only part of the prompt |
-| `unmatched` | the log-probabilities may be those of a thought |
 | `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | a useless decision (`llm.decision`) |
 | `circuit-open`, `still-down`, `resting` | all servers are down: not asked; tried in vain; ask again soon |
 | `too-long`, `refused-request` | the prompt does not fit the embedded LLM; llama.cpp refuses it |
@@ -189,7 +186,8 @@ class ServerClient:
         return self._secrets.sub(b"***", text)
 
     def _refusal(self, response: "Response") -> OracleError:
-        status, reason = response.status_code, status_reason(response.status_code)
+        status = response.status_code
+        reason = "busy" if status == 503 else "server-error" if status >= 500 else f"http-{status}"
         fault = f"{self.label}: the server says {response.error_text()} (status {status})"
         return OracleError(reason, fault, retry_after_s=retry_after_s(response, self.timeout_s))
 
@@ -291,11 +289,6 @@ def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
         spellings |= {secret, packed, json.dumps(secret)[1:-1], quote(secret, safe="")}
     longest_first = sorted((text for text in spellings if len(text) >= _SHORTEST), key=lambda text: (-len(text), text))
     return re.compile("|".join(map(re.escape, longest_first)).encode() or b"(?!)")
-
-
-def status_reason(status: int) -> str:
-    """Return the reason of an `OracleError` for the HTTP status with which a server refuses."""
-    return "busy" if status == 503 else "server-error" if status >= 500 else f"http-{status}"
 
 
 def retry_after_s(response: Any, most: float) -> float:

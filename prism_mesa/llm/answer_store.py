@@ -1,4 +1,4 @@
-"""The answers that a run knows: its own ledger, and one that it shares with other runs.
+"""The answers that a run knows, from its own ledger and from one that it shares with other runs.
 
 The run's own ledger ends up with every answer that it used, so that the run can be repeated from its folder alone.
 """
@@ -13,9 +13,8 @@ from prism_mesa.llm.ledger import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
-_WHERE = "reasoner.ledger"
 _AT_HAND = 1 << 16
-"""Answers that are kept in memory, where the run's own ledger holds them all."""
+"""Answers that are kept in memory while the run's own ledger has them all."""
 
 
 class AnswerStore(Restorable):
@@ -28,7 +27,7 @@ class AnswerStore(Restorable):
 
     Attributes:
         own: The run's own ledger, or None.
-        run: What rows of `asked` call this run: ``scope/name``. Runs of one scope have the same tables.
+        run: The run's name in `asked`: ``scope/name``. Runs of one scope have the same tables.
 
     Raises:
         ConfigError: If the mode needs a shared ledger and there is none.
@@ -36,11 +35,9 @@ class AnswerStore(Restorable):
 
     def __init__(self, mode: LedgerMode = "live", shared: Ledger | None = None) -> None:
         if mode != "live" and shared is None:
-            raise ConfigError(f"{_WHERE}: {mode} needs reasoner.ledger_path, the ledger to read")
-        self.mode = mode
-        self.shared = shared
+            raise ConfigError(f"reasoner.ledger: {mode} needs reasoner.ledger_path, the ledger to read")
+        self.mode, self.shared, self.run = mode, shared, ""
         self.own: Ledger | None = None
-        self.run = ""
         self._known: dict[str, str] = {}
         self._forgot = False
         self._again: dict[str, tuple[int, int, int]] = {}
@@ -48,11 +45,11 @@ class AnswerStore(Restorable):
         self._llms: set[tuple[str, str, str]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy has, which writes nothing into the ledger of the run."""
+        """Return the state of a copy, which has no ledger of its own."""
         return vars(self) | {"own": None}
 
     def begin(self, own: Ledger | None, run: str) -> None:
-        """Begin a run, with or without a ledger of its own; of earlier runs only a shared ledger is known."""
+        """Begin a run, with or without its own ledger, and forget earlier runs."""
         self.own, self.run = own, run
         self._known.clear()
         self._again.clear()
@@ -60,14 +57,10 @@ class AnswerStore(Restorable):
         self._past = None
 
     def go_on(self, own: Ledger, run: str, round_: int) -> None:
-        """Go on with a run of this name from a round on, after `begin` in another process.
+        """Continue a run from a round on, after `begin` in another process.
 
-        Questions that were answered in that round or later count as not asked, but their answers are used when they
-        are asked again (see `answer_before_stop`): nobody is asked twice, and the counts are those of a run that was
-        never stopped. A shared ledger keeps the earlier questions, too.
-
-        Raises:
-            DataError: If a ledger cannot be read or written.
+        Questions of that round or later count as not asked, but their answers are used when they are asked again (see
+        `answer_before_stop`): no call is made twice, and the counts are those of a run that was never stopped.
         """
         self.begin(own, run)
         self._forgot = True
@@ -79,30 +72,29 @@ class AnswerStore(Restorable):
         own.forget_asked(run, round_)
         if self.shared is not None and self.mode != "replay":
             self.shared.forget_asked(run, round_)
-            if run not in self.shared.runs():  # that of a branch: it begins with what its run asked
+            if run not in self.shared.runs():  # a branch begins with the questions of its run
                 self.shared.write([], own.asked(run))
 
     def answer_before_stop(self, key: str) -> tuple[StoredAnswer, int] | None:
         """Return, once, the answer from before the run was stopped and its attempts; its tokens are those of all."""
-        took = self._again.pop(key, None)
-        stored = None if took is None or self.own is None else self.own.get(key)
-        if stored is None or took is None:
+        cost = self._again.pop(key, None)
+        stored = None if cost is None or self.own is None else self.own.get(key)
+        if stored is None or cost is None:
             return None
-        attempts, read, said = took
-        tokens = max(read, stored.prompt_tokens), max(said, stored.completion_tokens)
-        return replace(stored, prompt_tokens=tokens[0], completion_tokens=tokens[1]), max(attempts, 1)
+        read, written = max(cost[1], stored.prompt_tokens), max(cost[2], stored.completion_tokens)
+        return replace(stored, prompt_tokens=read, completion_tokens=written), max(cost[0], 1)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the answers that are known; None if the run's own ledger holds them all."""
+        """Return the known answers; None if the run's own ledger has them all."""
         return {"known": None if self.own is not None else plain(self._known)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned, after `begin`."""
+        """Restore a snapshot, after `begin`."""
         known = restored(kept["known"])
         self._known, self._forgot = known or {}, known is None
 
     def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
-        """Return whether the shared ledger holds answers of an LLM, asked like that: then its keys are known."""
+        """Return whether the shared ledger has answers of an LLM with these options."""
         if self._llms is None:
             self._llms = set(self.shared.llms()) if self.shared is not None else set()
         return (llm, digest, decoding_text(decoding)) in self._llms
@@ -124,7 +116,7 @@ class AnswerStore(Restorable):
         return raw
 
     def _keep_known(self, key: str, raw: str) -> str:
-        """Keep an answer in memory; the oldest of too many go, which the run's own ledger still holds."""
+        """Keep an answer in memory; drop the oldest of too many, which the run's own ledger still has."""
         self._known[key] = raw
         if self.own is not None and len(self._known) > _AT_HAND:
             del self._known[next(iter(self._known))]
@@ -133,23 +125,17 @@ class AnswerStore(Restorable):
 
     def past(self, round_: int, tick: int, agent: int) -> AskedRow | None:
         """Return the outcome of a place's next question in the run that is replayed, or None if there was none."""
-        if self._past is None:
-            self._past = self._read_past()
+        if self._past is None:  # the latest run of this scope, or the ledger's only run
+            self._past = {}
+            runs, scope = self.shared.runs() if self.shared else [], self.run.partition("/")[0]
+            same = [run for run in runs if run.partition("/")[0] == scope] or (runs if len(runs) == 1 else [])
+            for row in self.shared.asked(same[0]) if self.shared and same else ():
+                self._past.setdefault((row.round, row.tick, row.agent), deque()).append(row)
         rows = self._past.get((round_, tick, agent))
         return rows.popleft() if rows else None
 
-    def _read_past(self) -> dict[tuple[int, int, int], deque[AskedRow]]:
-        """Return the rows of the latest run of this scope, or of the only run that the ledger knows."""
-        past: dict[tuple[int, int, int], deque[AskedRow]] = {}
-        if self.shared is not None:
-            runs, scope = self.shared.runs(), self.run.partition("/")[0]
-            same = [run for run in runs if run.partition("/")[0] == scope] or (runs if len(runs) == 1 else [])
-            for row in self.shared.asked(same[0]) if same else ():
-                past.setdefault((row.round, row.tick, row.agent), deque()).append(row)
-        return past
-
     def keep(self, answer: StoredAnswer) -> str:
-        """Store a new answer and return the raw text that stands: with `cache` another process may have been first."""
+        """Store a new answer and return the text that counts: with `cache` another process may have been first."""
         if self.shared is not None and self.mode != "replay":
             self.shared.put(answer)
             if self.mode == "cache":
@@ -159,7 +145,7 @@ class AnswerStore(Restorable):
         return self._keep_known(answer.key, answer.raw)
 
     def note(self, rows: list[AskedRow]) -> None:
-        """Record who asked what, and the outcome."""
+        """Record questions with their outcomes."""
         if not rows:
             return
         if self.own is not None:

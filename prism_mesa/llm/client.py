@@ -1,6 +1,6 @@
-"""Answers in a form: a prompt and a pydantic model go in, an instance of that model comes out, or a named failure.
+"""Answers in a form: a prompt and a pydantic model go in, an instance of that model or a named failure comes out.
 
-The form may be plain text as well. There is no fallback: without an answer the caller changes nothing.
+The form may be plain text as well. There is no fallback.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ logger = logging.getLogger("prism_mesa.llm")
 ATTEMPTS: Final = 2
 """Number of tries at a prompt if the parameters do not set it."""
 ATTEMPTS_EMBEDDED: Final = 8
-"""The same for the embedded LLM, of which about one answer in five is useless."""
+"""The same for the embedded LLM, whose answers are useless about once in five."""
 _GRACE_S: Final = 1.0
 """Extra seconds for clients that keep to `LLMParams.timeout_s` themselves: their own error tells `HostPool` which
 server does not answer. Their first attempt also makes the connection."""
@@ -68,16 +68,16 @@ class _Prompts:
         )
 
     async def _ask(self, client: ChatClient, request: LLMRequest[Any], attempt: int) -> Completion:
-        """Return the client's answer; give up an attempt that takes too long."""
+        """Return the client's answer, or raise OracleError if it takes too long."""
         grace_s = 0.0 if isinstance(client, FunctionClient) else _GRACE_S
         try:
             async with asyncio.timeout(self.timeout_s + grace_s):
-                return request.recordable(await request.ask(client, attempt))
+                return await request.ask(client, attempt)
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {self.timeout_s:g} s") from error
 
     def conclude(self, pending: _Pending, source: Source) -> tuple[Any, Source]:
-        """Return the answer, or its failure. The first answer in a shared ledger counts: nobody is asked again."""
+        """Return the answer, or its failure. The first answer in a shared ledger counts, useless or not."""
         if not pending.reason:
             return pending.value, source
         component, reason, error, attempts = pending.question.component, pending.reason, pending.error, pending.attempts
@@ -111,10 +111,9 @@ class _Prompts:
 class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     """Asks an LLM for answers in a form, and records them.
 
-    Equal prompts for the same form are asked once and get the same answer. After a failure that may pass (a timeout, a
-    server error, a useless answer) the client asks again, by default once, with the next sampling seed; after a refusal
-    (4xx) it does not. Several prompts may be out at the same time, from any event loop. If an answer fails, `answer`
-    and `answer_all` return its `LLMFailureException`; `fetch` raises it.
+    Equal prompts for the same form are asked once. After a failure that may pass (a timeout, a server error, a useless
+    answer) the client asks again, by default once, with the next sampling seed; after a refusal (4xx) it does not.
+    If an answer fails, `answer` and `answer_all` return its `LLMFailureException`; `fetch` raises it.
 
     Args:
         client: A client, or a function ``(prompt) -> str``, plain or async. Several clients by `RunPosition.llm`.
@@ -135,8 +134,8 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         gives_up: bool = False,
     ) -> None:
         params = params or LLMParams(kind=kind, timeout_s=60.0)
-        one = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
-        self.clients: Mapping[str, ChatClient] = one if isinstance(one, Mapping) else {"": one}
+        asked = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
+        self.clients: Mapping[str, ChatClient] = asked if isinstance(asked, Mapping) else {"": asked}
         self.client = next(iter(self.clients.values()))
         super().__init__(
             _Prompts(self.clients, params.timeout_s, gives_up),
@@ -168,8 +167,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         """Return the LLM's answer to a prompt, as an instance of `response_model`; see `LLMRequest` for the arguments.
 
         Raises:
-            LLMFailureException: If no attempt brought an answer.
-            OracleError: `not-recorded`, if the ledger that is replayed does not hold the prompt.
+            LLMFailureException: If no attempt brought an answer; OracleError, if a replayed ledger lacks the prompt.
         """
         return await self.fetch(
             LLMRequest(prompt, response_model, accept, accepts, component=component, place=place or RunPosition())

@@ -5,11 +5,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import ChatClient, Completion, client_label
 from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.request import AnswerFormat
 from prism_mesa.llm.text import parse_json
 from prism_mesa.streams import digest64
 
@@ -18,11 +19,11 @@ _SUM_TOLERANCE, _SCORE_TOLERANCE, _ROUNDING = 0.02, 0.1, 1e-6
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(AnswerFormat[tuple[float, ...]]):
     """A form of answer: a decision model gives the probability of each option.
 
-    Such models prefer some places in the list, so a hash of the prompt decides the order of the options. The levels of
-    a scale keep their order.
+    Such models prefer some places in the list, so a hash of the prompt decides the order of the options, except for the
+    levels of a scale.
 
     >>> form = Decision(("yes", "no"), "Does it rain?")
     >>> form.read('{"asked": [["no", "yes"]], "said": [{"answer": {"probabilities": {"no": 0.25, "yes": 0.75}}}]}')
@@ -40,23 +41,17 @@ class Decision:
     descriptions: tuple[str, ...] = ()
     orders: int = 1
     scale: bool = False
-    name: ClassVar[str] = "decision"
-    schema: ClassVar[None] = None
-    top_logprobs: ClassVar[int] = 0
+    name = "decision"
 
     @cached_property
     def key(self) -> str:
         """The part of the form that is in a ledger's key."""
         return json.dumps([self.instructions, self.options, self.descriptions, self.orders, self.scale])
 
-    async def ask(self, client: ChatClient, prompt: str) -> Completion:
+    async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
         """Return ``{"asked": [[option, ...]], "said": [...]}``: each order, and the client's reply (`decide`).
 
-        That is ``{"model": ..., "answer": ...}``; question and answer have the form of ``/v1/systemone``.
-
-        Raises:
-            OracleError: If the client raises it.
-            ConfigError: If the client cannot ask decision models.
+        Question and answer have the form of ``/v1/systemone``. Raises ConfigError if the client has no `decide`.
         """
         decide = getattr(client, "decide", None)
         if decide is None:
@@ -80,16 +75,8 @@ class Decision:
         criteria = list(order) if self.scale else {option: descriptions.get(option) for option in order}
         return {"type": "score" if self.scale else "choice", "instructions": self.instructions, "criteria": criteria}
 
-    def recordable(self, completion: Completion) -> Completion:
-        """Return what the ledger records: all of it."""
-        return completion
-
     def read(self, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, adding up to 1.
-
-        Raises:
-            UselessAnswerError: `no-answer`, `refusal`, `wrong-options`, `wrong-numbers`, or `contradiction`.
-        """
+        """Return the probability of each option, adding up to 1; UselessAnswerError if the decision is no use."""
         record = parse_json(raw)
         try:
             rows = [self._weights(*pair) for pair in zip(record["asked"], record["said"], strict=False)]
@@ -105,21 +92,21 @@ class Decision:
             raise UselessAnswerError("refusal", f"the decision model refuses to decide: {shown}")
         legend = {str(place): level for place, level in enumerate(order)} if self.scale else dict.fromkeys(order)
         by_name: dict[str, float] = answer["probabilities"]
-        has_levels = answer.get("legend", legend) == legend if self.scale else True
+        has_levels = not self.scale or answer.get("legend", legend) == legend
         if by_name.keys() != legend.keys() or kind != self.question(order)["type"] or not has_levels:
             raise UselessAnswerError("wrong-options", f"the answer has other options than {', '.join(order)}: {shown}")
         weights = [by_name[name] for name in legend]
         if not all(map(_is_probability, weights)) or abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
             raise UselessAnswerError("wrong-numbers", f"the numbers are no probabilities that add up to 1: {shown}")
         mean = math.fsum(place * weight for place, weight in enumerate(weights))
-        agrees = abs(answer.get("score", mean) - mean) <= _SCORE_TOLERANCE if self.scale else True
+        agrees = not self.scale or abs(answer.get("score", mean) - mean) <= _SCORE_TOLERANCE
         if not agrees or ("choice" in answer and by_name.get(answer["choice"], 0) < max(weights) - _SUM_TOLERANCE):
             raise UselessAnswerError("contradiction", f"its choice or score contradicts its probabilities: {shown}")
         return {option: max(weight, 0.0) / math.fsum(weights) for option, weight in zip(order, weights, strict=True)}
 
 
 def _tokens(replies: Sequence[Completion], read: int = 0, wrote: int = 0) -> tuple[int, int]:
-    return read + sum(each.prompt_tokens for each in replies), wrote + sum(each.completion_tokens for each in replies)
+    return read + sum(reply.prompt_tokens for reply in replies), wrote + sum(r.completion_tokens for r in replies)
 
 
 def _is_probability(value: Any) -> bool:

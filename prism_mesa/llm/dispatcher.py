@@ -1,22 +1,16 @@
-"""The dispatcher: keeps an LLM's slots full, asks again where that may help, and keeps to the budget.
-
-One event loop owns it. The gateway decides what becomes of a question that it gives up.
-"""
+"""The dispatcher: keeps an LLM's slots full, asks again where that may help, and keeps to the budget."""
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from itertools import count, takewhile
+from itertools import takewhile
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.budget import Budget
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.errors import UselessAnswerError, storable
-from prism_mesa.llm.ledger import AskedRow
 from prism_mesa.llm.request import RunPosition
 from prism_mesa.streams import digest64
 
@@ -40,34 +34,21 @@ type Identity = tuple[str, str, Mapping[str, Any]]
 
 @dataclass(eq=False, slots=True)
 class PendingQuestion[Q, A]:
-    """A question on its way to its recorded answer.
-
-    It ends with a `raw` answer, which may be useless, or with the `reason` why there is none.
+    """A question on its way to its recorded answer: a `raw` answer, or the `reason` why there is none.
 
     Attributes:
-        question: The question as the caller put it.
-        ask: Asks the LLM; it gets the number of earlier attempts. Raises OracleError if there is no answer.
-        read: Returns the value that an answer holds. Raises UselessAnswerError if it holds none.
-        options: What could be answered: a part of the ledger's key.
-        identity: Name, digest and decoding of the LLM.
         priority: The order in which a limit is spent: lower comes first. Final once the question is `taken`.
-        calls: Calls of one attempt; `most_tokens`: the most tokens of one attempt.
+        identity: Name, digest and decoding of the LLM.
+        ask: Asks the LLM; its argument is the number of earlier attempts. Raises OracleError if there is no answer.
+        read: Returns the value of an answer. Raises UselessAnswerError if it has none.
+        calls: Calls of one attempt; `most_tokens` the most tokens of one attempt, `tokens` the cost of all.
         gives_up: Whether useless answers to it count for ending the work (see `gateway.Questions.hopeless`).
         once_a_round: Whether it is not asked again in the round in which it failed.
-        is_submitted: Whether its caller collects it later, so that it is given out as soon as it is done.
-        is_left: Whether its caller no longer waits for it.
+        is_submitted: Whether its caller collects the answer later; `is_left` whether its caller no longer waits.
         key: The ledger's key; empty if no LLM is asked.
-        others: Equal questions that wait for the answer to this one.
-        tokens: Cost of all attempts: tokens of prompts, and of answers.
+        others: Equal questions that wait for the same answer. `is_first`: the one of them that counts as asked.
         waited_s: Seconds of waiting that busy servers asked for; these refusals are no attempts.
-        last_text: The last answer that could not be used.
-        completion: The LLM's usable answer.
-        error: The exception of the last attempt.
-        past: The outcome in the run that is replayed.
-        is_replay: Whether a ledger is replayed.
-        is_first: Whether it counts as the one of equal questions that was asked.
-        done: Whether its outcome is known.
-        value: What was read from `raw`; `answer` is what the caller gets.
+        completion: The LLM's usable answer; `value` is read from it, and `answer` goes to the caller.
     """
 
     question: Q
@@ -95,12 +76,16 @@ class PendingQuestion[Q, A]:
     raw: str | None = None
     reason: str = ""
     error: Exception | None = None
-    past: AskedRow | None = None
     is_replay: bool = False
     is_first: bool = False
     done: bool = False
     value: Any = None
     answer: A | None = None
+
+    @property
+    def retry_after_s(self) -> float:
+        """Seconds after which the server wants to be asked again; 0 if it does not say."""
+        return self.error.retry_after_s if isinstance(self.error, OracleError) else 0.0
 
     @property
     def counted_attempts(self) -> int:
@@ -123,48 +108,8 @@ class PendingQuestion[Q, A]:
         return equal
 
 
-class PrioritySemaphore:
-    """Slots, of which `n` can be held at a time: of those that wait the lowest rank goes first, then who came first."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self._free = n
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._came = count()
-
-    @asynccontextmanager
-    async def slot(self, rank: int = 0) -> AsyncIterator[None]:
-        """Wait for a slot and hold it for the block."""
-        await self._take(rank)
-        try:
-            yield
-        finally:
-            self._give_back()
-
-    async def _take(self, rank: int) -> None:
-        if self._free:
-            self._free -= 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        heappush(self._waiting, (rank, next(self._came), turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it was its turn at the moment when it was given up
-                self._give_back()
-            raise
-
-    def _give_back(self) -> None:
-        while self._waiting:
-            _, _, turn = heappop(self._waiting)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
-
-
 class Dispatcher[Q, A]:
-    """Asks an LLM up to `slots` questions at a time.
+    """Asks an LLM up to `slots` questions at a time, in one event loop.
 
     Without limits a question goes out as soon as a slot is free. With limits all waiting questions are taken together,
     by priority, and all their answers are awaited before more are taken: which questions are answered then does not
@@ -172,15 +117,13 @@ class Dispatcher[Q, A]:
 
     Args:
         ask: Asks one question; raises OracleError if there is no answer.
-        attempts: Number of tries at a question whose failure may pass.
-        backoff_s: Seconds before the second attempt, doubled for each further one, half to one and a half
-            times as long by the key; a useless answer is asked again at once.
-        patience_s: Seconds that a question waits in all for servers that say when to ask again (429, 503) before
-            their refusals count as attempts.
-        spend: Called after each attempt with the question and its `calls`, `prompt_tokens` and `completion_tokens`.
-        on_done: Called with each question that is done.
+        on_done: Called with each question that is done; an error in it, or in `on_useless`, ends the work.
         on_useless: Called after each useless answer and each refusal (3xx, 4xx).
-            An error that `on_done` or `on_useless` raises ends the work.
+        attempts: Number of tries at a question whose failure may pass.
+        backoff_s: Seconds before the second attempt, doubled for each further one, times 0.5 to 1.5 by the key; a
+            useless answer is asked again at once.
+        patience_s: Seconds of waiting for busy servers (429, 503) after which their refusals count as attempts.
+        spend: Called after each attempt with its `calls`, `prompt_tokens` and `completion_tokens`.
     """
 
     def __init__(
@@ -197,7 +140,7 @@ class Dispatcher[Q, A]:
         spend: Callable[[PendingQuestion[Q, A], Mapping[str, int]], None],
     ) -> None:
         self._ask, self._on_done, self._on_useless, self._spend_on = ask, on_done, on_useless, spend
-        self._semaphore = PrioritySemaphore(slots)
+        self._n_slots, self._slots = slots, asyncio.Semaphore(slots)
         self._attempts, self._backoff_s, self._patience_s = attempts, backoff_s, patience_s
         self._budget = budget
         self._queue: list[PendingQuestion[Q, A]] = []
@@ -209,10 +152,10 @@ class Dispatcher[Q, A]:
     @property
     def wants_more(self) -> bool:
         """Whether slots may soon run dry."""
-        return self._unsent < self._semaphore.n
+        return self._unsent < self._n_slots
 
     def put(self, call: PendingQuestion[Q, A]) -> None:
-        """Take a call; with limits it waits for `flush`."""
+        """Add a call; with limits it goes out in `wait`."""
         if self._budget.limited:
             self._queue.append(call)
         else:
@@ -220,26 +163,19 @@ class Dispatcher[Q, A]:
             self._unsent += 1
             self._run(self._pursue(call))
 
-    def flush(self) -> None:
-        """With limits: let the calls that wait go out together, unless others still are."""
+    async def wait(self) -> None:
+        """Wait until a call is done; with limits, first send the waiting calls together if none is out."""
         if self._queue and not self._tasks:
             calls, self._queue = self._queue, []
             for call in calls:
                 call.taken = True
             self._run(self._spend(calls))
-
-    async def news(self) -> None:
-        """Wait until a call is done.
-
-        Raises:
-            BaseException: Whatever broke the work on a call, which no answer of an LLM can.
-        """
         if self._broken is None:
             await self._changed.wait()
         self.check()
 
     def check(self) -> None:
-        """Raise whatever broke the work on a call, if anything did; see `news`."""
+        """Raise the error that ended the work, if there is one."""
         if self._broken is not None:
             raise self._broken
 
@@ -259,20 +195,17 @@ class Dispatcher[Q, A]:
         self._changed = asyncio.Event()
 
     async def _pursue(self, call: PendingQuestion[Q, A]) -> None:
-        """Ask as often as it takes and is allowed.
-
-        A call that waits to be asked again holds no slot, and then goes before those that were not asked yet.
-        """
-        async with self._semaphore.slot():
+        """Ask until the call is done. A call that waits to be asked again holds no slot."""
+        async with self._slots:
             self._unsent -= 1
             await self._attempt(call)
         while not call.done:
             await asyncio.sleep(self._pause_s(call))
-            async with self._semaphore.slot(rank=-call.attempts):
+            async with self._slots:
                 await self._attempt(call)
 
     async def _spend(self, calls: list[PendingQuestion[Q, A]]) -> None:
-        """Ask in the order of priority for as long as the budget lasts; what it leaves over has the reason `budget`."""
+        """Ask in the order of priority until the budget is spent; the rest gets the reason `budget`."""
         waiting = sorted(calls, key=_order)
         while waiting:
             granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens, call.calls), waiting))
@@ -287,7 +220,7 @@ class Dispatcher[Q, A]:
             self._left_over(call)
 
     async def _attempt_in_slot(self, call: PendingQuestion[Q, A]) -> None:
-        async with self._semaphore.slot():
+        async with self._slots:
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
             else:  # the time ran out while the call waited for a slot
@@ -296,78 +229,78 @@ class Dispatcher[Q, A]:
 
     async def _attempt(self, call: PendingQuestion[Q, A]) -> None:
         """Ask once; the call is then done, or may be asked again."""
-        self.check()  # what broke another call ends the work on all
+        self.check()  # an error in another call ends the work on all
         limit_s = self._budget.seconds_left
-        said = Completion("")
+        reply = Completion("")
         try:
             async with asyncio.timeout(limit_s if limit_s < math.inf else None) as limit:
-                said = await self._ask(call)
-            call.read(said.text)
-            if (kept := storable(said.text)) != said.text:  # what is used is what can be recorded
-                said = replace(said, text=kept)
-                call.read(kept)
+                reply = await self._ask(call)
+            call.read(reply.text)
+            if (text := storable(reply.text)) != reply.text:  # replay will read the recorded text
+                reply = replace(reply, text=text)
+                call.read(text)
         except OracleError as error:
-            reason, call.error, said = error.reason, error, Completion("", *error.tokens, calls=error.calls)
+            reason, call.error, reply = error.reason, error, Completion("", *error.tokens, calls=error.calls)
         except UselessAnswerError as error:
             reason, call.error = error.reason, error
-        except ConfigError:  # what was configured cannot be asked at all
+        except ConfigError:
             raise
-        except (KeyboardInterrupt, SystemExit) as error:  # of a function that plays the LLM: not to end this loop
+        except (KeyboardInterrupt, SystemExit) as error:  # must not end this loop
             raise RuntimeError(f"the LLM's function raised {type(error).__name__}") from error
         except TimeoutError as error:
             reason, call.error = NO_BUDGET if limit.expired() else "timeout", error
-        except Exception as error:  # a client or function of a user's own may fail in any way: named, counted
+        except Exception as error:  # a user's client or function may fail in any way
             reason, call.error = type(error).__name__, error
         else:
-            reason, call.error, call.completion = "", None, said
-        self._count(call, reason, said)
+            reason, call.error, call.completion = "", None, reply
+        self._count(call, reason, reply)
         is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY
         if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
-            call.last_text = said.text
+            call.last_text = reply.text
             self._notify(self._on_useless, call)
         call.reason = reason
         if not reason or call.attempts >= self._attempts or not may_pass(reason, call.error):
             self._finish(call)
 
-    def _count(self, call: PendingQuestion[Q, A], reason: str, said: Completion) -> None:
-        wait_s = _wait_s(call)
+    def _count(self, call: PendingQuestion[Q, A], reason: str, reply: Completion) -> None:
+        wait_s = call.retry_after_s
         is_asked_to_wait = 0 < wait_s <= self._patience_s - call.waited_s
         call.waited_s += wait_s if is_asked_to_wait else 0.0
-        call.attempts += said.calls > 0 and reason != "resting" and not is_asked_to_wait
-        tokens = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
-        self._spend_on(call, {"calls": said.calls, **tokens})
-        call.tokens = (call.tokens[0] + said.prompt_tokens, call.tokens[1] + said.completion_tokens)
+        call.attempts += reply.calls > 0 and reason != "resting" and not is_asked_to_wait
+        tokens = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.completion_tokens}
+        self._spend_on(call, {"calls": reply.calls, **tokens})
+        call.tokens = (call.tokens[0] + reply.prompt_tokens, call.tokens[1] + reply.completion_tokens)
         if self._budget.limited:
-            cost_nothing = not said.calls or reason in ("refused", "busy") or reason.startswith("http-")
+            cost_nothing = not reply.calls or reason in ("refused", "busy") or reason.startswith("http-")
             unknown = 0 if cost_nothing else call.most_tokens
-            spent = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else unknown
-            self._budget.settle(call.most_tokens, spent, unused=call.calls - said.calls)
+            spent = reply.prompt_tokens + reply.completion_tokens if reply.prompt_tokens else unknown
+            self._budget.settle(call.most_tokens, spent, unused=call.calls - reply.calls)
 
     def _finish(self, call: PendingQuestion[Q, A]) -> None:
         call.done = True
         self._notify(self._on_done, call)
         self._tell()
 
-    def _notify(self, whom: Callable[[PendingQuestion[Q, A]], None], call: PendingQuestion[Q, A]) -> None:
-        """Tell somebody of a call; what that raises ends the work on all calls, at once."""
+    def _notify(self, callback: Callable[[PendingQuestion[Q, A]], None], call: PendingQuestion[Q, A]) -> None:
+        """Run a callback; its error ends the work on all calls at once."""
         try:
-            whom(call)
+            callback(call)
         except BaseException as error:
             self._broken = self._broken or error
             self._tell()
             raise
 
     def _left_over(self, call: PendingQuestion[Q, A]) -> None:
-        """Give up a call that no limit is left for: as what it failed with, if it was asked at all."""
+        """Give up a call for which no limit is left; if it was asked, it keeps the reason of its last failure."""
         call.reason = call.reason if call.attempts else NO_BUDGET
         self._finish(call)
 
     def _pause_s(self, call: PendingQuestion[Q, A]) -> float:
-        """Return how long to wait before the next attempt; the jitter is keyed, as all randomness here."""
+        """Return how long to wait before the next attempt, with a keyed jitter."""
         if isinstance(call.error, UselessAnswerError):
             return 0.0
-        if wait_s := _wait_s(call):
-            return wait_s
+        if call.retry_after_s:
+            return call.retry_after_s
         if call.attempts == 0:  # no server was up; it may be in a moment
             return _RESTING_S
         jitter = 0.5 + digest64(call.key, str(call.attempts)) / 2**64
@@ -378,11 +311,6 @@ def may_pass(reason: str, error: Exception | None) -> bool:
     """Return whether asking again may help: not after a refusal (4xx), with all servers down, or on a bug."""
     foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
     return foreseen and reason not in _FINAL and (reason == _TOO_MANY or not reason.startswith("http-"))
-
-
-def _wait_s(call: PendingQuestion[Any, Any]) -> float:
-    """Return after how many seconds the server that was asked last wants to be asked again; 0 if it does not say."""
-    return call.error.retry_after_s if isinstance(call.error, OracleError) else 0.0
 
 
 def _order(call: PendingQuestion[Any, Any]) -> tuple[tuple[float, int, int], str]:

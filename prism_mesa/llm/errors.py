@@ -1,6 +1,5 @@
 """Useless answers, and objects that a `with` block closes."""
 
-from types import TracebackType
 from typing import Final, Self
 
 MOST_USELESS: Final = 20
@@ -16,7 +15,7 @@ class UselessAnswerError(ValueError):
 
 
 def storable(text: str) -> str:
-    """Return `text` as a ledger gives it back: half a surrogate pair, which SQLite cannot store, becomes a "?"."""
+    """Replace half surrogate pairs, which SQLite cannot store, by "?"."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -30,7 +29,5 @@ class Closing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

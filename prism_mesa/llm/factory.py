@@ -1,6 +1,6 @@
-"""Makes the client of the LLM that a configuration names, and looks whether its server answers."""
+"""Makes the client of the configured LLM, and checks that its server answers."""
 
-from typing import Any, Final
+from typing import Final
 
 from prism_mesa.errors import ConfigError, MissingLLMError
 from prism_mesa.llm.answer_store import AnswerStore
@@ -17,13 +17,12 @@ _LEAST_FAILURES: Final = 5
 
 
 def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
-    """Return a client for answers in a form, and None with the reason if `auto` finds no LLM or `rule` wants none.
+    """Return a client for answers in a form, or None and the reason if `auto` finds no LLM or `rule` wants none.
 
-    With `continues` SmolLM2 continues prompts, which should then show it how (see `EmbeddedChatClient`).
+    With `continues` SmolLM2 continues prompts (see `EmbeddedChatClient`).
 
     Raises:
-        ConfigError: If the LLM is not there.
-        DataError: If the ledger cannot be opened.
+        ConfigError: If the LLM is not there; DataError if the ledger cannot be opened.
     """
     if isinstance(params.model, dict):
         raise ConfigError("reasoner.model: only one LLM can be asked here: give its name")
@@ -46,27 +45,26 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
 
 
 def answer_store(params: LLMParams) -> AnswerStore:
-    """Return the store of recorded answers: the ledger beside a run's own, opened, if the parameters name one."""
+    """Return the store of recorded answers, with the shared ledger if the parameters name one."""
     shared = None if params.ledger_path is None else Ledger(params.ledger_path, read_only=params.ledger == "replay")
     return AnswerStore(params.ledger, shared)
 
 
 def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
-    """Return the configured LLM, its kind, and a note.
+    """Return the configured LLM, its kind, and a note; ConfigError if it is not there, or an address is wrong.
 
     With `auto` that is Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the
     note then says why the earlier ones were not taken. For `continues` see `make_llm_client`.
-
-    Raises:
-        ConfigError: If the LLM is not there, or if an address is not one.
     """
     kind = "ollama" if params.kind == "auto" else params.kind
+    make = KINDS[kind].load().from_params
     if not KINDS[kind].host:
-        return _embedded(params, kind, continues=continues), kind, ""
-    hosts = _served(params, kind)  # with `auto`, too, a wrong address is an error
+        return make(params, "", continues=continues), kind, ""
+    failures = max(_LEAST_FAILURES, params.max_concurrency + 1)
+    hosts = HostPool([make(params, host) for host in params.hosts or [KINDS[kind].host]], failures=failures)
     try:
         hosts.check(decides=params.decides)
-    except MissingLLMError as error:  # an LLM that is there and cannot do the task is an error
+    except MissingLLMError as error:
         if params.kind != "auto":
             raise
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
@@ -77,15 +75,4 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     fault = "is no decision model" if params.decides and gguf_file(params) is None else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
-    return _embedded(params, "embedded", continues=continues), "embedded", note
-
-
-def _served(params: LLMParams, kind: str) -> HostPool:
-    """Return an LLM on the servers of `params.host`."""
-    make, hosts = KINDS[kind].load().from_params, params.hosts or [KINDS[kind].host]
-    failures = max(_LEAST_FAILURES, params.max_concurrency + 1)
-    return HostPool([make(params, host) for host in hosts], failures=failures)
-
-
-def _embedded(params: LLMParams, kind: str, *, continues: bool) -> Any:
-    return KINDS[kind].load().from_params(params, "", continues=continues)
+    return KINDS["embedded"].load().from_params(params, "", continues=continues), "embedded", note

@@ -1,9 +1,9 @@
-"""The gateway: all questions to an LLM go through it. It looks them up, asks, stores, replays and counts.
+"""The gateway: looks questions up, asks an LLM, stores the answers, replays and counts.
 
 A question passes these parts in turn: `Questions.prepare` writes the prompt; the `AnswerStore` is searched for its key;
-an unknown question goes to the `Dispatcher`, once for all equal ones; the answer is stored; `Questions.conclude` turns
-it into what the caller gets; and the ledger notes who asked. `answer` and `answer_all` wait for the questions that they
-put and return the answers in order; `submit` and `collect` return them as they come.
+an unknown question goes to the `Dispatcher`, once for all equal ones; the answer is stored; `Questions.conclude` makes
+the caller's answer; and the ledger records who asked. `answer` and `answer_all` return answers in order; `submit` and
+`collect` return them as they come.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from prism_mesa.snapshot import Restorable
 
 
 class Questions[Q, A](Protocol):
-    """One kind of question: the part of a gateway that writes prompts and turns outcomes into answers."""
+    """One kind of question: writes prompts, and turns outcomes into answers."""
 
     def prepare(self, question: Q) -> PendingQuestion[Q, A]:
-        """Return a question with its prompt and its LLM; one that needs no LLM is `done` and has its answer."""
+        """Return a question with its prompt and its LLM; if it needs no LLM it is `done` and has its answer."""
         ...
 
     def conclude(self, pending: PendingQuestion[Q, A], source: Source) -> tuple[A, Source]:
-        """Return the caller's answer, and who gave it: `source`, or what stands in if there is a `reason`."""
+        """Return the caller's answer and its source: `source`, or that of a stand-in if there is a `reason`."""
         ...
 
     def summarise(self, pending: PendingQuestion[Q, A], value: Any) -> tuple[str, str]:
@@ -51,24 +51,21 @@ class Questions[Q, A](Protocol):
 
 
 class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
-    """Puts questions of one kind to an LLM, in an event loop of its own: it works wherever a loop already runs.
+    """Puts questions of one kind to an LLM, in an event loop of its own, so that it also works inside a running loop.
 
-    Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those that wait for the answer the
-    first, by tick and agent, counts as `llm` and the others as `cache`, as do all later ones with this key.
+    Questions with equal keys (prompt, options, LLM, decoding) are asked once. The first of them, by tick and agent,
+    counts as `llm`; the others and all later ones count as `cache`.
 
     Args:
         questions: The kind of question.
-        params: Limits, time-outs.
-        store: Recorded answers, and where answers are shared; by default nothing and nowhere.
-        slots: Questions that are out at the same time.
-        attempts: Number of tries at a question whose failure may pass.
+        store: Recorded answers; by default an empty store without a ledger.
+        slots: Most concurrent questions; `attempts` the tries at a question whose failure may pass.
         kind: The LLM's kind, as in the parameters; `python` if it was made by hand.
         note: Why it is asked although another was preferred; else empty.
-        budget: The limits it keeps to, which a reasoner and a client may share; by default those of `params`.
+        budget: The limits, which a reasoner and a client may share; by default those of `params`.
 
     Attributes:
-        counts: Answers so far by source.
-        reasons: Missing answers so far by reason.
+        counts: Answers so far by source; `reasons` missing answers by reason.
         usage: Cost so far: `calls`, `prompt_tokens`, `completion_tokens`.
         by_llm: For each LLM (`RunPosition.llm`) its answers by source, and its cost as in `usage`.
         on_answer: Called with each question that needs an LLM and its answer, in the gateway's thread; None: no call.
@@ -93,12 +90,10 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self.slots, self.attempts, self.kind, self.note = slots, attempts, kind, note
         self.budget = budget or Budget(params)
         self.counts: Counter[Source] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self.usage: Counter[str] = Counter()
+        self.reasons, self.usage = Counter[str](), Counter[str]()
         self.by_llm: dict[str, Counter[str]] = {}
         self.on_answer: Callable[[Q, A], object] | None = None
-        self._useless: Counter[str] = Counter()
-        self._ok: set[str] = set()
+        self._useless, self._ok = Counter[str](), set[str]()
         self._failed: dict[str, str] = {}
         self._failed_in = -1
         self._background: LoopThread | None = None
@@ -109,7 +104,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._n_out = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state of a copy, here or in another process: all but the thread and the questions that are out."""
+        """Return the state of a copy, which has neither the thread nor the questions that are out."""
         reset: dict[str, Any] = {"_background": None, "_dispatcher": None, "_making": None, "_waiting": {}, "_n_out": 0}
         return vars(self) | reset
 
@@ -118,17 +113,14 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._making = threading.Lock()
 
     def answer(self, asks: Sequence[Q]) -> list[A]:
-        """Do what `answer_all` does, for callers that cannot await, inside a running loop or not."""
+        """Return what `answer_all` returns, for callers that cannot await."""
         return self._loop().run(self._answer_all(asks)) if asks else []
 
     async def answer_all(self, asks: Sequence[Q]) -> list[A]:
         """Return the answers to some questions, in the order of `asks`, and record them.
 
-        All are put before any is waited for, so that limits are spent by priority, then tick, then agent, whichever
-        answer comes first.
-
-        Raises:
-            OracleError: `not-recorded`, if the ledger that is replayed does not hold a question.
+        Limits are spent by priority, then tick, then agent, whichever answer comes first. Raises OracleError
+        (`not-recorded`) if a replayed ledger lacks a question.
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
 
@@ -137,25 +129,21 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._loop().run(self._submit(asks))
 
     def collect(self) -> list[tuple[Q, A]]:
-        """Return answers to submitted questions, each once, and [] when none is out any more.
+        """Return answers to submitted questions, each once; [] when no question is out any more.
 
-        It waits until there are some and the LLM's slots would run dry without further questions, so that few
-        calls of it bring many answers.
+        It waits until there are answers and the LLM's slots need further questions, so that few calls bring many.
         """
         return self._loop().run(self._collect())
 
     async def _answer_all(self, asks: Sequence[Q]) -> list[A]:
         batch: list[PendingQuestion[Q, A]] = []
+        dispatcher = self._get_dispatcher()
         try:
             batch.extend(self._put(ask, submitted=False) for ask in asks)
-            left = [pending for pending in batch if not pending.done]
-
-            def none_is_left() -> bool:
-                while left and left[-1].done:
-                    left.pop()
-                return not left
-
-            await self._until(none_is_left)
+            for pending in batch:
+                while not pending.done:
+                    await dispatcher.wait()
+            dispatcher.check()
         except BaseException:
             for pending in batch:
                 pending.is_left = True
@@ -171,20 +159,15 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
             self._give([pending for pending in batch if pending.done])
 
     async def _collect(self) -> list[tuple[Q, A]]:
-        dispatcher = self._dispatcher_of_loop()
-        await self._until(lambda: not self._n_out or bool(self._ready and dispatcher.wants_more))
+        dispatcher = self._get_dispatcher()
+        while self._n_out and not (self._ready and dispatcher.wants_more):
+            await dispatcher.wait()
+        dispatcher.check()
         answers, self._ready[:] = self._ready[:], []
         return answers
 
-    async def _until(self, is_reached: Callable[[], bool]) -> None:
-        dispatcher = self._dispatcher_of_loop()
-        while not is_reached():
-            dispatcher.flush()
-            await dispatcher.news()
-        dispatcher.check()
-
     def _put(self, question: Q, *, submitted: bool) -> PendingQuestion[Q, A]:
-        """Prepare a question and look it up; if it is unknown, let the dispatcher ask it, equal questions once."""
+        """Prepare a question and look it up; if it is unknown, pass it to the dispatcher, once for equal questions."""
         pending = self.questions.prepare(question)
         pending.is_submitted = submitted
         if pending.done:
@@ -198,17 +181,17 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
             self._n_out += submitted
             if (asked := self._waiting.setdefault(pending.key, pending)) is pending:
                 pending.most_tokens = most_tokens(pending.prompt, pending.identity[2], pending.calls)
-                self._dispatcher_of_loop().put(pending)
+                self._get_dispatcher().put(pending)
             else:
                 pending.wait_for(asked)
         return pending
 
     def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
-        """Return whether the outcome of a question is known, which then has it."""
+        """Give a question its outcome if that is known; return whether it is."""
+        past = None
         pending.is_replay = self.store.mode == "replay"
         if pending.is_replay:
-            place = pending.place
-            past = pending.past = self.store.past(place.round, place.tick, place.agent)
+            past = self.store.past(pending.place.round, pending.place.tick, pending.place.agent)
             fell_short = past is not None and past.source in SHORTFALLS
             if past and fell_short and (past.key == pending.key or not self.store.knows(*pending.identity)):
                 pending.reason, pending.attempts, pending.is_first = past.reason, past.attempts, True
@@ -216,9 +199,9 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         pending.raw = self.store.find_raw(pending.key)
         if pending.raw is None and pending.is_replay:
             where = "" if self.store.shared is None else f" {self.store.shared.path}"
-            other = "; another question is recorded there: has the configuration or a file changed?"
             fault = f"the ledger{where} holds no answer for {self.questions.describe(pending)}"
-            raise OracleError("not-recorded", fault + ("" if pending.past is None else other))
+            other = "; another question is recorded there: has the configuration or a file changed?"
+            raise OracleError("not-recorded", fault + (other if past else ""))
         if pending.raw is None and pending.once_a_round:
             pending.reason = self._failed.get(pending.key, "")
         return pending.raw is not None or bool(pending.reason)
@@ -236,7 +219,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return Completion(stored.raw, *counts, stored.latency_ms, calls=pending.calls)
 
     def _answer_is_useless(self, pending: PendingQuestion[Q, A]) -> None:
-        """Count a useless answer; give up if none of the first `MOST_USELESS` of that LLM could be used."""
+        """Count a useless answer; give up if the first `MOST_USELESS` of that LLM are all useless."""
         llm = pending.place.llm
         if any(each.gives_up for each in (pending, *pending.others)):
             self._useless[llm] += 1
@@ -244,7 +227,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
                 raise self.questions.hopeless(pending)
 
     def _question_is_done(self, asked: PendingQuestion[Q, A]) -> None:
-        """Store the answer, share it among equal questions, and give it to those that nobody waits for."""
+        """Store the answer, share it among equal questions, and settle those whose caller does not wait."""
         del self._waiting[asked.key]
         if asked.completion is None:
             self._failed |= {each.key: asked.reason for each in (asked, *asked.others) if each.once_a_round}
@@ -257,20 +240,18 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
 
     def _stored(self, asked: PendingQuestion[Q, A], completion: Completion) -> StoredAnswer:
         llm, digest, decoding = asked.identity
-        choice, probabilities = self.questions.summarise(asked, asked.read(completion.text))
         return StoredAnswer(
-            key=asked.key,
-            prompt=asked.prompt,
-            options=json.dumps(list(asked.options)),
-            llm=llm,
-            digest=digest,
-            decoding=decoding_text(decoding),
-            raw=completion.text,
-            choice=choice,
-            probabilities=probabilities,
-            prompt_tokens=completion.prompt_tokens,
-            completion_tokens=completion.completion_tokens,
-            latency_ms=completion.latency_ms,
+            asked.key,
+            asked.prompt,
+            json.dumps(list(asked.options)),
+            llm,
+            digest,
+            decoding_text(decoding),
+            completion.text,
+            *self.questions.summarise(asked, asked.read(completion.text)),
+            completion.prompt_tokens,
+            completion.completion_tokens,
+            completion.latency_ms,
         )
 
     def _give(self, batch: Sequence[PendingQuestion[Q, A]]) -> list[A]:
@@ -310,7 +291,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self.by_llm.setdefault(pending.place.llm, Counter()).update(spent)
 
     def record(self, ledger: Ledger | None, run: str) -> None:
-        """Write to `ledger` from now on, if there is one, as the run of this name (see `AnswerStore.run`)."""
+        """Write to `ledger` from now on, under a run's name (see `AnswerStore.run`); None: to no ledger."""
         self.store.begin(ledger, run)
 
     def _loop(self) -> LoopThread:
@@ -321,7 +302,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
                 finalize(self, self._background.stop)
             return self._background
 
-    def _dispatcher_of_loop(self) -> Dispatcher[Q, A]:
+    def _get_dispatcher(self) -> Dispatcher[Q, A]:
         if self._dispatcher is None:
             self._dispatcher = Dispatcher(
                 self._ask_or_repeat,
@@ -350,7 +331,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._forget()
 
     def begin(self) -> None:
-        """Reset for another model: questions that are out are dropped, limits are full; known answers stay known."""
+        """Reset for another model: questions that are out are dropped, limits are full, known answers are kept."""
         if self._waiting:
             self._stop()
         self._forget()
@@ -360,9 +341,6 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self.budget.refill()
 
     def close(self) -> None:
-        """End the background thread and its connections, and close the shared ledger; questions that are out are lost.
-
-        A second call does no harm.
-        """
+        """Drop the questions that are out, end the background thread, and close the shared ledger."""
         self._stop()
         self.store.close()

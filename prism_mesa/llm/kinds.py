@@ -9,17 +9,13 @@ from typing import Any, Final
 class LLMKind:
     """One kind of LLM client.
 
-    Its class has `from_params(params, host, continues=...)`, which makes a client, and `doctor(host, wait_s)`, which
-    returns what `prism doctor` says: ok or missing, what there is, and what to do.
+    Its class has `from_params(params, host, continues=...)` and `doctor(host, wait_s)`, for `prism doctor`.
 
     Attributes:
-        name: Its value of `reasoner.kind`.
-        title: Its name in the output of `prism doctor`.
-        words: Its description in reports.
-        client: Module and class of the client, which is imported when it is first needed.
+        name: Its value of `reasoner.kind`; `title` its name in `prism doctor`, `words` its description in reports.
+        client: Module and class of the client, imported when it is first needed.
         host: Default address of the server; empty if the LLM runs in this process.
         extra: The extra of PRISM that it needs; empty if none.
-        without_effect: Keys that have no effect with this kind, and why.
     """
 
     name: str
@@ -28,19 +24,13 @@ class LLMKind:
     client: str
     host: str = ""
     extra: str = ""
-    without_effect: tuple[tuple[str, str], ...] = ()
 
     def load(self) -> Any:
         """Return the class of the client."""
         module, _, name = self.client.partition(":")
         return getattr(import_module(f"prism_mesa.llm.clients.{module}"), name)
 
-    def ignores(self, key: str) -> bool:
-        """Return whether a key of `reasoner` has no effect with this kind."""
-        return any(key in keys.split() for keys, _ in self.without_effect)
 
-
-_ONLY_OLLAMA: Final = ("num_ctx keep_alive", "only reasoner.kind=ollama can set it")
 _ALL: Final = (
     LLMKind("ollama", "Ollama", "an LLM served by Ollama", "ollama:OllamaChatClient", host="http://127.0.0.1:11434"),
     LLMKind(
@@ -49,12 +39,6 @@ _ALL: Final = (
         "the embedded LLM",
         "embedded:EmbeddedChatClient",
         extra="embedded",
-        without_effect=(
-            ("host", "the embedded LLM is on no server"),
-            ("max_concurrency", "the embedded LLM answers one question at a time"),
-            ("think cut_prompts", "the embedded LLM has no such setting"),
-            _ONLY_OLLAMA,
-        ),
     ),
     LLMKind(
         "openai",
@@ -62,7 +46,6 @@ _ALL: Final = (
         "an LLM behind an OpenAI-compatible server",
         "openai:OpenAIChatClient",
         host="http://127.0.0.1:8000/v1",
-        without_effect=(_ONLY_OLLAMA,),
     ),
 )
 KINDS: Final = {kind.name: kind for kind in _ALL}
@@ -70,3 +53,15 @@ SERVED: Final = tuple(kind.name for kind in _ALL if kind.host)
 """Names of the kinds that ask a server."""
 KINDS_THAT_ASK: Final = ", ".join(("auto", *KINDS))
 """The values of `reasoner.kind` with which an LLM is asked, for messages."""
+IGNORED_KEYS: Final = (
+    ("host", ("embedded",), "the embedded LLM is on no server"),
+    ("max_concurrency", ("embedded",), "the embedded LLM answers one question at a time"),
+    ("think cut_prompts", ("embedded",), "the embedded LLM has no such setting"),
+    ("num_ctx keep_alive", ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
+)
+"""Keys of `reasoner` without effect, the kinds with which they have none, and why."""
+
+
+def ignores(kind: str, key: str) -> bool:
+    """Return whether a key of `reasoner` has no effect with a kind."""
+    return any(kind in kinds and key in keys.split() for keys, kinds, _ in IGNORED_KEYS)

@@ -1,17 +1,16 @@
-"""The ledger: what was asked of an LLM and what it answered, in one SQLite file.
+"""The ledger: the questions to an LLM and its answers, in one SQLite file.
 
-`answers` holds each answer once, under a key made of everything that can change it; `asked` holds who
-asked for it, where and when in which run, and what came of it. A fallback stands in `asked` only: it is
-never an answer of a key. Several processes may read and write one file (WAL).
+`answers` has each answer once, under a key made of everything that can change it; `asked` has a row for each question
+of an agent, with its outcome. A fallback is in `asked` only. Several processes may read and write one file (WAL).
 """
 
 import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import astuple, dataclass, field, fields
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.llm.errors import Closing, storable
 from prism_mesa.llm.params import Source
-from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile, fault_of
+from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile, sqlite_fault
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -39,10 +38,7 @@ _WAIT_S = 60.0
 
 
 def answer_key(prompt: str, options: Sequence[str], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
-    """Return the SHA-256, in hexadecimal, of everything that can change an answer.
-
-    `options` are what could be answered: states, or the name and the JSON schema of a form.
-    """
+    """Return the SHA-256 of everything that can change an answer; `options` are states, or a form's name and schema."""
     parts = [prompt, list(options), llm, digest, dict(decoding)]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -54,14 +50,13 @@ def decoding_text(decoding: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """A row of `answers`: an LLM's answer that could be used.
+    """A row of `answers`: an LLM's usable answer.
 
     Attributes:
         options: JSON list of the states' values, or of the name and the JSON schema of a form; `decoding` is a JSON
             object.
-        raw: What the LLM said; `choice` the state's value that was read from it, or empty.
-        probabilities: Where the LLM did not choose: what it gave each option, a JSON list (for the agent who
-            asked first; how they are read from `raw` may depend on the agent).
+        raw: The LLM's text; `choice` is the state's value that was read from it, or empty.
+        probabilities: JSON list of each option's probability if the LLM did not choose, for the agent who asked first.
     """
 
     key: str
@@ -80,11 +75,10 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class AskedRow:
-    """A row of `asked`: one question of one agent in one run, and what came of it.
+    """A row of `asked`: one question of one agent in one run, and its outcome.
 
     Attributes:
-        prompt_tokens: Of all attempts, those of useless answers too; so `completion_tokens`. None in a ledger that was
-            made before they were counted.
+        prompt_tokens: Of all attempts, useless ones included; so `completion_tokens`. None in older ledgers.
     """
 
     round: int
@@ -99,178 +93,170 @@ class AskedRow:
     completion_tokens: int | None = field(default=None, compare=False)
 
 
-def _insert(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
-    names = [field.name for field in fields(row)]
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - names of ours
+type _Row = StoredAnswer | AskedRow
 
-
-def _values(row: StoredAnswer | AskedRow) -> tuple[Any, ...]:
-    """Return a row's values; half a surrogate pair, which SQLite cannot store, becomes a question mark."""
-    values = (getattr(row, field.name) for field in fields(row))
-    return tuple(storable(v) if isinstance(v, str) else v for v in values)
-
-
-def _select(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
-    return f"SELECT {', '.join(field.name for field in fields(row))} FROM {table}"  # noqa: S608 - names of ours
-
-
-_TYPES: dict[type, tuple[type | UnionType, ...]] = {
+_TYPES: dict[type[_Row], tuple[type | UnionType, ...]] = {
     StoredAnswer: (*[str] * 9, int, int, float),
     AskedRow: (int, int, int, str, str, str, int, str, int | None, int | None),
 }
-"""What stands in the columns of a row."""
-_SELECT_ANSWERS = _select("answers", StoredAnswer)
-_SELECT_ASKED = _select("asked", AskedRow)
+"""The types of a row's columns."""
 _COSTS = ("prompt_tokens", "completion_tokens")
 """Columns of `asked` that older ledgers do not have."""
+
+
+def _columns(row: type[_Row]) -> list[str]:
+    return [column.name for column in fields(row)]
+
+
+def _values(row: _Row) -> tuple[Any, ...]:
+    return tuple(storable(value) if isinstance(value, str) else value for value in astuple(row))
+
+
+def _select(table: str, row: type[_Row]) -> str:
+    return f"SELECT {', '.join(_columns(row))} FROM {table}"  # noqa: S608 - names of ours
+
+
+def _insert(table: str, row: type[_Row]) -> str:
+    names = _columns(row)
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - names of ours
+
+
+_SELECT_ANSWERS = _select("answers", StoredAnswer)
+_SELECT_ASKED = _select("asked", AskedRow)
 _INSERT_ANSWER = _insert("answers", StoredAnswer) + " ON CONFLICT (key) DO NOTHING"
 _INSERT_ASKED = _insert("asked", AskedRow)
 
 
 class Ledger(Closing):
-    """A ledger file, made if missing (its folder too). Any thread may use it, and any number of processes.
+    """A ledger file, made if missing. Any thread may use it, and any number of processes.
 
-    Args:
-        path: The file.
-        read_only: Only look: nothing is made or changed, and a missing file is an error.
+    With `read_only` nothing is made or changed, and a missing file is an error.
 
     Raises:
-        DataError: If the file is missing, cannot be opened (may not be read, is locked, or damaged), or is no ledger.
+        DataError: If the file cannot be opened or is no ledger.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
+        self.read_only = read_only
         self._lock = threading.Lock()
         self._select_asked = _SELECT_ASKED
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
-        self._db: sqlite3.Connection | ReadOnlyFile
-        try:
-            self._db = ReadOnlyFile(self.path) if read_only else self._to_write()
-        except FAULTS as error:
-            raise self._fault(error, "opened") from error
-        try:
-            if isinstance(self._db, sqlite3.Connection):
-                self._prepare(self._db)
-            self._check()
-        except FAULTS as error:
-            self._db.close()
-            raise self._fault(error, "opened") from error
-        except DataError:
-            self._db.close()
-            raise
+        self._fetch: Callable[..., list[Any]]
+        with self._locked("opened"):
+            if read_only:
+                self._db: Any = ReadOnlyFile(self.path)
+                self._fetch = self._db.fetch
+            else:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._db = sqlite3.connect(str(self.path), _WAIT_S, isolation_level=None, check_same_thread=False)
+                self._fetch = lambda query, values=(): self._db.execute(query, values).fetchall()
+            try:
+                if not read_only:
+                    self._prepare()
+                self._check()
+            except BaseException:
+                self._db.close()
+                raise
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy is made: the file is opened once more."""
-        return partial(type(self), read_only=isinstance(self._db, ReadOnlyFile)), (self.path,)
+        return partial(type(self), read_only=self.read_only), (self.path,)
 
     @one_line
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.path}{', read only' if isinstance(self._db, ReadOnlyFile) else ''}>"
+        return f"<{type(self).__name__} {self.path}{', read only' if self.read_only else ''}>"
 
-    def _to_write(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        return sqlite3.connect(str(self.path), _WAIT_S, isolation_level=None, check_same_thread=False)
+    @contextmanager
+    def _locked(self, doing: str) -> Iterator[None]:
+        """Keep other threads out of a block, and raise DataError for a fault of the file."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.IntegrityError:  # a row of ours is wrong, not the file
+                raise
+            except FAULTS as error:
+                raise DataError(f"ledger {self.path}: {sqlite_fault(self.path, error, doing)}") from error
 
-    def _fault(self, error: Exception, doing: str) -> DataError:
-        return DataError(f"ledger {self.path}: {fault_of(self.path, error, doing)}")
-
-    def _is_none(self, why: str) -> DataError:
+    def _no_ledger(self, why: str) -> DataError:
         return DataError(f"ledger {self.path}: not a ledger ({why}); name another file")
 
-    def _fetched(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        if isinstance(self._db, ReadOnlyFile):
-            return self._db.fetch(query, values)
-        return self._db.execute(query, values).fetchall()
-
     def _tables(self) -> set[str]:
-        return {str(name) for (name,) in self._fetched("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        return {str(name) for (name,) in self._fetch("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
-    def _prepare(self, db: sqlite3.Connection) -> None:
+    def _prepare(self) -> None:
         """Make the tables, again if another process does the same at that moment: SQLite does not always wait."""
         foreign = self._tables() - {"answers", "asked"}
         if foreign:
-            raise self._is_none(f"it holds a table {min(foreign)}")
+            raise self._no_ledger(f"it holds a table {min(foreign)}")
         until = time.monotonic() + _WAIT_S
         while True:
             try:
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA synchronous = NORMAL")
-                db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
-                self._add_costs(db)
-                return
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+                self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+                break
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
+        columns = self._columns_in("asked")
+        for name in _COSTS if "attempts" in columns else ():  # an older ledger gets the columns for costs
+            if name not in columns:
+                with suppress(sqlite3.OperationalError):  # another process has just added it
+                    self._db.execute(f"ALTER TABLE asked ADD COLUMN {name} INTEGER")
 
-    def _add_costs(self, db: sqlite3.Connection) -> None:
-        """Give an older ledger the columns for what questions cost."""
-        has = {column for _, column, *_ in db.execute("PRAGMA table_info(asked)")}
-        for name in _COSTS if "asked" in self._tables() and "attempts" in has else ():
-            if name not in has:
-                with suppress(sqlite3.OperationalError):  # another process has just done so
-                    db.execute(f"ALTER TABLE asked ADD COLUMN {name} INTEGER")
+    def _columns_in(self, table: str) -> set[str]:
+        return {column for _, column, *_ in self._fetch(f"PRAGMA table_info({table})")}
 
     def _check(self) -> None:
-        """Check that the file has the tables of a ledger, and nothing that is done as they are written."""
-        if self._fetched("SELECT 1 FROM sqlite_master WHERE type = 'trigger'"):
-            raise self._is_none("it holds a trigger")
-        tables = self._tables()  # a view of that name, whose query may never end, is none
+        """Check that the file has the tables of a ledger, not views, and no triggers."""
+        if self._fetch("SELECT 1 FROM sqlite_master WHERE type = 'trigger'"):
+            raise self._no_ledger("it holds a trigger")
+        tables = self._tables()
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
-            columns = self._fetched(f"PRAGMA table_info({table})") if table in tables else []
-            has = {column for _, column, *_ in columns}
-            missing = [field.name for field in fields(row) if field.name not in has]
+            columns = self._columns_in(table) if table in tables else set()
+            missing = [name for name in _columns(row) if name not in columns]
             if table == "asked" and missing == [*_COSTS]:
                 self._select_asked = _SELECT_ASKED.replace(", ".join(_COSTS), "NULL, NULL")
             elif missing:
-                raise self._is_none(f"it has no table {table} with a column {missing[0]}")
+                raise self._no_ledger(f"it has no table {table} with a column {missing[0]}")
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return what a query finds."""
-        with self._lock:
-            try:
-                return self._fetched(query, values)
-            except FAULTS as error:
-                raise self._fault(error, "read") from error
+        with self._locked("read"):
+            return self._fetch(query, values)
 
-    def _typed[R: (StoredAnswer, AskedRow)](self, table: str, row: type[R], query: str, values: Any = ()) -> list[R]:
-        """Return the rows that a query finds in a table."""
-        found, types = self._rows(query, values), _TYPES[row]
-        for held in found:
-            if not all(map(isinstance, held, types)):
-                place = next(i for i, value in enumerate(held) if not isinstance(value, types[i]))
-                raise DataError(
-                    f"ledger {self.path}: is damaged: table {table} holds {type(held[place]).__name__} under "
-                    f"{fields(row)[place].name}, where {getattr(types[place], '__name__', types[place])} belongs"
-                )
-        return [row(*held) for held in found]
+    def _typed[R: (StoredAnswer, AskedRow)](self, row: type[R], query: str, values: Any = ()) -> list[R]:
+        """Return the rows of a query; DataError if a value has the wrong type."""
+        rows, types = self._rows(query, values), _TYPES[row]
+        for values in rows:
+            for name, value, wanted in zip(_columns(row), values, types, strict=True):
+                if not isinstance(value, wanted):
+                    fault = f"{name} holds {type(value).__name__}, not {getattr(wanted, '__name__', wanted)}"
+                    raise DataError(f"ledger {self.path}: is damaged: {fault}")
+        return [row(*values) for values in rows]
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
-        """Store rows in one transaction: all of them or, if the process dies, none.
-
-        The first answer of a key stands: a later one is dropped.
+        """Store rows in one transaction. The first answer of a key stands: a later one is dropped.
 
         Raises:
             DataError: If the file cannot be written (a full disk, or another process held it for a minute).
         """
-        db = self._db
-        if isinstance(db, ReadOnlyFile):
-            raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
-        with self._lock:
+        self._check_writable()
+        with self._locked("written"):
+            self._db.execute("BEGIN IMMEDIATE")
             try:
-                db.execute("BEGIN IMMEDIATE")
-                try:
-                    db.executemany(_INSERT_ANSWER, map(_values, answers))
-                    db.executemany(_INSERT_ASKED, map(_values, asked))
-                except BaseException:
-                    db.execute("ROLLBACK")
-                    raise
-                db.execute("COMMIT")
-            except sqlite3.IntegrityError:  # a row that is none
+                self._db.executemany(_INSERT_ANSWER, map(_values, answers))
+                self._db.executemany(_INSERT_ASKED, map(_values, asked))
+            except BaseException:
+                self._db.execute("ROLLBACK")
                 raise
-            except FAULTS as error:
-                raise self._fault(error, "written") from error
+            self._db.execute("COMMIT")
 
     def put(self, answer: StoredAnswer) -> None:
         """Store one answer."""
@@ -278,17 +264,17 @@ class Ledger(Closing):
 
     def get(self, key: str) -> StoredAnswer | None:
         """Return the answer of a key, or None if there is none."""
-        found = self._typed("answers", StoredAnswer, f"{_SELECT_ANSWERS} WHERE key = ?", (key,))
-        return found[0] if found else None
+        rows = self._typed(StoredAnswer, f"{_SELECT_ANSWERS} WHERE key = ?", (key,))
+        return rows[0] if rows else None
 
     def answers(self) -> list[StoredAnswer]:
         """Return all answers, in the order in which they were stored."""
-        return self._typed("answers", StoredAnswer, f"{_SELECT_ANSWERS} ORDER BY rowid")
+        return self._typed(StoredAnswer, f"{_SELECT_ANSWERS} ORDER BY rowid")
 
     def asked(self, run: str | None = None) -> list[AskedRow]:
         """Return the rows of `asked`, of one run or of all, in the order in which they were stored."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        return self._typed("asked", AskedRow, f"{self._select_asked} {where} ORDER BY rowid", values)
+        return self._typed(AskedRow, f"{self._select_asked} {where} ORDER BY rowid", values)
 
     def llms(self) -> list[tuple[str, str, str]]:
         """Return name, digest and decoding (JSON) of the LLMs that have answered, the latest first."""
@@ -300,10 +286,7 @@ class Ledger(Closing):
         return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
     def unsettled(self, run: str, round_: int) -> dict[str, tuple[int, int, int]]:
-        """Return the keys of answers that a run did not have when a round began, and the attempts and tokens they took.
-
-        They came in that round or later, or of what they were for nothing was written down any more.
-        """
+        """Return the answers that a run did not have when a round began, by key, with their attempts and tokens."""
         known = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
         keys = self._rows(f"SELECT key FROM answers WHERE key NOT IN ({known})", (run, round_))  # noqa: S608 - ours
         took = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
@@ -311,17 +294,17 @@ class Ledger(Closing):
         return {str(key): costs.get(key, (1, 0, 0)) for (key,) in keys}
 
     def taken_since(self, run: str, round_: int) -> set[str]:
-        """Return the keys of answers that a run, from a round on, took from elsewhere and never asked for."""
+        """Return the keys of answers that a run, from a round on, took from elsewhere and did not ask for."""
         which = "SELECT key FROM asked WHERE run = ? AND round >= ? AND source = "
         rows = self._rows(f"{which} 'cache' EXCEPT {which} 'llm'", (run, round_) * 2)
         return {str(key) for (key,) in rows}
 
     def forget_asked(self, run: str, round_: int) -> None:
-        """Delete what a run asked from a round on; answers stay, and errors are as in `write`."""
+        """Delete what a run asked from a round on; answers stay."""
         self._change("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
 
     def rename(self, run: str, name: str) -> None:
-        """Call a run by another name; errors are as in `write`."""
+        """Rename a run."""
         self._change("UPDATE asked SET run = ? WHERE run = ?", (name, run))
 
     def sizes(self, run: str, before: int) -> tuple[int, int]:
@@ -331,36 +314,20 @@ class Ledger(Closing):
         return int(answers), int(asked)
 
     def copy_to(self, file: Path) -> None:
-        """Copy the ledger to a new file, including the rows in its log.
-
-        Raises:
-            DataError: If it cannot be read, or the file cannot be written.
-        """
-        try:
-            with closing(ReadOnlyFile(self.path)) as opened:
-                opened.copy_to(file)
-        except FAULTS as error:
-            raise self._fault(error, "copied") from error
+        """Copy the ledger to a new file, including the rows in its log."""
+        with self._locked("copied"), closing(ReadOnlyFile(self.path)) as opened:
+            opened.copy_to(file)
 
     def sync(self) -> None:
-        """Have all that was written reach the disk, so that not even a power failure takes it away.
-
-        Raises:
-            DataError: As `write`.
-        """
+        """Have all rows reach the disk, so that they survive a power failure."""
         self._change("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _change(self, query: str, values: tuple[Any, ...] = ()) -> None:
-        db = self._db
-        if isinstance(db, ReadOnlyFile):
-            raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
-        with self._lock:
-            try:
-                db.execute(query, values).fetchall()
-            except FAULTS as error:
-                raise self._fault(error, "written") from error
+        self._check_writable()
+        with self._locked("written"):
+            self._fetch(query, values)
 
     def close(self) -> None:
-        """Close the file; doing it twice does no harm."""
+        """Close the file; a second call does no harm."""
         with self._lock:
             self._db.close()

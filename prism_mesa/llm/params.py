@@ -1,20 +1,20 @@
 """Parameters for asking a language model, with their defaults, units and ranges."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from prism_mesa.llm.kinds import KINDS, SERVED
+from prism_mesa.llm.kinds import IGNORED_KEYS, KINDS, SERVED, ignores
 from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
-"""Who gave an answer; `failed`: nobody did, and nothing stood in for it, so that the step was given up."""
+"""Who gave an answer; `failed`: there was no answer and no stand-in, so that the step was given up."""
 STAND_INS: Final[tuple[Source, ...]] = ("fallback", "budget")
-"""Sources of answers that no LLM gave although one was to be asked."""
+"""Sources of answers that stand in for an LLM's."""
 SHORTFALLS: Final[tuple[Source, ...]] = (*STAND_INS, "failed")
-"""The same, and where nothing stood in for the answer."""
+"""The same, and missing answers without a stand-in."""
 type LedgerMode = Literal["live", "cache", "replay"]
 Host = Annotated[str, Field(min_length=1)]
 Hosts = Host | Annotated[list[Host], Field(min_length=1)]
@@ -31,14 +31,14 @@ type CutPrompts = Literal["useless", "accept"]
 
 
 def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
-    """Return those options that differ from their default: older ledgers have decodings without them."""
+    """Return the options that differ from their default: decodings in older ledgers lack them."""
     options: dict[str, Any] = {} if think is False else {"think": think}
     options |= {} if num_ctx is None else {"num_ctx": num_ctx}
     return options if cut_prompts == "useless" else options | {"cut_prompts": cut_prompts}
 
 
 DECISION_MODEL: Final = "d1-omni:600m"
-"""The decision model that Ollama is asked for by default."""
+"""The default decision model on Ollama."""
 _WORD_OPTIONS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
 
 
@@ -49,7 +49,7 @@ def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str,
 
 
 def _keep_alive(value: object) -> object:
-    """Return a time for which Ollama keeps an LLM loaded, as Ollama reads it."""
+    """Check a time in one of Ollama's notations."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and -1 <= value <= 10**9
     is_text = isinstance(value, str) and len(value) <= 20 and re.fullmatch(r"-?(\d+(\.\d+)?(ms|s|m|h))+", value)
     if value is None or is_number or is_text:
@@ -73,16 +73,10 @@ class LLMParams(Params):
         f"{', '.join(f'{KINDS[kind].host} ({kind})' for kind in SERVED)}; several LLMs: {{NAME: ADDRESS, ...}}",
     )
     timeout_s: float = Field(
-        default=30.0,
-        gt=0,
-        le=86_400,
-        description="Seconds after which a question counts as not answered",
+        default=30.0, gt=0, le=86_400, description="Seconds after which a question counts as not answered"
     )
     temperature: float = Field(
-        default=0.0,
-        ge=0,
-        le=100,
-        description="Sampling temperature of the LLM; 0 takes the likeliest",
+        default=0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest"
     )
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
     max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Most tokens of an answer")
@@ -144,7 +138,7 @@ class LLMParams(Params):
         return model
 
     def as_llm(self, **changes: Any) -> "LLMParams":
-        """Return what of the parameters says how an LLM is asked, with some changed."""
+        """Return the parameters of `LLMParams` alone, with some changed."""
         return LLMParams(**{name: getattr(self, name) for name in LLMParams.model_fields} | changes)
 
     @property
@@ -168,12 +162,12 @@ class LLMParams(Params):
     def decoding(self) -> dict[str, Any]:
         """The decoding options of a chat client with these parameters."""
         options = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
-        num_ctx = None if self.kind in SERVED and KINDS[self.kind].ignores("num_ctx") else self.num_ctx
+        num_ctx = None if self.kind in SERVED and ignores(self.kind, "num_ctx") else self.num_ctx
         return options | later_options(self.think, num_ctx, self.cut_prompts)
 
 
 def gguf_file(params: LLMParams) -> str | None:
-    """Return the file of the embedded LLM; None for SmolLM2. With `auto` any other name is meant for a server."""
+    """Return the file of the embedded LLM; None for SmolLM2. With `auto` a name without ``.gguf`` is a server's."""
     is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
     return str(params.model) if is_file else None
 
@@ -183,35 +177,20 @@ _OTHERS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_PLA
 
 
 def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
-    """Return the keys, with white space between them, that only say how an LLM is asked.
-
-    Args:
-        kind: Of which parameters.
-        without: Names that are left out.
-        place: Whether those are among them that say where and what it is.
-    """
+    """Return the keys that say how an LLM is asked, joined by spaces, `without` some; with `place` also where."""
     names = [name for name in kind.model_fields if name not in _OTHERS or (place and name in _PLACE)]
     return " ".join(f"reasoner.{name}" for name in names if name not in without)
 
 
-def _ignored() -> dict[tuple[str, str], list[str]]:
-    """Return keys that have no effect with some kinds of LLM, and why -> these kinds."""
-    kinds: dict[tuple[str, str], list[str]] = {}
-    for kind in KINDS.values():
-        for row in kind.without_effect:
-            kinds.setdefault(row, []).append(kind.name)
-    return kinds
-
-
-def _with_kind(kinds: list[str], keys: str) -> Callable[[Any], bool]:
-    """Return whether an LLM of these kinds is asked; `host` counts until `auto` has looked there."""
+def _with_kind(kinds: Collection[str], keys: str) -> Callable[[Any], bool]:
+    """Return a condition: an LLM of these kinds is asked; `host` counts until `auto` has looked there."""
     return lambda k: (k.p.reasoner.kind if keys == "host" else k.kind) in kinds
 
 
 WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
-    *((keys, _with_kind(kinds, keys), why) for (keys, why), kinds in _ignored().items()),
+    *((keys, _with_kind(kinds, keys), why) for keys, kinds, why in IGNORED_KEYS),
     (
-        "model",  # a name that is no file, where `auto` found the embedded LLM in its place
+        "model",  # a name that is no file, and `auto` chose the embedded LLM
         lambda k: (
             k.kind == "embedded" != k.p.reasoner.kind and not str(k.p.reasoner.model or ".gguf").endswith(".gguf")
         ),

@@ -1,10 +1,10 @@
 """A request to an LLM: a prompt, the form of the answer, and its place in a run."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,57 +23,67 @@ class RunPosition:
     llm: str = ""
 
 
-@cache
-def _json_schema(form: type[BaseModel]) -> dict[str, Any]:
-    return form.model_json_schema()
-
-
-class AnswerFormat[D](Protocol):
-    """A form of answer that is neither a pydantic model nor plain text, such as `MultipleChoice`.
+class AnswerFormat[D]:
+    """The form of an answer: how an LLM is asked for it, and how it is read.
 
     Attributes:
-        name: Its name in the ledger; `key` is the rest of it that is in the ledger's key.
+        name: Its name in the ledger; `key` is the rest of it in the ledger's key.
         schema: The JSON schema that goes with the prompt, if any.
-        top_logprobs: Number of likeliest tokens at each place whose log-probabilities are wanted, 0..20.
-
-    A form that does not ask by `chat` also has ``ask(client, prompt)``, as `Decision` has.
+        top_logprobs: Number of likeliest tokens wanted for each position of the answer, 0..20.
     """
 
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def key(self) -> str: ...  # noqa: D102
-    @property
-    def schema(self) -> dict[str, Any] | None: ...  # noqa: D102
-    @property
-    def top_logprobs(self) -> int: ...  # noqa: D102
+    name = ""
+    schema: dict[str, Any] | None = None
+    top_logprobs = 0
 
-    def recordable(self, completion: Completion) -> Completion:
-        """Return the part of an LLM's answer that the ledger keeps: its `text` is what `read` reads."""
-        ...
+    @property
+    def key(self) -> str:
+        """The part of the form that is in a ledger's key."""
+        return json.dumps(self.schema, sort_keys=True)
+
+    async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
+        """Return a client's answer as the ledger records it; each further attempt has the next sampling seed."""
+        return await client.chat(prompt, schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
     def read(self, raw: str) -> D:
-        """Return the answer that a recorded text holds.
+        """Return the answer in a recorded text; UselessAnswerError if there is none."""
+        raise NotImplementedError
 
-        Raises:
-            UselessAnswerError: If it holds none.
-        """
-        ...
+
+class _TypeFormat[D](AnswerFormat[D]):
+    """Plain text, or a pydantic model as JSON."""
+
+    def __init__(self, form: type[D]) -> None:
+        self.form, self.name = form, form.__name__
+        self.schema = form.model_json_schema() if issubclass(form, BaseModel) else None
+
+    def read(self, raw: str) -> D:
+        if not issubclass(self.form, BaseModel):
+            return self.form(raw.strip())  # type: ignore[call-arg]
+        try:
+            return self.form.model_validate_json(unwrapped(raw))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            reason = "unparsable" if fault["type"] == "json_invalid" else "wrong-shape"
+            path = ".".join(map(str, fault["loc"]))
+            raise UselessAnswerError(reason, f"the answer {raw[:80]!r}: {path or 'JSON'}: {fault['msg']}") from None
+
+
+_type_format = cache(_TypeFormat)
 
 
 @dataclass(frozen=True)
 class LLMRequest[D]:
-    """An answer that is wanted of an LLM: what it is told, and what the answer must look like.
+    """A prompt, and the form of its answer.
 
     Attributes:
-        prompt: The whole prompt.
         form: A pydantic model, whose JSON schema goes with the prompt, `str` for plain text, or any `AnswerFormat`.
-        accept: Whether an answer of that form is of any use; one that is not counts as none.
-        accepts: A name for what `accept` goes by, where it can differ for the same prompt.
-        narrower: A JSON schema that goes with the prompt in place of the form's, and allows less.
+        accept: Whether an answer of that form is usable.
+        accepts: A name for the rule in `accept`, if that can differ for the same prompt.
+        narrower: A stricter JSON schema that replaces the form's.
         component: Who asks, for errors.
         place: Where in the run the prompt belongs.
-        priority: What a limit is spent on first: lower comes first.
+        priority: The order in which a limit is spent: lower comes first.
     """
 
     prompt: str
@@ -86,60 +96,27 @@ class LLMRequest[D]:
     priority: float = 0.0
 
     @property
-    def schema(self) -> dict[str, Any] | None:
-        """The JSON schema that goes with the prompt; None for plain text."""
-        if self.narrower is not None:
-            return dict(self.narrower)
-        if not isinstance(self.form, type):
-            return self.form.schema
-        return _json_schema(self.form) if issubclass(self.form, BaseModel) else None
+    def _format(self) -> AnswerFormat[D]:
+        return _type_format(self.form) if isinstance(self.form, type) else self.form  # type: ignore[arg-type]
 
     @property
-    def top_logprobs(self) -> int:
-        """For how many tokens of each place log-probabilities are asked for."""
-        return 0 if isinstance(self.form, type) else self.form.top_logprobs
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema that goes with the prompt; None for plain text."""
+        return self._format.schema if self.narrower is None else dict(self.narrower)
 
     @cached_property
     def options(self) -> tuple[str, str]:
-        """What counts for the ledger's key."""
-        schema_text = json.dumps(self.schema, sort_keys=True)
-        name, key = (
-            (self.form.__name__, schema_text) if isinstance(self.form, type) else (self.form.name, self.form.key)
-        )
-        return f"{name} {self.accepts}".strip(), key
+        """The form's part of the ledger's key."""
+        key = json.dumps(self.narrower, sort_keys=True) if self.narrower is not None else self._format.key
+        return f"{self._format.name} {self.accepts}".strip(), key
 
-    def ask(self, client: ChatClient, attempt: int) -> Awaitable[Completion]:
-        """Return a client's answer to the prompt; each further attempt has the next sampling seed."""
-        if not isinstance(self.form, type) and hasattr(self.form, "ask"):
-            completion: Awaitable[Completion] = self.form.ask(client, self.prompt)
-            return completion
-        return client.chat(self.prompt, self.schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
-
-    def recordable(self, completion: Completion) -> Completion:
-        """Return the part of an LLM's answer that the ledger keeps."""
-        return completion if isinstance(self.form, type) else self.form.recordable(completion)
+    async def ask(self, client: ChatClient, attempt: int) -> Completion:
+        """Return a client's answer as the ledger records it."""
+        return await self._format.ask(client, self.prompt, self.schema, attempt)
 
     def read(self, raw: str) -> D:
-        """Return the answer that a text holds.
-
-        Raises:
-            UselessAnswerError: `unparsable` if it is no JSON, `wrong-shape` if it has not the form, `irrelevant` if it
-                is of no use.
-        """
-        answer = self._in_form(raw)
+        """Return the answer in a recorded text; UselessAnswerError if there is none, or `accept` refuses it."""
+        answer = self._format.read(raw)
         if self.accept is not None and not self.accept(answer):
             raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is of no use here")
         return answer
-
-    def _in_form(self, raw: str) -> D:
-        if not isinstance(self.form, type):
-            return self.form.read(raw)
-        if not issubclass(self.form, BaseModel):
-            return self.form(raw.strip())  # type: ignore[call-arg]  # plain text
-        try:
-            return self.form.model_validate_json(unwrapped(raw))
-        except ValidationError as error:
-            fault = error.errors()[0]
-            reason = "unparsable" if fault["type"] == "json_invalid" else "wrong-shape"
-            path = ".".join(map(str, fault["loc"]))
-            raise UselessAnswerError(reason, f"the answer {raw[:80]!r}: {path or 'JSON'}: {fault['msg']}") from None

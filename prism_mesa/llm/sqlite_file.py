@@ -1,10 +1,10 @@
-"""SQLite files: opened to be read without leaving a trace, and what is wrong with one, in words.
+"""SQLite files: read without leaving a trace, and what is wrong with one, as text.
 
-SQLite puts two files beside one in WAL mode even if it is only read (a `-shm`, and a `-wal` if there is none), and
-cannot read it where it may not. So a file without a log is read as one that cannot change (`immutable=1`), and is
-checked for changes after every query. A file with a log (`-wal`, or `-journal` while rows are written) is read together
-with it, and nothing is written (`mode=ro`, `readonly_shm=1`). Where SQLite cannot do that, because a process was killed
-and the log has to be written back first, it reads copies of both.
+SQLite puts two files beside one in WAL mode even if it is only read (a `-shm`, and a `-wal` if there is none). So a
+file without a log is read as one that cannot change (`immutable=1`), and is checked for changes after every query. A
+file with a log (`-wal`, or `-journal` while rows are written) is read together with it, and nothing is written
+(`mode=ro`, `readonly_shm=1`). Where SQLite cannot do that, because a process was killed and the log has to be written
+back first, it reads copies of both.
 """
 
 import shutil
@@ -15,59 +15,40 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 _WAIT_S: Final = 60.0
-_SAID_CAP: Final = 120
+_MOST_SHOWN: Final = 120
+_LOCKED: Final = "is locked by another program: try again when that is done"
 _FAULTS: Final = {
     sqlite3.SQLITE_NOTADB: "not a ledger (it is no SQLite file); name another file",
     sqlite3.SQLITE_CORRUPT: "is damaged",
-    sqlite3.SQLITE_BUSY: "is locked by another program: try again when that is done",
-    sqlite3.SQLITE_LOCKED: "is locked by another program: try again when that is done",
-    sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
     sqlite3.SQLITE_TOOBIG: "is damaged",
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
 }
-
+_NO_WRITING: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""Codes if SQLite wants to write into the file's folder and may not."""
 FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
-"""What reading or writing a file can raise; the last where SQLite's own message quotes what is no text."""
-
-_LOGS: Final = ("-wal", "-journal")
+"""Exceptions of reading or writing a file; the last where SQLite's own message quotes bytes that are no text."""
 
 type State = tuple[tuple[int, int, int] | None, ...]
 
 
-def fault_of(path: Path, error: Exception, doing: str) -> str:
-    """Return in words what is wrong with a file; `doing` is what cannot be done if nothing better is known."""
-    if isinstance(error, UnicodeDecodeError):
-        return "is damaged (what should be text in it is none)"
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    said = " ".join(str(error).split())[:_SAID_CAP]  # it may quote a whole column
-    if code in _FAULTS:
-        known = _FAULTS[code]
-        return known if known.endswith(("file", "done", "full")) else f"{known} ({said})"
-    if path.is_dir():
-        return f"cannot be {doing}: it is a folder"
-    if _is_unreadable(path):
-        return f"cannot be {doing}: you may not read it (permission denied)"
-    return f"cannot be {doing} ({said})"
+def sqlite_fault(path: Path, error: Exception, doing: str) -> str:
+    """Describe what is wrong with a file; `doing` is what cannot be done if nothing better is known."""
+    if fault := _FAULTS.get(_code(error)):
+        return fault
+    text = " ".join(str(error).split())[:_MOST_SHOWN]  # it may quote a whole column
+    return f"cannot be {doing} ({'it is a folder' if path.is_dir() else text})"
 
 
-def _is_unreadable(path: Path) -> bool:
-    try:
-        path.open("rb").close()
-    except PermissionError:
-        return True
-    except OSError:
-        pass
-    return False
+def _code(error: Exception) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 class ReadOnlyFile:
-    """A SQLite file that is only read, whatever becomes of it meanwhile; nothing in its folder is made or changed.
+    """A SQLite file that is only read while others may write it; nothing in its folder is made or changed.
 
-    Args:
-        path: The file.
-        wait_s: How many seconds to wait for another process that writes.
-
-    Raises:
-        sqlite3.Error: If it cannot be opened.
+    It waits `wait_s` seconds for another process that writes. All methods raise the errors in `FAULTS`.
     """
 
     def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
@@ -77,44 +58,36 @@ class ReadOnlyFile:
 
     def _open(self) -> sqlite3.Connection:
         self._before = _state(self._path)
-        self._still = not has_log(self._path)
-        return self._connected(self._path, "mode=ro&immutable=1" if self._still else "mode=ro&readonly_shm=1")
+        self._immutable = not has_log(self._path)
+        return self._connect(self._path, "mode=ro&immutable=1" if self._immutable else "mode=ro&readonly_shm=1")
 
-    def _connected(self, path: Path, how: str) -> sqlite3.Connection:
-        name = f"{path.resolve().as_uri()}?{how}"
+    def _connect(self, path: Path, options: str) -> sqlite3.Connection:
+        name = f"{path.resolve().as_uri()}?{options}"
         db = sqlite3.connect(name, self._wait_s, isolation_level=None, check_same_thread=False, uri=True)
         db.execute("PRAGMA trusted_schema = OFF")
         return db
 
     def fetch(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return the rows that a query finds, as they stood at one moment.
-
-        Raises:
-            sqlite3.Error: If the file cannot be read; UnicodeDecodeError if there is no saying why.
-        """
+        """Return the rows of a query, all from one moment."""
         while True:
-            error: sqlite3.Error | UnicodeDecodeError | None = None
+            error: Exception | None = None
             rows: list[Any] = []
             try:
                 rows = self._db.execute(query, values).fetchall()
             except (sqlite3.Error, UnicodeDecodeError) as fault:
                 error = fault
-            if self._still and _state(self._path) != self._before:  # somebody writes: what was read may be torn
+            if self._immutable and _state(self._path) != self._before:  # a writer may have torn what was read
                 self._db.close()
                 self._db = self._open()
-            elif error is not None and not self._still and self._copies is None and _cannot_share(error):
-                self._read_copies()
-            elif error is not None:
+            elif error is None:
+                return rows
+            elif self._immutable or self._copies or _code(error) not in _NO_WRITING:
                 raise error
             else:
-                return rows
+                self._read_copies()
 
     def copy_to(self, file: Path) -> None:
-        """Copy the database to a new file, including the rows in its log.
-
-        Raises:
-            sqlite3.Error: If this file cannot be read, or the other one cannot be written.
-        """
+        """Copy the database to a new file, including the rows in its log."""
         self.fetch("SELECT 1 FROM sqlite_master")  # decides how this file can be read
         with closing(sqlite3.connect(file)) as copy:
             self._db.backup(copy)
@@ -122,21 +95,16 @@ class ReadOnlyFile:
     def _read_copies(self) -> None:
         self._db.close()
         self._copies = TemporaryDirectory(prefix="prism-ledger-", suffix=".temporary")
-        for file in (self._path, *_logs_of(self._path)):
+        for file in _with_logs(self._path):
             if file.exists():
                 shutil.copyfile(file, Path(self._copies.name) / file.name)
-        self._db = self._connected(Path(self._copies.name) / self._path.name, "mode=rw")
+        self._db = self._connect(Path(self._copies.name) / self._path.name, "mode=rw")
 
     def close(self) -> None:
-        """Close the file; doing it twice does no harm."""
+        """Close the file; a second call does no harm."""
         self._db.close()
         if self._copies is not None:
             self._copies.cleanup()
-
-
-def _cannot_share(error: Exception) -> bool:
-    """Return whether SQLite wants to write into the file's folder and may not."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
 
 def has_log(path: Path) -> bool:
@@ -144,18 +112,18 @@ def has_log(path: Path) -> bool:
     return any(log is not None and log[1] > 0 for log in _state(path)[1:])
 
 
-def _logs_of(path: Path) -> list[Path]:
-    return [path.with_name(f"{path.name}{log}") for log in _LOGS]
+def _with_logs(path: Path) -> list[Path]:
+    return [path.with_name(f"{path.name}{log}") for log in ("", "-wal", "-journal")]
 
 
 def _state(path: Path) -> State:
     """Return what changes about a file and its logs with every write."""
+    return tuple(map(_stamp, _with_logs(path)))
 
-    def stamp_of(file: Path) -> tuple[int, int, int] | None:
-        try:
-            of = file.stat()
-        except OSError:
-            return None
-        return of.st_ino, of.st_size, of.st_mtime_ns
 
-    return tuple(map(stamp_of, (path, *_logs_of(path))))
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -1,4 +1,4 @@
-"""Text on its way into a prompt: cleaned, capped, and free of what frames a prompt."""
+"""Text for prompts, cleaned and capped, and the text of answers, unwrapped."""
 
 import json
 import re
@@ -21,11 +21,10 @@ _FRAMES = re.compile("<<+|>>+")
 
 
 def plain(text: object, cap: int) -> str:
-    r"""Return `text` as one line of at most `cap` characters that can neither steer nor end a delimiter.
+    r"""Return `text` as one line of at most `cap` characters that cannot end a delimiter or hold a control token.
 
-    Control, format and other unprintable characters go, white space becomes single spaces, three or
-    more ``<`` or ``>`` become two, a space parts what a server could take for a control token of its
-    LLM, and what was cut ends in an ellipsis.
+    Unprintable characters go, white space becomes single spaces, three or more ``<`` or ``>`` become two, a space
+    breaks what a server could take for a control token of its LLM, and a cut text ends in an ellipsis.
 
     >>> plain("a\x00b\n>>>> c <|im_end|>", 80)
     'ab >> c < |im_end|>'
@@ -41,9 +40,7 @@ def plain(text: object, cap: int) -> str:
 
 
 def unframed(text: object, cap: int) -> str:
-    """Return `plain` text without ``<<`` and ``>>``, to which quotation marks become where a quotation is quoted.
-
-    What holds such quotations is quoted itself with `plain` alone, so that its frame stays, and only its frame.
+    """Return `plain` text without ``<<`` and ``>>``, for quotations inside a text that is quoted with `plain`.
 
     >>> unframed("Hi >> [9 likes] post 7 by << Ada", 80)
     'Hi [9 likes] post 7 by Ada'
@@ -58,9 +55,7 @@ def one_letter(n_options: int) -> str:
 
 
 _BLANK = " \t\r\n\v\f\ufeff"
-"""White space, and the byte order mark with which some servers begin."""
 _AROUND = f"{_BLANK}\"'`\u2018\u2019\u201c\u201d"
-"""White space and quotes."""
 _BEFORE = f"{_AROUND}*_(:"
 _AFTER = f"{_AROUND}*_).,;:!"
 _THOUGHT = re.compile(r"(?:<(think|thinking|thought)>)?(?:(?!<think|<thought).)*?</(?(1)\1|think)>\s*", re.DOTALL)
@@ -70,9 +65,7 @@ _FENCE = re.compile(r"```[\w-]*\s(?:(?!```).)*```", re.DOTALL)
 
 
 def without_thought(text: str) -> str:
-    """Return what follows the thought with which a text begins: all of it if there is none, "" if it never ends.
-
-    A thought stands between ``<think>`` and ``</think>``; some chat templates leave out the first of the two.
+    """Return a text without the ``<think>`` ... ``</think>`` before it, whose first tag some chat templates leave out.
 
     >>> without_thought("<think>A or B?</think> B"), without_thought("<think>A or"), without_thought("B")
     ('B', '', 'B')
@@ -84,11 +77,7 @@ def without_thought(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """Return an answer without what LLMs put around it: a byte order mark, a thought before it, one Markdown fence.
-
-    Raises:
-        UselessAnswerError: `thought`, if there is nothing but a thought.
-    """
+    """Return an answer without byte order mark, thought and Markdown fence; UselessAnswerError if nothing is left."""
     answer = without_thought(text).strip(_BLANK)
     if _FENCE.fullmatch(answer):
         answer = without_thought(_FENCE_MARK.sub("", answer)).strip(_BLANK)
@@ -98,15 +87,10 @@ def unwrapped(text: str) -> str:
 
 
 def bare_option(answer: str, names: Sequence[str]) -> int:
-    """Return the place of the option whose name is all that was said, or -1.
-
-    Case, quotes, emphasis, punctuation around it, and what `unwrapped` takes off do not matter.
+    """Return the index of the option whose name is the whole answer, or -1; case and punctuation do not matter.
 
     >>> bare_option(" **Composing**.", ["scrolling", "composing"]), bare_option("Composing it is", ["composing"])
     (1, -1)
-
-    Raises:
-        UselessAnswerError: As `unwrapped`.
     """
     answer = unwrapped(answer)
     for bare in (answer.strip(_AROUND), answer.lstrip(_BEFORE).rstrip(_AFTER)):
@@ -117,11 +101,7 @@ def bare_option(answer: str, names: Sequence[str]) -> int:
 
 
 def parse_json(answer: str) -> Any:
-    """Return the JSON value that is all that was said; `unwrapped` says what may stand around it.
-
-    Raises:
-        UselessAnswerError: `unparsable` if it is none or an object that holds a key twice; else as `unwrapped`.
-    """
+    """Return an answer's JSON value; UselessAnswerError (`unparsable`) if it is none or repeats a key."""
     inner, shown = (unwrapped(answer), answer[:80]) if isinstance(answer, str) else ("", answer)
     try:
         return json.loads(inner, object_pairs_hook=_each_once)

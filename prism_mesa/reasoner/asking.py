@@ -1,4 +1,4 @@
-"""Makes the reasoners and writers that ask an LLM, replay one, or have learned from one."""
+"""Makes reasoners and writers that ask an LLM or replay one, and distilled reasoners."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
 def asking_reasoner(params: ReasonerParams) -> AnyReasoner:
-    """Return the reasoner of a `params.kind` that names an LLM, or may; errors are those of `make_reasoner`."""
+    """Return the reasoner of an LLM's kind, or of `auto`; errors are those of `make_reasoner`."""
     store = answer_store(params)
     try:
         return _asking(params, store)
@@ -43,19 +43,17 @@ def asking_reasoner(params: ReasonerParams) -> AnyReasoner:
 def make_writer(
     params: ReasonerParams, reasoner: AnyReasoner, *, temperature: float, max_answer_tokens: int
 ) -> tuple[LLMClient | None, str]:
-    """Return who writes texts beside a reasoner, and None with the reason where `auto` found no LLM.
+    """Return the writer of texts beside a reasoner, or None and the reason if `auto` found no LLM.
 
-    It is the reasoner's LLM, with a temperature and a length of its own; ledger and limits are the same.
+    It is the reasoner's LLM with another temperature and length, and with the same ledger and limits.
 
     Raises:
         ConfigError: If the parameters name no LLM.
     """
     if not isinstance(reasoner, Reasoner):
         if params.kind != "auto":
-            raise ConfigError(
-                f"content: llm needs an LLM, and reasoner.kind={params.kind} asks none; set reasoner.kind "
-                f"({KINDS_THAT_ASK}), or content: template"
-            )
+            fault = f"content: llm needs an LLM, and reasoner.kind={params.kind} asks none"
+            raise ConfigError(f"{fault}; set reasoner.kind ({KINDS_THAT_ASK}), or content: template")
         return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
     for llm, params_of_llm in reasoner.params.each().items():
@@ -75,18 +73,15 @@ def make_writer(
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
-    """Return the distilled model of the parameters; `persona` is who asks, or None if that is left to the model.
+    """Return the distilled model of the parameters.
 
     Raises:
-        ConfigError: If it was fitted to questions of another `persona`.
-        DataError: If its file cannot be used.
+        ConfigError: If it was fitted to another `persona`; DataError if its file cannot be used.
     """
     model, text = read_distilled(params.distilled or "")
     if persona not in (None, model.persona):
-        raise ConfigError(
-            f"reasoner.persona: {persona}, but {params.distilled} has learned what an LLM says to persona="
-            f"{model.persona}; set that, or distill a run with reasoner.persona={persona}"
-        )
+        fault = f"{persona}, but {params.distilled} was fitted to persona={model.persona}"
+        raise ConfigError(f"reasoner.persona: {fault}; set that, or distill a run with reasoner.persona={persona}")
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 
@@ -101,9 +96,9 @@ def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
         return _reasoner(params, oracles, kind, store, note)
     store.close()
     if params.distilled is not None:
-        alone = distilled_reasoner(params, params.persona)
-        alone.note = note
-        return alone
+        reasoner = distilled_reasoner(params, params.persona)
+        reasoner.note = note
+        return reasoner
     return RuleReasoner(params.rule, note=note)
 
 
@@ -114,7 +109,7 @@ def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
 
 
 def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
-    """Return a reasoner; `answer` and `persona` default to what suits the oracles."""
+    """Return a reasoner; the defaults of `answer` and `persona` depend on the oracles."""
     scores = next(iter(oracles.values())).decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")
     persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
@@ -124,7 +119,7 @@ def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, sto
 
 
 class _RecordedPmi(PmiOracle):
-    """Reads scores as `PmiOracle` does, and has no LLM to ask for one."""
+    """Reads scores as `PmiOracle` does, without an LLM."""
 
     def __init__(self, client: RecordedClient, params: RuleParams) -> None:
         self._recorded = client
@@ -133,32 +128,29 @@ class _RecordedPmi(PmiOracle):
         self.decoding = client.decoding
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Raise OracleError: nobody is asked in replay."""
+        """Raise OracleError: replay asks no LLM."""
         return await self._recorded.chat(prompt)
 
 
 def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
-    """Return the oracle whose answers a ledger holds: the latest one with the options of `params`.
+    """Return the latest oracle in a ledger with the options of `params`.
 
-    If the ledger holds no answers (a run may have fallbacks only), return an oracle of the configured kind. `llm` names
-    one of several LLMs.
-
-    Raises:
-        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
+    If the ledger has no answers (a run may have fallbacks only), return an oracle of the configured kind. `llm` names
+    one of several LLMs. Raises ConfigError if all answers are of other LLMs or options.
     """
-    held = [known for known in llms_in(ledger) if READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
-    matches = [known for known in held if _is_meant(params, known[0], known[2])]
-    if held and not matches:
-        raise other_llms_error(ledger, held)
+    known = [entry for entry in llms_in(ledger) if READ_AS_OPTIONS & entry[2].keys() and llm in ("", entry[0])]
+    matches = [entry for entry in known if _is_configured(params, entry[0], entry[2])]
+    if known and not matches:
+        raise other_llms_error(ledger, known)
     client = RecordedClient(*matches[0]) if matches else RecordedClient(str(params.model or ""))
     scores = params.kind == "embedded" and params.answer in (None, "probabilities")
     scores = "answer" not in client.decoding if matches else scores
     return _RecordedPmi(client, params.rule) if scores else as_oracle(client, params)
 
 
-def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
+def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
     """Return whether an LLM in a ledger is the one that `params` would ask."""
-    if "answer" not in decoding:  # it gives scores
+    if "answer" not in decoding:  # a `PmiOracle`
         return params.kind in ("auto", "embedded") and params.answer in (None, "probabilities")
     expected = {**params.decoding, "answer": params.answer or "choice"}
     if params.decides:

@@ -1,4 +1,4 @@
-"""What all who decide have in common: one agent's choice from many agents', and the option that a draw falls on."""
+"""Base classes of reasoners, and the option that a draw selects."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -17,13 +17,9 @@ type Ints = npt.NDArray[np.int64]
 class Decider:
     """Decides for one agent as it answers questions."""
 
-    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to some questions, in the order of `asks`."""
-        raise NotImplementedError
-
     async def answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return the answers to some questions, in the order of `asks`."""
-        return self.answer(asks)
+        raise NotImplementedError
 
     async def decide(
         self,
@@ -34,10 +30,10 @@ class Decider:
         context: Any = None,
         draw: float = 0.5,
     ) -> AgentState:
-        """Return which of the options one agent takes; a single option is returned without asking.
+        """Return one agent's choice; a single option is returned without asking.
 
-        The agent is read by attribute (see `question_of`) and never changed. `context` is the post at hand,
-        a mapping, or anything else that can be told; `draw` in [0, 1) decides between probabilities.
+        The agent is read by attribute (see `question_of`). `context` is the post, a mapping, or any other value; `draw`
+        in [0, 1) selects among probabilities.
 
         Raises:
             ValueError: If there are no options.
@@ -51,8 +47,8 @@ class BatchReasoner[C: OpenChoices](Decider):
     """Answers whole columns of open choices at once. It needs no LLM, no ledger and no connection.
 
     Attributes:
-        note: Why it decides in place of the reasoner that the configuration names; else empty.
-        n_archetypes: Number of archetypes into which agents are clustered; 0 if each agent is asked for itself.
+        note: Why it decides in place of the configured reasoner; else empty.
+        n_archetypes: Number of archetypes into which agents are clustered; 0: none.
         llm_share: Share of the open choices that an LLM answers.
         llms: Names of the LLMs among which agents are divided: none here.
     """
@@ -64,11 +60,11 @@ class BatchReasoner[C: OpenChoices](Decider):
 
     @property
     def batch_reasoner(self) -> Self:
-        """Who answers whole columns."""
+        """The reasoner that answers whole columns."""
         return self
 
     def source_of(self, options: tuple[AgentState, ...]) -> Source:
-        """Return who answers to a set of options are counted for."""
+        """Return the source of answers to a set of options."""
         raise NotImplementedError
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> C:
@@ -80,7 +76,7 @@ class BatchReasoner[C: OpenChoices](Decider):
         raise NotImplementedError
 
     def choose(self, choices: C) -> Ints:
-        """Return for each row the index of the option that its draw falls on."""
+        """Return for each row the index of the option that its draw selects."""
         return drawn(self.probabilities(choices), choices.draws)
 
     def chances(self, question: Question) -> tuple[float, ...]:
@@ -88,20 +84,24 @@ class BatchReasoner[C: OpenChoices](Decider):
         [row] = self.probabilities(self.columns(question.options, [PlacedQuestion(question)])).tolist()
         return tuple(row)
 
+    async def answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
+        """Return what `answer` returns."""
+        return self.answer(asks)
+
     def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return the answers to some questions, in the order of `asks`."""
         answers: dict[int, Answer] = {}
         for options in dict.fromkeys(ask.question.options for ask in asks):
-            places = [place for place, ask in enumerate(asks) if ask.question.options == options]
-            choices = self.columns(options, [asks[place] for place in places])
+            indices = [i for i, ask in enumerate(asks) if ask.question.options == options]
+            choices = self.columns(options, [asks[i] for i in indices])
             chances = self.probabilities(choices)
-            chosen, source = drawn(chances, choices.draws).tolist(), self.source_of(options)
-            for place, index, row in zip(places, chosen, chances.tolist(), strict=True):
-                answers[place] = Answer(options[index], source, probabilities=tuple(row))
-        return [answers[place] for place in range(len(asks))]
+            chosen = drawn(chances, choices.draws).tolist()
+            for i, option, row in zip(indices, chosen, chances.tolist(), strict=True):
+                answers[i] = Answer(options[option], self.source_of(options), probabilities=tuple(row))
+        return [answers[i] for i in range(len(asks))]
 
     def close(self) -> None:
-        """Do nothing: there is nothing to close. It is here so that all reasoners can be closed."""
+        """Do nothing: only reasoners that ask an LLM have something to close."""
 
 
 def drawn(probabilities: Floats, draws: Floats) -> Ints:
@@ -116,7 +116,7 @@ def drawn(probabilities: Floats, draws: Floats) -> Ints:
 
 
 def drawn_one(probabilities: Sequence[float], draw: float) -> int:
-    """Return for one row what `drawn` returns for many: its answers come one by one."""
+    """Return for one row what `drawn` returns for many."""
     before, chosen = 0.0, 0
     for place, probability in enumerate(probabilities):
         if before <= draw and probability > 0:

@@ -1,8 +1,7 @@
 """The distilled reasoner: a small model of an LLM's choices, read from a file of plain numbers.
 
-A file holds one model for each set of options that its LLM was asked about. Log-odds are rounded to 1/256 and held
-within -8..8, and everything is done row by row, so a row has the same chances alone, among a million, and on every
-machine. Fitting is done elsewhere (`prism distill`) and needs scikit-learn; using a file does not.
+A file has one model for each set of options. Log-odds are rounded to 1/256 and limited to -8..8, so that a row has the
+same probabilities alone, among a million, and on every machine. `prism distill` fits the models (with scikit-learn).
 """
 
 import json
@@ -24,27 +23,28 @@ from prism_mesa.params import Params, validated
 from prism_mesa.reasoner.batch import BatchReasoner
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
 from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
-from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns_of, rounded_table
+from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_table
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
 
 FILE: Final = "distilled.json"
-"""What a model file is called, in the folder of `prism distill` and in that of a run that used one."""
-
+"""Name of a model file, in the folder of `prism distill` and in that of a run that used it."""
 FORMAT: Final = 1
 MAX_LOG_ODDS: Final = 8
 STEPS: Final = 256
 _EXP: Final = rounded_table(math.exp(s / STEPS) for s in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1))
 _BLOCK: Final = 1 << 14
-"""Rows that are worked on at a time; they fit into a processor's cache. The result does not depend on it."""
+"""Rows per step, which fit into a processor's cache; the result does not depend on it."""
+_MOST_BYTES: Final = 100_000_000
+"""Of a model file; those of `prism distill` have some 10,000."""
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
-"""A number that is added up to log-odds."""
+"""A summand of log-odds."""
 
 
 class Linear(Params):
-    """The log-odds of one option against the last one: an intercept and the weights of `LINEAR_NAMES`."""
+    """Log-odds of an option against the last one: an intercept and the weights of `LINEAR_NAMES`."""
 
     intercept: Weight
     weights: list[Weight] = Field(min_length=len(LINEAR_NAMES), max_length=len(LINEAR_NAMES))
@@ -79,9 +79,8 @@ class Trees(Params):
 
     @cached_property
     def _arrays(self) -> tuple[Ints, Ints, Floats, Ints, Ints, Floats]:
-        roots, feature, left, right = (
-            np.array(nodes, np.int64) for nodes in (self.roots, self.feature, self.left, self.right)
-        )
+        ints = (np.array(nodes, np.int64) for nodes in (self.roots, self.feature, self.left, self.right))
+        roots, feature, left, right = ints
         return roots, feature, np.array(self.threshold, np.float64), left, right, np.array(self.value, np.float64)
 
     def sums(self, columns: Floats) -> Floats:
@@ -93,12 +92,7 @@ class Trees(Params):
 
 
 class OptionModel(Params):
-    """The choice between some options.
-
-    Attributes:
-        scores: One for each option, or for each but the last, whose score is then 0.
-        rows: Answers that it was fitted to.
-    """
+    """The choice between some options, fitted to `rows` answers; without a score the last option has 0."""
 
     options: list[AgentState] = Field(min_length=2)
     scores: list[Linear | Trees]
@@ -126,15 +120,14 @@ class OptionModel(Params):
 
 
 class DistilledModel(Params):
-    """What a model file holds.
+    """The content of a model file.
 
     Attributes:
-        kind: What was fitted.
         features: Names of the features; `declaration` is the digest of their meanings.
         persona: Who asked in the runs that it learned from; with `archetype` there were `archetypes` kinds.
         choices: A model for each set of options.
-        provenance: Where it comes from: runs, LLM, rows.
-        report: How well it does on what it was not fitted to.
+        provenance: Its runs, LLM and number of rows.
+        report: Its fit to rows that it has not learned from.
     """
 
     format: Literal[1]
@@ -151,15 +144,8 @@ class DistilledModel(Params):
     def _fits(self) -> Self:
         if len(self.by_options) < len(self.choices):
             raise ValueError("a set of options stands twice")
-        own, known = set(self.features), set(NAMES)
-        if tuple(self.features) != NAMES:
-            more, less = (", ".join(sorted(names)[:3]) for names in (own - known, known - own))
-            raise ValueError(
-                "its features are not those of this version "
-                f"(it has {more or 'no others'}; it lacks {less or 'none'}): distill again"
-            )
-        if self.declaration != DECLARATION:
-            raise ValueError("its features have another meaning in this version: distill again")
+        if (tuple(self.features), self.declaration) != (NAMES, DECLARATION):
+            raise ValueError("its features are not those of this version: distill again")
         return self
 
     @cached_property
@@ -168,54 +154,38 @@ class DistilledModel(Params):
         return {tuple(model.options): model for model in self.choices}
 
     def text(self) -> str:
-        """Return what stands in its file; the same model has the same text."""
+        """Return the text of its file; the same model has the same text."""
         return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
 
-_MOST_BYTES: Final = 100_000_000
-"""Of a model file; those that `prism distill` writes take some 10,000."""
-
-
 def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
-    """Return the model of a file, and the file's text.
-
-    Raises:
-        DataError: If there is no such file, it is none of a model, or its features do not fit this version.
-    """
-    file = Path(path)
-    if file.is_dir():
-        file = file / FILE
-    if not file.is_file():
-        raise DataError(f"reasoner.distilled: {file}: no such file; prism distill RUN makes one")
-    if file.stat().st_size > _MOST_BYTES:
-        raise DataError(f"reasoner.distilled: {file}: is larger than {_MOST_BYTES:,} bytes: that is no model file")
+    """Return the model of a file, and the file's text; DataError if it is missing or does not fit this version."""
+    file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    where = f"reasoner.distilled: {file}"
     try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise ValueError("it is too large for a model file")
         text = file.read_text(encoding="utf-8")
         values = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"reasoner.distilled: {file}: cannot be read: {error}") from None
+        fault = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        raise DataError(f"{where}: {fault}; prism distill RUN makes one") from None
     if not isinstance(values, dict):
-        raise DataError(f"reasoner.distilled: {file}: is no model file; prism distill RUN makes one")
+        raise DataError(f"{where}: is no model file; prism distill RUN makes one")
     try:
-        return validated(DistilledModel, values, f"reasoner.distilled: {file}"), text
+        return validated(DistilledModel, values, where), text
     except ConfigError as error:
-        raise DataError(str(error).replace(": : ", ": ")) from None  # the fault of the whole has no key
+        raise DataError(str(error).replace(": : ", ": ")) from None  # a fault of the whole model has no key
 
 
 class DistilledReasoner(BatchReasoner[DetailedChoices]):
-    """Answers open choices as its LLM would, at once and for whole columns.
+    """Answers open choices as its LLM would, for whole columns at once.
 
-    A set of options that its LLM was never asked about is answered by the rule, and counted as `rule`.
-
-    Args:
-        model: What decides.
-        rule: Who decides what the model knows nothing of.
-        text: What stands in the file of the model; by default what `model` itself says.
+    The rule answers sets of options that the model does not know, and they count as `rule`.
 
     Attributes:
-        kind: What of `ReasonerParams.kind` it is.
-        label: What a summary calls it.
-        text: The model file; `digest` is its SHA-256.
+        kind: Its value of `ReasonerParams.kind`; `label` its name in a summary.
+        text: The model file, by default that of `model`; `digest` is its SHA-256.
     """
 
     kind = "distilled"
@@ -233,57 +203,44 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         return "distilled" if options in self.model.by_options else "rule"
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
-        """Return questions as columns (see `detailed_columns_of`)."""
-        return detailed_columns_of(options, asks)
+        """Return questions as columns."""
+        return detailed_columns(options, asks)
 
     def probabilities(self, choices: DetailedChoices) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; a row adds up to 1."""
-        found = self.model.by_options.get(choices.options)
-        if found is None:
+        model = self.model.by_options.get(choices.options)
+        if model is None:
             return self.rule.probabilities(choices)
         n = len(choices.draws)
         result = np.empty((n, len(choices.options)))
         for first in range(0, n, _BLOCK):
             block = slice(first, first + _BLOCK)
-            result[block] = found.probabilities(feature_columns(_part(choices, block)))
+            columns = {name: column[block] for name, column in vars(choices).items() if name != "options"}
+            part = DetailedChoices(options=choices.options, **columns)
+            result[block] = model.probabilities(feature_columns(part))
         return result
 
 
-def _part(choices: DetailedChoices, rows: slice) -> DetailedChoices:
-    columns = {name: column[rows] for name, column in vars(choices).items() if name != "options"}
-    return DetailedChoices(options=choices.options, **columns)
-
-
 def distilled_record(reasoner: Any) -> dict[str, str] | None:
-    """Return what a manifest says of the distilled model that a reasoner uses; None if it uses none."""
+    """Return a manifest's entry for a reasoner's distilled model; None if it has none."""
     used = reasoner.batch_reasoner
     return {"file": FILE, "digest": used.digest, "model": used.label} if isinstance(used, DistilledReasoner) else None
 
 
 def keep_copy(reasoner: Any, folder: Path) -> None:
-    """Write the model file that a reasoner uses, if any, into a run's folder: what the run is repeated with."""
+    """Write a reasoner's model file, if it has one, into a run's folder, so that the run can be repeated."""
     used = reasoner.batch_reasoner
     if isinstance(used, DistilledReasoner):
         (folder / FILE).write_bytes(used.text.encode())
 
 
 def kept_copy(folder: Path, digest: str) -> Path:
-    """Return the model file in a run's folder.
-
-    Args:
-        folder: The run's folder; the file has one name in all of them.
-        digest: The SHA-256 of the file that the run used.
-
-    Raises:
-        DataError: If it is missing, cannot be read, or is not the one that the run used.
-    """
+    """Return the model file in a run's folder; DataError if it does not have the SHA-256 of the run's model."""
     file = folder / FILE
-    if not file.is_file():
-        raise DataError(f"{folder}: {FILE} is missing: without its distilled model this run cannot be repeated")
     try:
-        found = sha256(file.read_bytes()).hexdigest()
+        is_same = sha256(file.read_bytes()).hexdigest() == digest
     except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
-    if found != digest:
+        raise DataError(f"{file}: cannot be read: {error.strerror}: the run cannot be repeated without it") from None
+    if not is_same:
         raise DataError(f"{folder}: {FILE} has changed since the run: it cannot be repeated with another model")
     return file

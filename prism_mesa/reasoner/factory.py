@@ -1,4 +1,4 @@
-"""Makes the reasoner that a configuration asks for; what asks an LLM is loaded only where one may be asked."""
+"""Makes the configured reasoner; the modules that ask an LLM are loaded only if one may be asked."""
 
 from typing import TYPE_CHECKING
 
@@ -17,41 +17,32 @@ type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
 def make_reasoner(params: ReasonerParams) -> AnyReasoner:
-    """Return the reasoner of `params.kind`; its `label` and `kind` say which one it is.
+    """Return the reasoner of `params.kind`.
 
-    With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
-    the distilled model, if one is named, else the rule; its `note` says why not the ones before. In replay nobody is
-    looked for: an LLM is known by what the ledger says of it.
+    With `auto` that is Ollama if it answers and has the model, else the embedded LLM if it is installed, else the
+    distilled model, if one is named, else the rule; its `note` says why not an earlier one. Replay looks for no LLM:
+    the ledger says which one it was.
 
     Raises:
-        ConfigError: If what is asked for is not there; always, if an address is none.
+        ConfigError: If the LLM is not there, or an address is wrong.
         DataError: If the ledger cannot be opened, or the file of a distilled model does not fit.
     """
+    without_llm = params.kind in ("rule", "distilled")
+    if without_llm and (params.llm_share < 1 or (params.kind == "rule" and params.distilled is not None)):
+        key = "llm_share" if params.llm_share < 1 else "distilled"
+        raise ConfigError(f"reasoner.{key}: has no effect with reasoner.kind={params.kind}; set reasoner.kind=auto")
     if params.kind == "rule":
-        if params.llm_share < 1 or params.distilled is not None:
-            key = "distilled" if params.distilled is not None else "llm_share"
-            raise ConfigError(
-                f"reasoner.{key}: has no effect with reasoner.kind=rule; set reasoner.kind (auto, distilled)"
-            )
         return RuleReasoner(params.rule)
-    if params.kind == "distilled":
-        if params.llm_share < 1:
-            raise ConfigError(
-                "reasoner.llm_share: has no effect with reasoner.kind=distilled; name an LLM's kind, or auto"
-            )
-        from prism_mesa.reasoner.asking import distilled_reasoner
+    from prism_mesa.reasoner.asking import asking_reasoner, distilled_reasoner
 
-        return distilled_reasoner(params, params.persona)
-    from prism_mesa.reasoner.asking import asking_reasoner
-
-    return asking_reasoner(params)
+    return distilled_reasoner(params, params.persona) if params.kind == "distilled" else asking_reasoner(params)
 
 
 def asks_llm(reasoner: AnyReasoner) -> "TypeIs[Reasoner]":
-    """Return whether a reasoner asks an LLM, or whoever was given in its place."""
+    """Return whether a reasoner asks an LLM or its stand-in."""
     return not isinstance(reasoner, BatchReasoner)
 
 
 def is_distilled(reasoner: object) -> "TypeIs[DistilledReasoner]":
-    """Return whether a reasoner has learned its answers from those of an LLM."""
+    """Return whether a reasoner is a distilled model."""
     return isinstance(reasoner, BatchReasoner) and not isinstance(reasoner, RuleReasoner)

@@ -1,8 +1,4 @@
-"""What a distilled model looks at: one declaration, for a question and for a million rows.
-
-A feature is a number of one open choice that follows from what the LLM is told, or from what an answer is read with:
-who is asked, what the post is like, and how near they are. Whether a model file fits is seen by `DECLARATION`.
-"""
+"""The features of distilled models: numbers of an open choice that follow from its persona and its post."""
 
 import math
 from collections.abc import Callable
@@ -22,17 +18,11 @@ type Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Feature:
-    """One number of an open choice.
-
-    Attributes:
-        name: What a model file calls it.
-        formula: What it is, in words; a change of meaning is a change of these.
-        of: Its column.
-    """
+    """One number of an open choice; `formula` describes it, and changes when its meaning does."""
 
     name: str
     formula: str
-    of: Callable[[DetailedChoices], Floats]
+    column: Callable[[DetailedChoices], Floats]
 
 
 _MOST_COUNTED: Final = 4095
@@ -83,7 +73,7 @@ PRODUCTS: Final = (
     ("relevance", "relevance"),
     ("log_velocity", "log_velocity"),
 )
-"""Squares and interactions that a logistic model looks at too; trees find their own."""
+"""Squares and interactions, which a logistic model has too; trees find their own."""
 
 NAMES: Final = tuple(feature.name for feature in FEATURES)
 LINEAR_NAMES: Final = (*NAMES, *(f"{a}*{b}" for a, b in PRODUCTS))
@@ -92,15 +82,12 @@ _PLACES: Final = [(NAMES.index(a), NAMES.index(b)) for a, b in PRODUCTS]
 DECLARATION: Final = sha256(
     "\n".join([*(f"{f.name}: {f.formula}" for f in FEATURES), *LINEAR_NAMES]).encode()
 ).hexdigest()
-"""Digest of names and meanings."""
+"""Digest of names and meanings: a model file with another one does not fit."""
 
 
 def feature_columns(choices: DetailedChoices) -> Floats:
     """Return the features, shape (features, n)."""
-    columns_found = np.empty((len(FEATURES), len(choices.draws)))
-    for column, feature in zip(columns_found, FEATURES, strict=True):
-        column[:] = feature.of(choices)
-    return columns_found
+    return np.stack([np.asarray(feature.column(choices), np.float64) for feature in FEATURES])
 
 
 def with_products(columns: Floats) -> Floats:
@@ -109,12 +96,9 @@ def with_products(columns: Floats) -> Floats:
 
 
 def linear_sum(columns: Floats, intercept: float, weights: list[float]) -> Floats:
-    """Return the weighted sum of features and products, added in their order: a row's sum is the same in any company.
+    """Return the intercept plus the weighted features and products (`LINEAR_NAMES`), added in their order.
 
-    Args:
-        columns: As `feature_columns` returns them.
-        intercept: What it begins with.
-        weights: As many as `LINEAR_NAMES`.
+    So the sum of a row does not depend on the other rows.
     """
     total = np.full(columns.shape[1], intercept)
     for weight, column in zip(weights, columns, strict=False):

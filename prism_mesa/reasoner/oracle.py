@@ -1,6 +1,6 @@
-"""The seam between a question and an LLM: write it down, ask, read the answer.
+"""Oracles write a question's prompt, ask an LLM, and read its answer.
 
-`Oracle.write` and `Oracle.read` are pure, so a recorded answer can be read again without any LLM; only `ask` goes out.
+`Oracle.write` and `Oracle.read` are pure, so a recorded answer can be read again without any LLM.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from prism_mesa.llm.clients.base import (
     client_label,
 )
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, named_option, read_probabilities, recordable, whole
+from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, read_options, recordable, whole
 from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import bare_option, parse_json, plain
 from prism_mesa.reasoner.params import ReasonerParams
@@ -48,44 +48,32 @@ class Oracle(Protocol):
     def decoding(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     def write(self, question: Question) -> str:
-        """Return the prompt: everything in the question that can change the LLM's answer. Pure."""
+        """Return the prompt: everything in the question that can change the LLM's answer."""
         ...
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Return the LLM's answer; its `text` is recorded, and `read` reads it.
-
-        Raises:
-            OracleError: If there is no answer.
-        """
+        """Return the LLM's answer, whose `text` is recorded; OracleError if there is none."""
         ...
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, adding up to 1 (a plain choice: 1 for one of them). Pure.
-
-        Raises:
-            UselessAnswerError: If the text is no answer to the question.
-        """
+        """Return the probability of each option, adding up to 1; UselessAnswerError if the text is no answer."""
         ...
 
 
 class ChatOracle:
-    """Ask a chat client for one option (`choice`) or for the probabilities of all options.
+    """Asks a chat client for one option (`choice`), or for the probabilities of all options.
 
     For `probabilities` the options have letters and the LLM answers one letter; `multiple_choice` reads its
     log-probabilities. A client without them (a function) may return a letter or ``{"composing": 0.7, ...}``. In either
     form the bare name of an option, ``composing``, is that choice. With `reason` the LLM also explains its choice in a
-    sentence (`reason_in`); an answer without it still counts. For a `decision` see `llm.decision`; there a
-    function returns the probabilities of the options.
+    sentence (`reason_in`), which may be missing. For a `decision` see `llm.decision`.
     """
 
     def __init__(
         self, client: ChatClient, form: AnswerForm = "choice", orders: int = 1, *, reason: bool = False
     ) -> None:
-        self.client = client
-        self.form = form
-        self.reason = reason
+        self.client, self.form, self.reason, self.name = client, form, reason, client.name
         self.calls = orders if form == "decision" else 1
-        self.name = client.name
 
     @property
     def digest(self) -> str:
@@ -94,7 +82,7 @@ class ChatOracle:
 
     @property
     def label(self) -> str:
-        """What a summary calls it."""
+        """Its name in a summary."""
         return client_label(self.client)
 
     @property
@@ -105,12 +93,12 @@ class ChatOracle:
         return {**self.client.decoding, "answer": self.form}
 
     def write(self, question: Question) -> str:
-        """Return the question in words."""
+        """Return the question's prompt."""
         lettered = None if self.form == "decision" else self.form == "probabilities"
         return question_prompt(question, lettered=lettered, reason=self.reason)
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Return the client's answer; with `probabilities` as JSON of the text and the letters' log-probabilities."""
+        """Return the client's answer."""
         if self.form == "decision":
             return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
@@ -124,20 +112,15 @@ class ChatOracle:
             return decision_form(question.options, self.calls).read(raw)
         names = [option.value for option in question.options]
         if self.form == "probabilities":
-            place = named_option(raw, names)
-        elif (place := bare_option(raw, names)) < 0:
-            place = question.options.index(parse_reasoner_response(raw, question.options))
-        if place >= 0:
-            return tuple(float(at == place) for at in range(len(names)))
-        return read_probabilities(raw, names, "invalid-state")
+            return read_options(raw, names, "invalid-state")
+        index = bare_option(raw, names)
+        if index < 0:
+            index = question.options.index(parse_reasoner_response(raw, question.options))
+        return tuple(float(at == index) for at in range(len(names)))
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:
-    """Return an oracle as it is, and wrap a chat client, or a function with the name `name`, in a `ChatOracle`.
-
-    Raises:
-        TypeError: If `client` is none of these.
-    """
+    """Return an oracle unchanged; wrap a chat client, or a function under a `name`, in a `ChatOracle`."""
     if isinstance(client, Oracle):
         return client
     asked = FunctionClient(client, name) if callable(client) and not isinstance(client, ChatClient) else client
@@ -148,27 +131,26 @@ def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerPara
 
 
 def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -> AgentState:
-    """Return the option that ``{"next_state": "<value>"}`` names; case and what `unwrapped` takes off do not matter.
+    """Return the option that ``{"next_state": "<value>"}`` names, in any case.
 
     Raises:
-        UselessAnswerError: (a ValueError) with reason `unparsable` if the text is not a JSON object with
-            a string under ``next_state``, `invalid-state` if that string is not among the options, or `thought` if
-            the text is only a thought.
+        UselessAnswerError: (a ValueError) `unparsable` if the text is not a JSON object with a string under
+            ``next_state``, `invalid-state` if that is not among the options, or `thought` if there is only a thought.
     """
     data = parse_json(response_text)
-    completion = data.get("next_state") if isinstance(data, dict) else None
-    if not isinstance(completion, str):
+    name = data.get("next_state") if isinstance(data, dict) else None
+    if not isinstance(name, str):
         fault = f'the answer {response_text[:80]!r} is not an object {{"next_state": "<state>"}}'
         raise UselessAnswerError("unparsable", fault)
     for option in options:
-        if option.value == completion.strip().lower():
+        if option.value == name.strip().lower():
             return option
     allowed = ", ".join(option.value for option in options)
-    raise UselessAnswerError("invalid-state", f"invalid state {completion[:80]!r} (allowed: {allowed})")
+    raise UselessAnswerError("invalid-state", f"invalid state {name[:80]!r} (allowed: {allowed})")
 
 
 def reason_in(response_text: str) -> str:
-    """Return the reason that an answer gives for its choice, as `plain` text; empty if it gives none."""
+    """Return the reason in an answer, as `plain` text; empty if there is none."""
     try:
         data = parse_json(response_text)
     except UselessAnswerError:

@@ -17,15 +17,16 @@ from prism_mesa.llm.clients.embedded import (
     token_places,
 )
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import MAX_INTERESTS, MEDIA_CAP, NAME_CAP, TEXT_CAP, plain
+from prism_mesa.llm.text import MAX_INTERESTS, MEDIA_CAP, NAME_CAP, TEXT_CAP, parse_json, plain
 from prism_mesa.reasoner.params import RuleParams
 from prism_mesa.reasoner.question import PlacedQuestion, Question
-from prism_mesa.reasoner.rule import RuleReasoner, columns_of
+from prism_mesa.reasoner.rule import RuleReasoner, question_columns
 
 PMI_MIDDLE: Final = 1.06
 PMI_SCALE: Final = 1.53
-"""Where the rule's band lies on the scale of scores: matching posts have PMI_MIDDLE + PMI_SCALE on average, others
-PMI_MIDDLE - PMI_SCALE. Measured over the posts and personas of a default run by benchmarks/embedded.py."""
+"""Matching posts have PMI_MIDDLE + PMI_SCALE on average, others PMI_MIDDLE - PMI_SCALE (benchmarks/embedded.py)."""
+_MOST: Final = 1e6
+"""No log-ratio is as large."""
 _POSTS_KEPT: Final = 1024
 _INTERESTS_KEPT: Final = 8192
 _LIKED: Final = '"{}" was liked by people interested in'
@@ -35,18 +36,14 @@ _NO_POST: Final = _LIKED.format("...")
 class PmiOracle:
     """Decides by how much likelier a post makes an interest: pointwise mutual information.
 
-    The LLM reads ``"<post>" was liked by people interested in``. The score of an interest is the log-probability of
-    its first token there, less that after ``"..."`` instead of the post; tokens below the `TOP` likeliest count
-    as the last of them. Of several interests the best counts: lists of different lengths are then comparable as
-    they are, while a mean or a sum over the list is not (AUC over default personas and posts .98 against .94 and
-    .96; it loses nothing within one persona, .99). An interest takes the spelling, as given or in lowercase, that
-    the LLM finds likelier without a post.
+    (For choices by LLMs: Holtzman et al. 2021, doi:10.18653/v1/2021.emnlp-main.564.) The LLM reads ``"<post>" was liked
+    by people interested in``. The score of an interest is the log-probability of its first token there, less that after
+    ``"..."`` instead of the post; tokens below the `TOP` likeliest count as the last of them. An interest has the
+    spelling, unchanged or in lowercase, that is likelier without a post. The best of several interests counts (AUC over
+    default personas and posts .98, against .94 and .96 for a mean and a sum).
 
-    The score takes the place of the utility in the rule (`RuleReasoner`): its position on the band is ``(pmi -
-    PMI_MIDDLE) / PMI_SCALE``, held within -3..3; velocity, traits and propensities count as they do there.
-
-    One reading of a post serves all interests, and the last 1,024 posts are kept: what costs is posts, not agents.
-    Pointwise mutual information for choices by LLMs: Holtzman et al. 2021, doi:10.18653/v1/2021.emnlp-main.564.
+    The score replaces the utility in the rule (`RuleReasoner`): its position on the band is ``(pmi - PMI_MIDDLE) /
+    PMI_SCALE``, limited to -3..3. One reading of a post serves all interests, and the last 1,024 posts are kept.
     """
 
     def __init__(self, client: EmbeddedChatClient, params: RuleParams | None = None) -> None:
@@ -58,54 +55,42 @@ class PmiOracle:
         self._first_token = lru_cache(_INTERESTS_KEPT)(self._read_first_token)
 
     def write(self, question: Question) -> str:
-        """Return what the LLM reads of the post, and the interests, each on a line of its own.
-
-        Agents with the same interests, in any order, have the same prompt. Without a post it is empty.
-        """
+        """Return the text that the LLM reads, and the sorted interests, each on a line; empty without a post."""
         post = question.post
         text = "" if post is None else plain(post.text, TEXT_CAP)
         media = "" if post is None else plain(post.media_description, MEDIA_CAP)
-        said = inert(f"{text} ({media})".strip() if media else text).replace('"', "'")
-        named = {plain(interest, NAME_CAP) for interest in question.persona.interests[:MAX_INTERESTS]} - {""}
-        return "\n".join([_LIKED.format(said), *sorted(named)]) if said else ""
+        quoted = inert(f"{text} ({media})".strip() if media else text).replace('"', "'")
+        interests = {plain(interest, NAME_CAP) for interest in question.persona.interests[:MAX_INTERESTS]} - {""}
+        return "\n".join([_LIKED.format(quoted), *sorted(interests)]) if quoted else ""
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return ``{"pmi": 2.25, "of": {"jazz": 2.25, "tea": -0.5}}``, rounded to four digits.
 
-        Without a post or without interests it is PMI_MIDDLE, and the LLM is not asked. A second attempt says the same.
-
-        Raises:
-            OracleError: `too-long`, or `refused-request`.
-            ConfigError: If llama.cpp cannot load the file.
+        Without a post or without interests it is PMI_MIDDLE, and the LLM is not asked.
         """
         read, *interests = prompt.split("\n")
         if not interests:
             return Completion(json.dumps({"pmi": PMI_MIDDLE, "of": {}}))
         started = time.perf_counter()
-        of, n_tokens = await self.client.run(lambda: self._scores(read, interests))
-        raw = json.dumps({"pmi": max(of.values()), "of": of}, ensure_ascii=False)
+        scores, n_tokens = await self.client.run(lambda: self._scores(read, interests))
+        raw = json.dumps({"pmi": max(scores.values()), "of": scores}, ensure_ascii=False)
         return Completion(raw, n_tokens, 1, (time.perf_counter() - started) * 1000)
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, by the rule with the score in the place of the utility.
-
-        Raises:
-            UselessAnswerError: `unparsable` if the text holds no score.
-        """
-        position = band_position(raw)
-        choices = columns_of(question.options, [PlacedQuestion(question)])
-        return tuple(self.rule.probabilities(choices, np.array([position]))[0].tolist())
+        """Return the probability of each option, by the rule with the score in the place of the utility."""
+        choices = question_columns(question.options, [PlacedQuestion(question)])
+        return tuple(self.rule.probabilities(choices, np.array([band_position(raw)]))[0].tolist())
 
     def _scores(self, read: str, interests: list[str]) -> tuple[dict[str, float], int]:
-        """Return the score of each interest, and how many tokens the LLM reads for them."""
+        """Return the score of each interest, and the number of tokens that the LLM reads for them."""
         before, _ = self._after(_NO_POST)
         after, n_tokens = self._after(read)
-        of = {}
+        scores = {}
         for interest in interests:
             tokens = [self._first_token(f" {spelled}") for spelled in (interest, interest.lower())]
             token = max(tokens, key=lambda token: _logprob(before, token))
-            of[interest] = round(_logprob(after, token) - _logprob(before, token), 4)
-        return of, n_tokens
+            scores[interest] = round(_logprob(after, token) - _logprob(before, token), 4)
+        return scores, n_tokens
 
     def _read_prompt(self, prompt: str) -> tuple[dict[int, float], int]:
         """Return the log-probabilities of the likeliest next tokens, best first, and the tokens of `prompt`."""
@@ -115,29 +100,22 @@ class PmiOracle:
 
     def _read_first_token(self, text: str) -> int | None:
         """Return the first token of `text`, or None if it is half a character."""
-        told = token_places(self.client.call("handle_completions", saying_request(" ", text, 1)))
-        return int(told[0]["id"]) if told else None
+        places = token_places(self.client.call("handle_completions", saying_request(" ", text, 1)))
+        return int(places[0]["id"]) if places else None
 
 
-def _logprob(told: dict[int, float], token: int | None) -> float:
-    return told.get(-1 if token is None else token, min(told.values()))
+def _logprob(logprobs: dict[int, float], token: int | None) -> float:
+    return logprobs.get(-1 if token is None else token, min(logprobs.values()))
 
 
 def band_position(raw: str) -> float:
-    """Return where on the rule's band a raw score lies: -1 an average post that does not match, 1 one that does."""
-    return (_read_score(raw) - PMI_MIDDLE) / PMI_SCALE
+    """Return the position of a recorded score on the rule's band: -1 for an average post that does not match, else 1.
 
-
-_MOST: Final = 1e6
-"""No log-ratio is as large as that."""
-
-
-def _read_score(raw: str) -> float:
-    try:
-        said = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not JSON") from error
-    score = said.get("pmi") if isinstance(said, dict) else None
+    Raises:
+        UselessAnswerError: `unparsable` if there is no score.
+    """
+    answer = parse_json(raw)
+    score = answer.get("pmi") if isinstance(answer, dict) else None
     if not isinstance(score, float | int) or isinstance(score, bool) or not abs(score) < _MOST:
         raise UselessAnswerError("unparsable", f'the answer {raw[:80]!r} is not an object {{"pmi": <number>}}')
-    return float(score)
+    return (score - PMI_MIDDLE) / PMI_SCALE

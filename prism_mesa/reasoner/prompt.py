@@ -1,7 +1,7 @@
 """The prompt and the form of its answer: static text first, so that servers can reuse what they have read.
 
-Whatever users wrote (posts, names, interests) is data here: one line, without control characters, cut to a
-cap, and set between ``<<<`` and ``>>>``, which no text can contain. No prompt is longer than `PROMPT_CAP`.
+Texts of users (posts, names, interests) are data: one line, without control characters, cut to a cap, between ``<<<``
+and ``>>>``, which no text can contain. No prompt is longer than `PROMPT_CAP`.
 """
 
 from collections.abc import Sequence
@@ -38,6 +38,7 @@ STATE_DESCRIPTIONS: dict[AgentState, str] = {
 HISTORY_CAP = 120
 COUNTS_CAP = 120
 MAX_HISTORY = 5
+_KIND_CAP = max(map(len, POST_KINDS))
 
 _ROLE = (
     "You decide what one user of a social media platform does next. Answer as that user would.\n"
@@ -49,20 +50,13 @@ _FORMAT_WITH_REASON = (
     '"reason": "<one sentence>"}'
 )
 
-_KIND_CAP = max(map(len, POST_KINDS))
-
 
 def _quoted(text: object, cap: int) -> str:
     return f"<<< {plain(text, cap)} >>>"
 
 
 def format_context(context: Any) -> str:
-    """Return the post at hand in words; counters that stand at 0 are left out.
-
-    Args:
-        context: A `Post`, a mapping or an object with (some of) its fields, any other value, or None.
-            Relevance is left out: it is the simulation's number, which no user sees.
-    """
+    """Describe the post at hand, without its relevance, which no user sees; for `context` see `post_of`."""
     post = post_of(context)
     if post is None:
         return "There is no post in front of you."
@@ -77,22 +71,18 @@ def format_context(context: Any) -> str:
         ("Engagement", plain(_counted(post), COUNTS_CAP)),
         ("Velocity", plain(velocity, COUNTS_CAP)),
     )
-    return "The post in front of you:\n" + "\n".join(f"{name}: {said}" for name, said in lines if said)
+    return "The post in front of you:\n" + "\n".join(f"{name}: {text}" for name, text in lines if text)
 
 
 def _media(post: Post) -> str:
-    said = (plain(post.media_type, NAME_CAP), plain(post.media_description, MEDIA_CAP))
-    described = ": ".join(filter(None, said))
-    return _quoted(described, NAME_CAP + 2 + MEDIA_CAP) if described else ""
+    parts = (plain(post.media_type, NAME_CAP), plain(post.media_description, MEDIA_CAP))
+    description = ": ".join(filter(None, parts))
+    return _quoted(description, NAME_CAP + 2 + MEDIA_CAP) if description else ""
 
 
 def _counted(post: Post) -> str:
-    """Return ``3 likes, 1 reply``, or an empty string where nothing was counted."""
-    counts = (
-        (post.likes, "like", "likes"),
-        (post.replies, "reply", "replies"),
-        (post.reshares, "reshare", "reshares"),
-    )
+    """Return ``3 likes, 1 reply``, without zeros."""
+    counts = ((post.likes, "like", "likes"), (post.replies, "reply", "replies"), (post.reshares, "reshare", "reshares"))
     return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
 
 
@@ -115,7 +105,7 @@ def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> s
 
 @lru_cache(maxsize=65_536)
 def profile_text(name: str, interests: tuple[str, ...], personality: str) -> str:
-    """Return who an agent is, as prompts tell it; an agent without a name is just a user."""
+    """Describe an agent for prompts; an agent without a name is just a user."""
     who = f"You are {_quoted(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
     named = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
     likes = _quoted(named, MAX_INTERESTS * NAME_CAP) if named else "none in particular"
@@ -138,9 +128,9 @@ def build_reasoner_prompt(
 ) -> str:
     """Return the prompt: the task and the options, then the agent, then its situation, then the post.
 
-    The prompt has the first 12 interests and the last 5 lines of `history` (oldest first). For `context` see
-    `format_context`. With `lettered` it asks for one letter, else for a JSON object, which with `reason` also has a
-    sentence of explanation. With `lettered=None` it leaves out task and options (see `decision_form`).
+    The prompt has the first 12 interests and the last 5 lines of `history` (oldest first). With `lettered` it asks for
+    one letter, else for a JSON object, which with `reason` also has a sentence of explanation. With `lettered=None` it
+    leaves out task and options (see `decision_form`).
     """
     parts = (
         "" if lettered is None else _task(tuple(options), lettered=lettered, reason=reason),
@@ -155,16 +145,16 @@ def build_reasoner_prompt(
 def question_prompt(question: Question, *, lettered: bool | None = False, reason: bool = False) -> str:
     """Return the prompt of a question; equal questions have equal prompts.
 
-    An archetype (`Persona.archetype`) is told no name, no history, and of the post only what it says, so that all
-    agents of an archetype put the same question about the same text.
+    That of an archetype (`Persona.archetype`) has no name, no history, and only the content of the post, so that all
+    agents of an archetype have the same prompt about the same text.
     """
-    persona, post, history = question.persona, question.post, question.history
+    persona, post, name, history = question.persona, question.post, question.persona.name, question.history
     if persona.archetype >= 0:
-        history = ()
+        name, history = "", ()
         if post is not None:
             post = Post(text=post.text, media_type=post.media_type, media_description=post.media_description)
     return build_reasoner_prompt(
-        "" if persona.archetype >= 0 else persona.name,
+        name,
         persona.interests,
         persona.personality,
         question.state,
@@ -188,12 +178,8 @@ def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dic
     """Return the JSON schema that allows one of the options and, with `reason`, a text after it."""
     properties: dict[str, Any] = {"next_state": {"type": "string", "enum": [option.value for option in options]}}
     properties |= {"reason": {"type": "string"}} if reason else {}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _longest(*, lettered: bool = False, reason: bool = False) -> int:
@@ -207,4 +193,4 @@ def _longest(*, lettered: bool = False, reason: bool = False) -> int:
 
 
 PROMPT_CAP: Final = max(_longest(lettered=True), _longest(reason=True))
-"""No prompt has more characters, whatever users write."""
+"""The most characters of a prompt, whatever users write."""

@@ -1,7 +1,7 @@
-"""An open choice as plain, frozen values, made from a live agent that is only read, and its answer."""
+"""An agent's open choice as plain, frozen values, and its answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from math import nan
@@ -18,17 +18,15 @@ from prism_mesa.statechart import AgentState
 
 @dataclass(frozen=True)
 class Persona:
-    """Who is asked.
+    """The agent that is asked.
 
     Attributes:
         interests: Words, strongest first.
         personality: One sentence, for prompts.
         traits: Big Five on 1..5, in the order of `domain.BIG_FIVE`.
         propensities: Shares of like, reply and reshare among its engagements; they add up to 1.
-        low: Relevance below which the agent ignores a post, 0..1.
-        high: Relevance above which it engages.
-        archetype: Which archetype stands for it in the prompt; -1 if it speaks for itself. Name,
-            interests and personality are then those of the archetype, all numbers remain the agent's own.
+        low: Relevance below which the agent ignores a post, 0..1; above `high` it engages.
+        archetype: The archetype whose name, interests and personality the prompt has; -1: the agent's own.
     """
 
     name: str
@@ -48,8 +46,7 @@ class Question:
     Attributes:
         options: States to choose from, in the chart's order.
         history: The last few changes of state, oldest first, as ``idle -> scrolling (feed_ready)``.
-        match: How near the post is to the nearest of the interests that are told of the agent, -1..1; 0 where nobody
-            knows. It stands in no prompt: a distilled model goes by it.
+        match: Cosine of the post and the nearest interest in the prompt, for distilled models; 0 if unknown.
     """
 
     persona: Persona
@@ -66,7 +63,7 @@ class PlacedQuestion:
     """A question with its place in the run and the agent's own keyed draw in [0, 1).
 
     Attributes:
-        followers: Number of agents that follow the one who decides; a budget may go to the most followed first.
+        followers: Number of the agent's followers; a budget may go to the most followed first.
         llm: The agent's LLM if there are several; empty if one LLM serves all.
     """
 
@@ -81,16 +78,14 @@ class PlacedQuestion:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back.
+    """The answer to a question.
 
     Attributes:
         choice: One of the options; None stays in the state (only the fallback `stay` does).
-        source: Who gave it. A fallback is an answer no LLM gave although one was asked; with `budget` none
-            could be asked any more.
-        reason: Why it is a fallback, in one word; else empty.
+        source: Who gave it; `fallback` and `budget` stand in for an LLM, and `reason` says why in one word.
         attempts: How often the LLM was asked.
-        key: The ledger's key of the answer; empty if no LLM was concerned.
-        probabilities: What each option was given (a plain choice: 1 to one of them); empty with a fallback.
+        key: The ledger's key of the answer; empty if no LLM was asked.
+        probabilities: Probability of each option (a plain choice: 1 for one of them); empty with a fallback.
     """
 
     choice: AgentState | None
@@ -103,13 +98,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class OpenChoices:
-    """The open choices of many agents that share their options, as columns; arrays of one length n.
+    """The open choices of n agents with the same options, as columns.
 
     Attributes:
-        relevance: Of the post at hand, 0..1, float64; `utility` what it is worth to the agent.
+        relevance: Of the post, 0..1; `utility` its value to the agent, `velocity` and `media` as in `Post`.
         low: Lower end of the agent's band; `high` the upper end.
-        velocity: The post's velocity, whole number.
-        media: Whether the post has media (`Post.has_media`), boolean.
         traits: Big Five, 1..5, shape (n, 5).
         propensities: Shares of like, reply, reshare, shape (n, 3).
         draws: The agents' keyed draws in [0, 1).
@@ -129,12 +122,12 @@ class OpenChoices:
 
 @dataclass(frozen=True)
 class DetailedChoices(OpenChoices):
-    """Open choices with all that a distilled model looks at; without a post everything of it is 0.
+    """Open choices with the details that distilled models need; 0 without a post.
 
     Attributes:
-        match: As `Question.match`, float64.
-        likes: Of the post's root, whole number; so `replies` and `reshares`.
-        kind: What the post is, as an index into `domain.POST_KINDS`.
+        match: As `Question.match`.
+        likes: Of the post's root; so `replies` and `reshares`.
+        kind: The post's kind, as an index into `domain.POST_KINDS`.
     """
 
     match: npt.NDArray[np.float64]
@@ -145,9 +138,9 @@ class DetailedChoices(OpenChoices):
 
     @classmethod
     def of(cls, choices: OpenChoices, match: npt.NDArray[np.float64], post: Callable[[str], Any]) -> Self:
-        """Return open choices with their details; `post` gives the whole numbers of the posts by field."""
-        own = {field.name: getattr(choices, field.name) for field in fields(OpenChoices)}
-        return cls(**own, match=match, **{name: post(name) for name in ("likes", "replies", "reshares", "kind")})
+        """Return open choices with their details; `post(name)` returns a field of the posts, as whole numbers."""
+        details = {name: post(name) for name in ("likes", "replies", "reshares", "kind")}
+        return cls(**vars(choices), match=match, **details)
 
 
 _DEFAULT = Persona(name="")
@@ -155,7 +148,7 @@ _HALF_BAND = (_DEFAULT.high - _DEFAULT.low) / 2
 _TELLING = ("text", "author", "author_name", "post_id", "media_type", "relevance", "velocity", "likes")
 _RECENT = 5
 _MOST = 2.0**53
-"""Counts and numbers beyond are none: a float does not hold them exactly, or at all."""
+"""Larger numbers are ignored: a float does not hold them exactly."""
 
 
 def question_of(
@@ -163,10 +156,9 @@ def question_of(
 ) -> Question:
     """Return the open choice of `agent` as plain values.
 
-    The agent is read by attribute: `name`, `interests`, `personality`, and where present `traits`,
-    `propensities`, `low_threshold` and `high_threshold` (else a band of .2 around `engagement_threshold`)
-    and `state_history`. Options may be states or their values; each counts once, in the order given. For
-    `context` see `post_of`.
+    The agent is read by attribute: `name`, `interests`, `personality`, and if present `traits`, `propensities`,
+    `low_threshold` and `high_threshold` (else a band of .2 around `engagement_threshold`) and `state_history`. Options
+    may be states or their values. For `context` see `post_of`.
 
     Raises:
         ValueError: If there are no options.
@@ -179,7 +171,7 @@ def question_of(
 
 
 def persona_of(agent: Any) -> Persona:
-    """Return who `agent` is; what it does not say is taken from `Persona`."""
+    """Return the persona of `agent`; missing attributes have the defaults of `Persona`."""
     interests = getattr(agent, "interests", None)
     words = (interests,) if isinstance(interests, str) else () if interests is None else interests
     low, high = _band(agent)
@@ -196,7 +188,7 @@ def persona_of(agent: Any) -> Persona:
 
 
 def _band(agent: Any) -> tuple[float, float]:
-    """Return the ends of the agent's band of open choices."""
+    """Return the ends of the agent's band."""
     middle = getattr(agent, "engagement_threshold", None)
     centre = (_DEFAULT.low + _DEFAULT.high) / 2 if middle is None else float(middle)
     low = getattr(agent, "low_threshold", None)
@@ -207,16 +199,16 @@ def _band(agent: Any) -> tuple[float, float]:
     )
 
 
-def _numbers(given: Any, names: Sequence[str], default: tuple[float, ...]) -> tuple[float, ...]:
-    """Return `given` (a sequence in the order of `names`, or a mapping by them) as floats."""
-    if given is None:
+def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> tuple[float, ...]:
+    """Return `values` (a sequence in the order of `names`, or a mapping by them) as floats."""
+    if values is None:
         return default
-    if isinstance(given, Mapping):
-        return tuple(float(given.get(name, value)) for name, value in zip(names, default, strict=True))
-    values = tuple(float(value) for value in given)
-    if len(values) != len(names):
-        raise ValueError(f"{len(values)} numbers given, but {', '.join(names)} are {len(names)}")
-    return values
+    if isinstance(values, Mapping):
+        return tuple(float(values.get(name, value)) for name, value in zip(names, default, strict=True))
+    numbers = tuple(map(float, values))
+    if len(numbers) != len(names):
+        raise ValueError(f"{len(numbers)} numbers given, but {', '.join(names)} are {len(names)}")
+    return numbers
 
 
 def _entry_text(entry: Any) -> str:
@@ -224,51 +216,45 @@ def _entry_text(entry: Any) -> str:
     if isinstance(entry, str):
         return entry
     read = _reader(entry)
-    before, after = (_state_name(read(field, "?")) for field in ("from_state", "to_state"))
+    states = (read(field, "?") for field in ("from_state", "to_state"))
+    before, after = (state.value if isinstance(state, AgentState) else str(state) for state in states)
     return f"{before} -> {after} ({read('trigger', '?')})"
 
 
-def _state_name(state: Any) -> str:
-    return state.value if isinstance(state, AgentState) else str(state)
-
-
-def _reader(thing: Any) -> Callable[[str, Any], Any]:
-    return thing.get if isinstance(thing, Mapping) else partial(getattr, thing)
+def _reader(value: Any) -> Callable[[str, Any], Any]:
+    return value.get if isinstance(value, Mapping) else partial(getattr, value)
 
 
 def post_of(context: Any) -> Post | None:
     """Return `context` as a `Post`.
 
-    A mapping or an object is read by the fields of `Post`, and what is missing or of another kind takes
-    their defaults. Anything that has none of those fields becomes the text of a post.
+    A mapping or an object is read by the fields of `Post`; missing and wrong values have its defaults. Any other value
+    becomes the text of a post.
     """
     if context is None or isinstance(context, Post):
         return context
     read = _reader(context)
     if all(read(field, None) is None for field in _TELLING):
         return Post(text=_described(context))
-    author = read("author", None)
-    named = read("author_name", None) or (author if isinstance(author, str) else "")
-    kind = read("kind", "post")
+    author, kind = read("author", None), read("kind", "post")
+    texts: dict[str, Any] = {
+        name: str(read(name, None) or "") for name in ("text", "author_name", "media_type", "media_description")
+    }
+    texts["author_name"] = texts["author_name"] or (author if isinstance(author, str) else "")
+    counts: Any = {name: _whole(read(name, None), 0) for name in ("likes", "replies", "reshares", "velocity")}
     return Post(
         post_id=_whole(read("post_id", None), -1),
-        text=str(read("text", None) or ""),
         author=_whole(author, -1),
-        author_name=str(named),
         relevance=min(max(_number(read("relevance", None), 0.5), 0.0), 1.0),
         utility=_number(read("utility", None), nan),
         kind=kind if kind in POST_KINDS else "post",
-        likes=_whole(read("likes", None), 0),
-        replies=_whole(read("replies", None), 0),
-        reshares=_whole(read("reshares", None), 0),
-        velocity=_whole(read("velocity", None), 0),
-        media_type=str(read("media_type", None) or ""),
-        media_description=str(read("media_description", None) or ""),
+        **counts,
+        **texts,
     )
 
 
 def _described(context: Any) -> str:
-    """Return any value in words that are the same in every process (no memory address)."""
+    """Return any value as text that is the same in every process (no memory address)."""
     if isinstance(context, Mapping):
         return "; ".join(f"{key}: {value}" for key, value in islice(context.items(), 10))
     kind = type(context)

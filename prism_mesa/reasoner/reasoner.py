@@ -1,7 +1,4 @@
-"""The reasoner: asks an LLM which of the open options an agent takes, and says who answered.
-
-The LLM's answer, or a fallback, is turned into one option by the agent's own keyed draw.
-"""
+"""The reasoner: asks an LLM which of its open options an agent takes; the agent's keyed draw selects one."""
 
 import json
 import logging
@@ -37,7 +34,7 @@ _REMEDIES: Final = (
     ("support chat", "an LLM that chats (reasoner.model), or reasoner.answer=decision for one that decides"),
     ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
 )
-"""What to change, by the words of the server."""
+"""What to change, by words in the server's error."""
 
 logger = logging.getLogger("prism_mesa.reasoner")
 type _Pending = PendingQuestion[PlacedQuestion, Answer]
@@ -88,7 +85,7 @@ class _OpenChoice:
         )
 
     def conclude(self, pending: _Pending, source: Source) -> tuple[Answer, Source]:
-        """Return the option that the agent's draw falls on, or the fallback."""
+        """Return the option that the agent's draw selects, or the fallback."""
         ask, fallback, reason = pending.question, self.params.fallback, pending.reason
         if not reason:
             choice = ask.question.options[drawn_one(pending.value, ask.draw)]
@@ -139,12 +136,9 @@ class _OpenChoice:
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    **Who answered.** Equal questions are asked once (see `LLMGateway`). If that fails, all questions that wait for it
-    are `fallback`, and so are equal questions later in the round; the next round asks again. Questions beyond a limit
-    are `budget`.
-
-    **Useless answers.** If the first `MOST_USELESS` answers of an LLM or a function to a model's agents are all
-    useless, it has most likely misunderstood the task. Then the reasoner raises an error instead of using fallbacks.
+    Equal questions are asked once (see `LLMGateway`). If that fails, they are all `fallback` until the next round.
+    Questions beyond a limit are `budget`. If the first `MOST_USELESS` answers to a model's agents are all useless, the
+    reasoner raises an error instead of using fallbacks.
 
     Args:
         client: A client, an oracle, or a function ``(prompt) -> str``, plain or async. Several, ``{"a": f, "b": g}``,
@@ -217,12 +211,12 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     @property
     def n_archetypes(self) -> int:
-        """Number of archetypes into which agents are clustered; 0 if each agent is asked for itself."""
+        """Number of archetypes into which agents are clustered; 0: none."""
         return self.params.archetypes if self.params.persona == "archetype" else 0
 
 
 def _priority(ask: PlacedQuestion, spend_on: SpendOn) -> float:
-    """Return by what questions are sorted if calls are few, the most urgent first (`ReasonerParams.spend_on`)."""
+    """Return the rank of a question under a limit (`ReasonerParams.spend_on`); lower is more urgent."""
     if spend_on == "followed":
         return -float(ask.followers)
     persona, post = ask.question.persona, ask.question.post
@@ -234,25 +228,14 @@ def _priority(ask: PlacedQuestion, spend_on: SpendOn) -> float:
 def _log_fallback(pending: _Pending, fallback: str) -> None:
     question, error = pending.question.question, pending.error
     foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
-    logger.warning(
-        "%s, %s in %s: fallback '%s' (%s: %s)",
-        plain(question.persona.name, NAME_CAP),
-        plain(question.trigger, NAME_CAP),
-        question.state.value,
-        fallback,
-        pending.reason,
-        error,
-        exc_info=None if foreseen else error,
-    )
+    name, trigger = plain(question.persona.name, NAME_CAP), plain(question.trigger, NAME_CAP)
+    details = name, trigger, question.state.value, fallback, pending.reason, error
+    logger.warning("%s, %s in %s: fallback '%s' (%s: %s)", *details, exc_info=None if foreseen else error)
 
 
 def _wanted(options: list[str], oracle: Any) -> str:
-    """Return the answers that an oracle can read."""
+    """Describe the answers that an oracle can read."""
     names = " or ".join(options)
-    match getattr(oracle, "form", ""):
-        case "choice":
-            return f'{{"next_state": "{options[0]}"}}, or the name of an option alone: {names}'
-        case "probabilities":
-            weights = ", ".join(f'"{option}": {1 / len(options):.2g}' for option in options)
-            return f"{{{weights}}}, the name of an option alone ({names}), or a letter with its log-probabilities"
-    return f"what {type(oracle).__name__}.read reads as probabilities of {names}"
+    if getattr(oracle, "form", "") == "choice":
+        return f'{{"next_state": "{options[0]}"}}, or the name of an option alone: {names}'
+    return f"probabilities of {names} (or, for a function, one of these names)"

@@ -6,22 +6,19 @@ P(engage) = logistic(z), with
         + sum(TRAIT_WEIGHTS * standardised traits)
 
 where `position` is the post's utility on the agent's band: -1 at its lower end, 1 at its upper end,
-held within -3..3, and 0 where the band has no width.
+limited to -3..3, and 0 if the band has no width.
 
-BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window
-of use on the five traits: 1,608 windows of 233 US Twitter users, computed from the data of Oldemburgo de
-Mello, Cheung and Inzlicht 2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors,
-clustered by person: .12; .14, .13, .13, .15, .13. That a weight for half an hour holds for one decision,
-and `slope` and `velocity_weight` (`RuleParams`), are assumptions.
+BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window of use on the
+five traits: 1,608 windows of 233 US Twitter users, computed from the data of Oldemburgo de Mello, Cheung and Inzlicht
+2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors, clustered by person: .12; .14,
+.13, .13, .15, .13. That a weight for half an hour holds for one decision, and `slope` and `velocity_weight`
+(`RuleParams`), are assumptions.
 
 `media_weight` (`RuleParams.media`) is the logarithm of a ratio: tweets with a photo had 1.35 times, with a video
 1.28 times the retweets of their accounts' average tweet (2 million tweets of verified accounts in the US; S. Rogers,
-analysis by D. Mason, What fuels a Tweet's engagement?, blog.x.com, 10 March 2014). That is observational: accounts
-choose what to show a photo with. It counts retweets only, and a ratio of rare events is taken for one of odds. Li and
-Xie 2020, doi:10.1177/0022243719881113, who correct for that choice, find more for tweets about two kinds of brands:
-2.2 and 3.1 times the retweets, 1.9 and 2.5 times the likes.
-
-The same row gives the same choice, alone or among a million.
+analysis by D. Mason, What fuels a Tweet's engagement?, blog.x.com, 10 March 2014). That is observational, and counts
+retweets only. Li and Xie 2020, doi:10.1177/0022243719881113, who correct for the choice of photos, find more for tweets
+about two kinds of brands: 2.2 and 3.1 times the retweets, 1.9 and 2.5 times the likes.
 """
 
 import math
@@ -45,14 +42,14 @@ MAX_POSITION = 3.0
 MAX_VELOCITY = 1023
 MAX_LOG_ODDS = 8
 STEPS = 32
-"""Log-odds are rounded to 1/32 and held within -8..8: P(engage) lies in .0003..0.9997."""
+"""Log-odds are rounded to 1/32 and limited to -8..8: P(engage) lies in .0003..0.9997."""
 
 _ENGAGING = {AgentState(f"engaging_{action}"): column for column, action in enumerate(ACTIONS)}
 _ACTIVE = {AgentState.COMPOSING, *_ENGAGING}
 
 
 def rounded_table(values: Iterable[float]) -> Floats:
-    """Return values rounded to 2**-30, so that no machine's last digit of exp or log shows."""
+    """Return values rounded to 2**-30, so that all machines have the same digits of exp and log."""
     return np.array([round(value * 2**30) / 2**30 for value in values])
 
 
@@ -64,7 +61,7 @@ _TRAITS: Final = np.array(TRAIT_WEIGHTS, np.float64), np.array(TRAIT_MEANS), np.
 
 
 def band_positions(choices: OpenChoices) -> Floats:
-    """Return where on its band each post lies, -3..3."""
+    """Return the position of each post on its band, -3..3."""
     width = choices.high - choices.low
     wide = width > 0
     raw = 2.0 * (choices.utility - choices.low) / np.where(wide, width, 1.0) - 1.0
@@ -72,12 +69,7 @@ def band_positions(choices: OpenChoices) -> Floats:
 
 
 class RuleReasoner(BatchReasoner[OpenChoices]):
-    """Answers open choices by rule.
-
-    Attributes:
-        kind: What of `ReasonerParams.kind` it is.
-        label: What a summary calls it.
-    """
+    """Answers open choices by rule."""
 
     kind = "rule"
     label = "rule-based reasoner"
@@ -91,24 +83,23 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return f"{type(self).__name__}({self.params!r})"
 
     def source_of(self, options: tuple[AgentState, ...]) -> Source:
-        """Return who its answers are counted for."""
+        """Return `rule`."""
         return "rule"
 
     def in_walks(self, key: np.uint64) -> Rule:
-        """Return its numbers for kernels that answer as it does; `key` is that of the draws, with the round in it."""
-        own = self.params
-        weights = float(own.slope), float(own.velocity), float(own.media)
+        """Return its numbers for kernels that answer as it does; `key` is the key of the draws and the round."""
+        weights = float(self.params.slope), float(self.params.velocity), float(self.params.media)
         return Rule(True, key, BIAS, *weights, *_TRAITS, _LOGISTIC, LOG1P, STEPS, MAX_POSITION)
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
-        """Return questions as columns (see `columns_of`)."""
-        return columns_of(options, asks)
+        """Return questions as columns."""
+        return question_columns(options, asks)
 
     def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return P(engage) of each row; for `positions` see `probabilities`."""
         velocity = LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
-        held = band_positions(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
-        z = BIAS + self.params.slope * held + self.params.velocity * velocity + self.params.media * choices.media
+        position = band_positions(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
+        z = BIAS + self.params.slope * position + self.params.velocity * velocity + self.params.media * choices.media
         for k in range(len(BIG_FIVE)):
             z = z + TRAIT_WEIGHTS[k] * (choices.traits[:, k] - TRAIT_MEANS[k]) / TRAIT_SDS[k]
         steps = np.rint(np.clip(z, -MAX_LOG_ODDS, MAX_LOG_ODDS) * STEPS).astype(np.int64)
@@ -118,12 +109,11 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         """Return the probability of each option, shape ``(n, len(options))``; a row adds up to 1.
 
         Active options share P(engage) by the agent's propensities (COMPOSING stands for the actions that
-        are not offered), passive ones share the rest equally. Where only one kind is offered it has all.
+        are not offered), passive ones share the rest equally. If only one kind is offered it has all.
 
         Args:
             choices: The open choices, n rows.
-            positions: Where on its band each post lies, shape (n,), held within -3..3, if that is known from
-                elsewhere than the relevance.
+            positions: Position of each post on its band, shape (n,), if it does not follow from the utility.
         """
         active = [option in _ACTIVE for option in choices.options]
         engage = self.engage_probability(choices, positions)
@@ -136,13 +126,13 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return result
 
     def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
-        """Return what the log-odds of engaging are made of, in words -> number; for `position` see `probabilities`."""
-        choices = columns_of(question.options, [PlacedQuestion(question)])
-        held = band_positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
+        """Return the summands of the log-odds of engaging, by name; for `position` see `probabilities`."""
+        choices = question_columns(question.options, [PlacedQuestion(question)])
+        position = band_positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
         standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
         return {
             "to begin with": BIAS,
-            "the post": self.params.slope * float(held),
+            "the post": self.params.slope * float(position),
             "its velocity": self.params.velocity * float(LOG1P[min(int(choices.velocity[0]), MAX_VELOCITY)]),
             "its media": self.params.media * bool(choices.media[0]),
             "the agent's character": float((TRAIT_WEIGHTS * standard).sum()),
@@ -171,16 +161,15 @@ def _active_weights(choices: OpenChoices) -> list[Floats]:
     ]
 
 
-def columns_of(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
-    """Return questions as columns; without a post the position on the band is its middle."""
+def question_columns(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
+    """Return questions as columns; without a post the position is the middle of the band."""
     personas = [ask.question.persona for ask in asks]
     posts = [ask.question.post for ask in asks]
     low = np.array([persona.low for persona in personas], np.float64)
     high = np.array([persona.high for persona in personas], np.float64)
     middle = (low + high) / 2
-    seen = [
-        (own, own) if post is None else (post.relevance, post.utility) for own, post in zip(middle, posts, strict=True)
-    ]
+    pairs = zip(middle, posts, strict=True)
+    seen = [(centre, centre) if post is None else (post.relevance, post.utility) for centre, post in pairs]
     relevance, utility = np.array(seen, np.float64).reshape(-1, 2).T
     return OpenChoices(
         options=options,
@@ -196,8 +185,8 @@ def columns_of(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) 
     )
 
 
-def detailed_columns_of(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
-    """Return questions as columns, with all that a distilled model looks at."""
+def detailed_columns(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
+    """Return questions as columns, with the details that distilled models need."""
     posts = [ask.question.post for ask in asks]
 
     def column(name: str) -> Ints:
@@ -205,4 +194,4 @@ def detailed_columns_of(options: tuple[AgentState, ...], asks: Sequence[PlacedQu
         return np.array([POST_KINDS.index(value) if name == "kind" and value else value for value in values], np.int64)
 
     match = np.array([ask.question.match for ask in asks], np.float64)
-    return DetailedChoices.of(columns_of(options, asks), match, column)
+    return DetailedChoices.of(question_columns(options, asks), match, column)

@@ -28,7 +28,7 @@ from prism_mesa.reasoner import (
 )
 from prism_mesa.reasoner.distilled import OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES, feature_columns
-from prism_mesa.reasoner.rule import detailed_columns_of
+from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.social.round.choices import goes_to_llm
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
@@ -139,7 +139,7 @@ def test_an_llm_that_is_pure_chance_is_said_not_to_be_beaten_and_why():
 
 def test_trees_say_what_scikit_learn_says_and_a_third_option_has_its_share():
     some = asks(600, (LIKE, REPLY, RESHARE))
-    columns = feature_columns(detailed_columns_of((LIKE, REPLY, RESHARE), some))
+    columns = feature_columns(detailed_columns((LIKE, REPLY, RESHARE), some))
     first = np.array([known_rule(ask) for ask in some])
     true = np.stack([first, (1 - first) / 4, (1 - first) * 3 / 4], axis=1)
     for kind, least in (("logistic", 0.01), ("boosting", 0.03)):
@@ -151,7 +151,7 @@ def test_trees_say_what_scikit_learn_says_and_a_third_option_has_its_share():
 def test_a_known_rule_is_found_again_by_trees_as_they_are_shipped(monkeypatch):
     monkeypatch.delitem(fit._TREES, "max_bins")  # all other tests have fewer bins
     known, others = asks(600), asks(200, seed=5)
-    columns, unseen = (feature_columns(detailed_columns_of((C, S), some)) for some in (known, others))
+    columns, unseen = (feature_columns(detailed_columns((C, S), some)) for some in (known, others))
     first = np.array([known_rule(ask) for ask in known])
     scores = fitted("boosting", columns, np.stack([first, 1 - first], axis=1))
     said = OptionModel(options=[C, S], scores=scores, rows=1).probabilities(unseen)[:, 0]
@@ -256,8 +256,8 @@ def test_who_asks_must_be_who_the_model_learned_from(tmp_path, model):
 @pytest.mark.slow
 def test_a_row_has_the_same_chances_alone_and_among_all(model):
     some, reasoner = asks(300), DistilledReasoner(model)
-    together = reasoner.probabilities(detailed_columns_of((C, S), some))
-    alone = [reasoner.probabilities(detailed_columns_of((C, S), [ask]))[0] for ask in some]
+    together = reasoner.probabilities(detailed_columns((C, S), some))
+    alone = [reasoner.probabilities(detailed_columns((C, S), [ask]))[0] for ask in some]
     assert (together == np.array(alone)).all()
 
 

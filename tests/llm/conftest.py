@@ -3,10 +3,7 @@
 import socket
 
 import pytest
-from stand_in import (
-    StandIn,
-)
-from stand_in_clients import client_of
+from stand_in import StandIn
 
 
 @pytest.fixture
@@ -22,9 +19,3 @@ def nobody():
 def server():
     with StandIn() as server:
         yield server
-
-
-@pytest.fixture
-def client(server):
-    with client_of(server) as client:
-        yield client

@@ -1,12 +1,8 @@
 """What is known, and written down: live, cache and replay, alone and with other runs and processes."""
 
 import json
-import sqlite3
-import subprocess
-from pathlib import Path
 
 import pytest
-from forked import PYTHON
 
 from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, OracleError
@@ -81,22 +77,6 @@ def test_live_asks_what_another_run_knows_and_records_in_both_ledgers(path, own)
     assert [row.run for row in asked] == ["scope/first", "scope/second"]
 
 
-def test_within_a_live_run_the_first_answer_is_shared(own):
-    count = []
-    answers, _ = answered(lambda prompt: count.append(1) or says(S), "live", None, [ask(), ask(tick=1)], own=own)
-    assert (sources(answers), len(count)) == (["llm", "cache"], 1)
-
-
-def test_a_reasoner_that_begins_another_run_asks_again_so_that_each_run_has_its_answers(tmp_path):
-    llm = iter([says(C), says(S)])
-    with Reasoner(toy(lambda prompt: next(llm))) as reasoner:
-        for name, choice in (("a", C), ("b", S)):
-            with Ledger(tmp_path / name) as ledger:
-                reasoner.record(ledger, f"scope/{name}")
-                assert reasoner.answer([ask()])[0].choice is choice
-                assert [row.choice for row in ledger.answers()] == [choice.value]
-
-
 # -- cache ----------------------------------------------------------------------------------------------
 
 
@@ -120,16 +100,6 @@ def test_a_runs_own_ledger_gets_every_answer_that_it_used_once(path, own):
     assert [row.source for row in own.asked()] == ["cache", "cache", "llm"]
 
 
-def test_two_reasoners_that_share_a_ledger_share_answers_while_both_run(path):
-    one = Reasoner(toy(lambda prompt: says(C)), store=AnswerStore("cache", Ledger(path)))
-    other = Reasoner(toy(lambda prompt: says(S)), store=AnswerStore("cache", Ledger(path)))
-    with one, other:
-        assert one.answer([ask("a")])[0].choice is C
-        assert other.answer([ask("b")])[0].choice is S
-        assert [(a.choice, a.source) for a in one.answer([ask("b"), ask("a")])] == [(S, "cache"), (C, "cache")]
-        assert [(a.choice, a.source) for a in other.answer([ask("b"), ask("a")])] == [(S, "cache"), (C, "cache")]
-
-
 def test_whoever_is_second_with_an_answer_takes_the_first_one(path, own):
     def slow(prompt):
         answered(lambda _: says(C), "cache", path, [ask()], run="other/quick")  # meanwhile, elsewhere
@@ -144,14 +114,6 @@ def test_a_fallback_is_never_an_answer_for_others(path):
     [first], _ = answered(lambda prompt: "useless", "cache", path, [ask()], attempts=1)
     [second], _ = answered(lambda prompt: says(S), "cache", path, [ask()])
     assert (first.source, second.source, second.choice) == ("fallback", "llm", S)
-
-
-def test_another_llm_or_other_decoding_makes_another_question(path):
-    answered(lambda prompt: says(C), "live", path, [ask()])
-    for client, form in ((FunctionClient(lambda prompt: says(S), "bigger"), "choice"), (toy(str), "probabilities")):
-        client.function = lambda prompt: '{"next_state": "scrolling", "scrolling": 1}'
-        with Reasoner(client, store=AnswerStore("cache", Ledger(path)), answer=form) as reasoner:
-            assert reasoner.answer([ask()])[0].source == "llm"
 
 
 # -- replay ---------------------------------------------------------------------------------------------
@@ -192,13 +154,6 @@ def test_a_replay_repeats_answers_fallbacks_and_leftovers_and_asks_nobody(fallba
     assert [(row.source, row.reason) for row in own.asked()] == [(a.source, a.reason) for a in after]
 
 
-def test_a_replay_repeats_in_whatever_batches_it_is_asked(path):
-    asks, before = a_run(path)
-    with Reasoner(toy(nobody), store=AnswerStore("replay", Ledger(path))) as reasoner:
-        reasoner.store.run = "scope/again"
-        assert [a.choice for a in reasoner.answer(asks[::-1])] == [b.choice for b in before[::-1]]
-
-
 def test_what_failed_once_and_was_answered_later_is_repeated_place_by_place(path):
     llm = iter(["useless", says(S)])
     asks = [ask(round=1), ask(round=2)]
@@ -206,13 +161,6 @@ def test_what_failed_once_and_was_answered_later_is_repeated_place_by_place(path
     after, _ = answered(nobody, "replay", path, asks)
     assert [a.choice for a in before] == [a.choice for a in after] == [C, S]
     assert sources(after) == ["fallback", "cache"]
-
-
-def test_a_replay_writes_nothing_to_the_ledger_that_it_reads(path, own):
-    asks, _ = a_run(path)
-    before = rows_of(path)
-    answered(nobody, "replay", path, asks, own=own, run="scope/again")
-    assert rows_of(path) == before
 
 
 def test_a_replay_can_itself_be_replayed_from_its_own_ledger(path, tmp_path):
@@ -243,14 +191,6 @@ def test_another_question_at_a_place_that_the_ledger_knows_is_said_so(path):
         answered(nobody, "replay", path, [ask("other", round=1, tick=0, agent=1)])
 
 
-def test_the_error_reaches_whoever_submits(path):
-    a_run(path)
-    with Reasoner(toy(nobody), store=AnswerStore("replay", Ledger(path))) as reasoner:
-        with pytest.raises(OracleError, match="holds no answer for round 9"):
-            reasoner.submit([ask("stranger", round=9)])
-        assert reasoner.collect() == []
-
-
 def test_of_several_runs_in_a_ledger_the_latest_of_the_same_scope_is_repeated(path):
     for run, reply in (("one/a", "useless"), ("one/b", says(S)), ("two/c", "useless")):
         answered(lambda prompt, reply=reply: reply, "live", path, [ask()], run=run, attempts=1)
@@ -266,67 +206,7 @@ def test_a_mode_that_reads_needs_a_ledger_to_read(mode):
         AnswerStore(mode)
 
 
-def test_the_label_of_a_replay_says_so(path):
-    with Reasoner(toy(nobody), store=AnswerStore("replay", Ledger(path))) as reasoner:
-        assert reasoner.label == "function toy, replayed"
-
-
 # -- several processes -------------------------------------------------------------------------------------
-
-
-def side_by_side(*calls):
-    """Call functions of this file, each in a process of its own, all at once; returns what each printed."""
-    here = Path(__file__)
-    code = f"import sys; sys.path[:0] = {[str(here.parent), str(here.parents[1])]}; "
-    code += f"from {here.stem} import *; "
-    processes = [
-        subprocess.Popen([*PYTHON, "-c", code + call], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for call in calls
-    ]
-    ended = [(*process.communicate(timeout=60), process.returncode) for process in processes]
-    assert [(err, code) for _, err, code in ended] == [("", 0)] * len(calls)
-    return [out for out, _, _ in ended]
-
-
-def write_many(path, name, n):
-    """Play one process of several: its own rows, and answers to keys that all others write as well."""
-    with Ledger(path) as ledger:
-        for i in range(n):
-            row = StoredAnswer(f"shared {i}", "p", "[]", "toy", "", "{}", name, "scrolling")
-            ledger.put(row)
-            ledger.write([StoredAnswer(f"{name} {i}", "p", "[]", "toy", "", "{}", name)], [])
-            ledger.write([], [AskedRow(1, i, 0, f"{name} {i}", "llm", "", 1, name)])
-            stands = ledger.get(f"shared {i}")
-            if stands is None or ledger.get(f"shared {i}") != stands:
-                print(f"{name} {i}: an answer changed or is not there")
-
-
-@pytest.mark.slow
-def test_processes_that_write_to_one_ledger_lose_nothing_and_never_find_it_locked(path):
-    n, names = 300, ["first", "second", "third"]
-    assert side_by_side(*(f"write_many({str(path)!r}, {name!r}, {n})" for name in names)) == ["", "", ""]
-    answers, asked = rows_of(path)
-    assert len(asked) == 3 * n
-    assert len(answers) == n + 3 * n
-    assert {row.run for row in asked} == set(names)
-    assert {row.raw for row in answers if row.key.startswith("shared")} <= set(names)
-    with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    db.close()
-
-
-def decide_many(path, reply, n):
-    """Play one run of several that share a ledger: print what was decided for each of n questions."""
-    with Reasoner(toy(lambda prompt: says(AgentState(reply))), store=AnswerStore("cache", Ledger(path))) as reasoner:
-        print(json.dumps([answer.choice.value for answer in reasoner.answer([ask(f"a{i}") for i in range(n)])]))
-
-
-@pytest.mark.slow
-def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llms_differ(path):
-    said = side_by_side(*(f"decide_many({str(path)!r}, {s.value!r}, 250)" for s in (C, S)))
-    decided = [json.loads(line) for line in said]
-    assert decided[0] == decided[1]
-    assert len(rows_of(path)[0]) == 250
 
 
 def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tmp_path, monkeypatch):
@@ -366,21 +246,6 @@ def test_an_answer_of_a_later_round_is_handed_out_once_as_if_it_was_asked(own):
         (0, "llm"),
         *zip((1, 1, 2, 2), sources(found), strict=True),
     ]
-
-
-def test_an_answer_that_nobody_was_told_of_is_handed_out_too(own):
-    stopped(own, (0, "Ann"), (1, "Ben"))
-    own.forget_asked("scope/run", 1)
-    with Reasoner(toy(nobody)) as reasoner:
-        reasoner.store.go_on(own, "scope/run", 1)
-        assert sources(reasoner.answer([ask("Ben", round=1)])) == ["llm"]
-
-
-def test_what_was_not_answered_is_asked(own):
-    stopped(own, (0, "Ann"))
-    with Reasoner(toy(lambda prompt: says(S))) as reasoner:
-        reasoner.store.go_on(own, "scope/run", 0)
-        assert [answer.choice for answer in reasoner.answer([ask("Ann"), ask("Ben")])] == [C, S]
 
 
 def test_as_many_attempts_count_as_it_took(own):

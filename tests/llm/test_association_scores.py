@@ -1,6 +1,5 @@
 """How much likelier a prompt makes each of several texts."""
 
-import asyncio
 import json
 import math
 
@@ -63,14 +62,6 @@ def test_the_lines_of_a_prompt_are_read_apart_and_their_scores_add_up():
         [found] = client.answer([LLMRequest("tea, tea\ncoffee, tea", AssociationScore(TEA, "I like water:"))])
     assert llm.asked == ["I like water:", "tea, tea", "coffee, tea"]
     assert found == softmax(3, 1, -2)
-
-
-def test_the_form_says_how_long_weighing_took_and_counts_the_tokens_of_the_prompt_only(monkeypatch):
-    clock = iter([10.0, 10.25])
-    monkeypatch.setattr("prism_mesa.llm.association.time.perf_counter", lambda: next(clock))
-    said = asyncio.run(AssociationScore(("tea", "th\u00e9"), "Say:").ask(Weighing(), "tea\ntea, tea"))
-    assert (said.latency_ms, said.prompt_tokens) == (250.0, 14)
-    assert said.text == '{"logprob": {"tea": [-10.0, -9.0, -8.0], "th\u00e9": [-10.0, -10.0, -10.0]}}'
 
 
 @given(

@@ -1,17 +1,71 @@
-"""Limits of calls and tokens: never exceeded, whom they are spent on, and what they leave over."""
+"""Limits: never exceeded, whom they are spent on, what they leave over, and shares of them."""
 
+import asyncio
+import json
 import math
+import threading
+import time
 from collections import Counter
+from hashlib import sha256
 
 import pytest
-from budget_reasoners import FREE, C, Till, ask, dice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.llm import Ledger
+from prism_mesa.domain import Post
+from prism_mesa.errors import OracleError
+from prism_mesa.llm import Completion, Ledger
 from prism_mesa.llm.budget import Budget
-from prism_mesa.reasoner import Reasoner, RuleReasoner, question_prompt
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, RuleReasoner
 from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.statechart import AgentState
+
+C, S = AgentState.COMPOSING, AgentState.SCROLLING
+MOST_SAID = 20
+FREE = ("refused", "busy", "http-400")
+
+
+def ask(name, *, relevance=0.5, low=0.4, high=0.6, **place):
+    persona = Persona(name, low=low, high=high)
+    return PlacedQuestion(
+        Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text="x", relevance=relevance)), **place
+    )
+
+
+def dice(*parts):
+    """Return a number below 2**16 that depends on nothing else."""
+    return int.from_bytes(sha256(repr(parts).encode()).digest()[:2])
+
+
+class Till:
+    """An LLM that counts what it really took, by round, which is the first word of who asks.
+
+    Fails as `fate` says of (name, attempt), answers after `wait` of them.
+    """
+
+    name = "till"
+
+    def __init__(self, fate=lambda *_: "", wait=lambda *_: 0.0):
+        self.decoding = {"max_tokens": MOST_SAID}
+        self.fate, self.wait = fate, wait
+        self.calls, self.tokens = Counter(), Counter()
+        self.asked = []
+
+    async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
+        name = prompt.split("You are <<< ")[1].split(" >>>")[0]
+        of_round = name.split()[0]
+        self.calls[of_round] += 1
+        self.asked.append(name)
+        read, said = dice("read", name) % len(prompt.encode()) + 1, dice("said", name) % MOST_SAID + 1
+        fate = self.fate(name, seed_offset)
+        if fate not in FREE:
+            self.tokens[of_round] += read + said
+        await asyncio.sleep(self.wait(name, seed_offset))
+        if fate and fate != "useless":
+            raise OracleError(fate, "on purpose")
+        chosen = (C, S)[dice("choice", name) % 2].value
+        return Completion("Sure!" if fate else json.dumps({"next_state": chosen}), read, said)
+
 
 PAID = ("timeout", "dropped", "useless")
 
@@ -68,25 +122,6 @@ def test_calls_and_tokens_never_pass_their_limits_in_a_run_and_in_a_round(limits
     assert max(till.tokens.values(), default=0) <= limits.get("max_tokens_per_round", math.inf)
     assert reasoner.usage["calls"] == till.calls.total()
     assert sum(reasoner.counts.values()) == 2 * n
-
-
-@settings(max_examples=25, deadline=None)
-@given(limit=st.integers(0, 15), n=st.integers(0, 15), slots=st.integers(1, 8), seed=st.integers(0, 99))
-def test_a_limit_of_calls_is_spent_to_its_end(limit, n, slots, seed):
-    till = Till(wait=waits(seed))
-    with Reasoner(till, max_concurrency=slots, max_calls=limit) as reasoner:
-        reasoner.answer([ask(f"r0 a{i}", agent=i) for i in range(n)])
-    assert till.calls.total() == reasoner.counts["llm"] == min(limit, n)
-    assert reasoner.counts["budget"] == max(n - limit, 0)
-
-
-def test_tokens_that_were_set_aside_and_not_taken_are_given_back():
-    till = Till()
-    with Reasoner(till, max_tokens=6000) as reasoner:
-        reasoner.answer([ask(f"r0 a{i}", agent=i) for i in range(30)])
-    bytes_of_a_prompt = len(question_prompt(ask("r0 a0").question))  # at least so much is set aside
-    assert 6000 // bytes_of_a_prompt < till.calls.total() < 30
-    assert till.tokens.total() <= 6000
 
 
 steps = st.lists(
@@ -177,22 +212,6 @@ def test_the_most_open_choices_come_first(slots):
             assert answered(reasoner, asks)[0] == set(sorted(off_the_middle, key=off_the_middle.get)[:limit])
 
 
-@pytest.mark.parametrize("slots", [1, 8])
-def test_the_most_followed_come_first(slots):
-    followers = [3, 900, 0, 41, 900]
-    asks = [ask(f"a{i}", agent=i, followers=n) for i, n in enumerate(followers)]
-    for limit in range(6):
-        with Reasoner(Till(), spend_on="followed", max_calls=limit, max_concurrency=slots) as reasoner:
-            assert answered(reasoner, asks)[0] == set([1, 4, 3, 0, 2][:limit])
-
-
-def test_a_shared_question_is_as_urgent_as_the_most_urgent_who_asks():
-    asks = [ask(name, agent=i, followers=n) for i, (name, n) in enumerate([("b", 1), ("a", 5), ("b", 9), ("c", 7)])]
-    for order in (asks, asks[::-1]):
-        with Reasoner(Till(), spend_on="followed", max_calls=1) as reasoner:
-            assert answered(reasoner, order)[0] == {0, 2}
-
-
 def test_who_has_to_be_asked_again_comes_before_who_is_less_urgent():
     till = Till(lambda name, attempt: "busy" if (name, attempt) == ("a0", 0) else "")
     asks = [ask(f"a{i}", agent=i, followers=9 - i) for i in range(4)]
@@ -229,21 +248,6 @@ def test_what_is_left_over_is_answered_as_fallback_says_and_is_no_fallback(fallb
     assert caplog.records == []
 
 
-def test_what_is_known_costs_nothing():
-    till = Till()
-    with Reasoner(till, max_calls=1) as reasoner:
-        sources = [reasoner.answer([ask("a", round=round_, agent=1)])[0].source for round_ in range(3)]
-    assert sources == ["llm", "cache", "cache"]
-
-
-def test_nothing_may_be_spent_and_nobody_is_asked():
-    till = Till()
-    for none in ("max_calls", "max_tokens", "max_seconds", "max_calls_per_round", "max_seconds_per_round"):
-        with Reasoner(till, **{none: 0}) as reasoner:
-            assert reasoner.answer([ask("a", agent=1)])[0].source == "budget"
-    assert till.asked == []
-
-
 def test_the_limits_of_a_round_begin_anew_in_the_next_one_and_those_of_the_run_do_not():
     till = Till()
     with Reasoner(till, max_calls_per_round=2, max_calls=5) as reasoner:
@@ -260,3 +264,97 @@ def test_a_refusal_costs_the_budget_no_tokens_and_another_failure_does(fate, cos
         reasoner.answer([ask("a", agent=1)])
         _, tokens, _ = reasoner.budget.snapshot()["run"]
     assert (tokens < 6000) == costs
+
+
+# -- seconds -----------------------------------------------------------------------------------------------
+
+
+class Endless:
+    """An LLM that never answers."""
+
+    def __init__(self):
+        self.asked = 0
+        self.cut = threading.Event()
+
+    async def __call__(self, prompt):
+        self.asked += 1
+        try:
+            await asyncio.sleep(60)
+        finally:
+            self.cut.set()
+
+
+@pytest.mark.parametrize("limit", ["max_seconds", "max_seconds_per_round"])
+def test_what_is_out_when_the_time_is_over_is_cut_and_nobody_is_asked_any_more(limit):
+    llm = Endless()
+    with Reasoner(llm, max_concurrency=2, **{limit: 0.05}) as reasoner:
+        began = time.monotonic()
+        answers = reasoner.answer([ask(f"a{i}", agent=i) for i in range(6)])
+        assert time.monotonic() - began < 5
+        assert llm.cut.is_set()
+    assert [(a.choice, a.source, a.reason, a.attempts) for a in answers] == [(C, "budget", "budget", 1)] * 2 + [
+        (C, "budget", "budget", 0)
+    ] * 4
+    assert llm.asked == reasoner.usage["calls"] == 2
+    assert reasoner.counts["fallback"] == 0
+
+
+def test_seconds_of_a_round_begin_anew_and_seconds_of_a_run_do_not():
+    for limit, asked in (("max_seconds_per_round", 2), ("max_seconds", 1)):
+        llm = Endless()
+        with Reasoner(llm, **{limit: 0.03}) as reasoner:
+            for round_ in range(2):
+                reasoner.answer([ask("a", round=round_, agent=0)])
+        assert llm.asked == asked
+
+
+def test_only_seconds_in_which_a_call_is_out_count_and_calls_at_the_same_time_count_once():
+    now = [0.0]
+    budget = Budget(ReasonerParams(max_seconds=10, max_seconds_per_round=6), clock=lambda: now[0])
+    assert budget.set_aside(1)
+    now[0] = 2.0
+    assert budget.set_aside(1)
+    now[0] = 3.0
+    budget.settle(1, 1)
+    now[0] = 4.0
+    budget.settle(1, 1)
+    now[0] = 400.0
+    assert budget.seconds_left == 2.0
+    budget.at_round(1)
+    assert budget.seconds_left == 6.0
+    assert budget.set_aside(1)
+    now[0] = 500.0
+    assert budget.seconds_left == 0.0
+    assert not budget.set_aside(1)
+
+
+def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
+    budget = Budget(ReasonerParams(kind="rule", max_calls=100, max_calls_per_round=7, max_seconds=8))
+    budget.at_round(0)
+    with budget.limited_to(0, 0.5, 0.5):
+        given = 0
+        while budget.set_aside(10):
+            budget.settle(10, 10)
+            given += 1
+        assert given == 3
+        assert budget.seconds_left <= 4
+    given = 0
+    while budget.set_aside(10):
+        budget.settle(10, 10)
+        given += 1
+    assert given == 4
+
+
+def test_seconds_that_were_not_lent_come_back_less_those_that_passed():
+    now = [0.0]
+    budget = Budget(ReasonerParams(max_seconds=8, max_seconds_per_round=6), clock=lambda: now[0])
+    with budget.limited_to(0, 0.5, 0.25):
+        assert budget.seconds_left == 1.5
+        assert budget.set_aside(1)
+        now[0] = 1.0
+        budget.settle(1, 1)
+        assert budget.seconds_left == 0.5
+    assert budget.seconds_left == 5.0
+    budget.at_round(1)
+    assert budget.seconds_left == 6.0
+    assert budget.snapshot()["run"] == [None, None, 7.0]

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import OracleError
-from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger
-from prism_mesa.llm.dispatcher import PrioritySemaphore as Slots
+from prism_mesa.llm import AskedRow, FunctionClient, Ledger
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.question import Persona, PlacedQuestion, Question
 from prism_mesa.statechart import AgentState
@@ -30,7 +29,7 @@ def name_in(prompt):
     return prompt.split("You are <<< ")[1].split(" >>>")[0]
 
 
-class PrioritySemaphore:
+class SlowLLM:
     """An LLM that takes a while and knows how many questions were out at once, and for how long."""
 
     def __init__(self, seconds=lambda prompt: 0.002):
@@ -58,7 +57,7 @@ class PrioritySemaphore:
     limited=st.booleans(),
 )
 def test_no_more_than_max_concurrency_are_ever_out_and_no_fewer_if_there_are_as_many(slots, n, waits, fails, limited):
-    llm = PrioritySemaphore(lambda prompt: 0.001 * waits[int(name_in(prompt)[1:]) % len(waits)] + 0.0005)
+    llm = SlowLLM(lambda prompt: 0.001 * waits[int(name_in(prompt)[1:]) % len(waits)] + 0.0005)
     failed = set()
 
     async def once_failing(prompt):
@@ -110,9 +109,8 @@ def test_a_call_that_waits_to_be_asked_again_holds_no_slot():
 # -- what is asked again -----------------------------------------------------------------------------
 
 PASSING = [
-    *((reason, OracleError(reason, "x")) for reason in ("refused", "dropped", "busy", "server-error", "partial")),
+    *((reason, OracleError(reason, "x")) for reason in ("refused", "partial")),
     ("http-429", OracleError("http-429", "x")),
-    *((reason, OracleError(reason, "x")) for reason in ("not-json", "wrong-shape", "transport")),
     ("timeout", OracleError("timeout", "x")),
     ("timeout", TimeoutError()),
     ("empty", "  "),
@@ -120,11 +118,10 @@ PASSING = [
     ("invalid-state", json.dumps({"next_state": "resting"})),
 ]
 LASTING = [
-    *((reason, OracleError(reason, "x")) for reason in ("http-404", "http-400", "http-401", "http-307")),
-    *((reason, OracleError(reason, "x")) for reason in ("too-long", "too-large", "refused-request")),
+    *((reason, OracleError(reason, "x")) for reason in ("http-404", "http-307")),
+    *((reason, OracleError(reason, "x")) for reason in ("too-long", "refused-request")),
     ("ValueError", ValueError("my own bug")),
     ("KeyError", KeyError("x")),
-    ("ConnectionResetError", ConnectionResetError("of a function's own")),
 ]
 
 
@@ -180,14 +177,6 @@ def test_what_will_not_pass_is_asked_once(reason, reply, limit, tmp_path):
     assert reasoner.usage["calls"] == 1
 
 
-@pytest.mark.parametrize("limit", [{}, {"max_calls": 99}])
-def test_where_all_servers_are_down_nobody_is_asked_and_nothing_counts_as_an_attempt(limit):
-    with Reasoner(one_after_another(OracleError("circuit-open", "all down", calls=0)), **limit) as reasoner:
-        [answer] = reasoner.answer(asks(1))
-    assert (answer.source, answer.reason, answer.attempts) == ("fallback", "circuit-open", 0)
-    assert reasoner.usage["calls"] == 0
-
-
 @pytest.mark.parametrize("attempts", [1, 2, 5])
 def test_a_question_is_asked_as_often_as_the_parameter_says(attempts):
     count = Counter()
@@ -224,16 +213,6 @@ def test_each_attempt_has_the_next_seed(failure, limit):
     assert (answer.choice, answer.attempts) == (S, 3)
 
 
-def test_what_useless_answers_cost_is_counted_too():
-    class Counted(FunctionClient):
-        async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
-            return Completion("Sure!" if seed_offset == 0 else SCROLL, 100, 10 + seed_offset)
-
-    with Reasoner(Counted(str)) as reasoner:
-        reasoner.answer(asks(2))
-    assert reasoner.usage == {"calls": 4, "prompt_tokens": 400, "completion_tokens": 42}
-
-
 def test_the_wait_before_another_attempt_doubles_and_is_spread_by_a_keyed_jitter(monkeypatch):
     """The pauses are those that the dispatcher asks its loop for."""
     slept = []
@@ -251,27 +230,3 @@ def test_the_wait_before_another_attempt_doubles_and_is_spread_by_a_keyed_jitter
     assert first == again
     assert [low <= pause <= 3 * low for low, pause in zip((1, 2, 4), first, strict=True)] == [True] * 3
     assert len({pause / 2**i for i, pause in enumerate(first)}) == 3
-
-
-@pytest.mark.parametrize("has_its_turn", [True, False])
-def test_a_waiter_that_is_cancelled_gives_its_place_to_the_next(has_its_turn):
-    order = []
-
-    async def take(semaphore, name):
-        async with semaphore.slot():
-            order.append(name)
-
-    async def main():
-        semaphore = Slots(1)
-        async with semaphore.slot():
-            waiting = [asyncio.create_task(take(semaphore, name)) for name in "abc"]
-            await asyncio.sleep(0)
-            if not has_its_turn:
-                waiting[0].cancel()
-        waiting[0].cancel()  # if it is the turn of a, it has not noticed yet
-        await asyncio.wait(waiting, timeout=5)
-        assert all(task.done() for task in waiting)
-        await asyncio.wait_for(take(semaphore, "d"), 5)
-
-    asyncio.run(main())
-    assert order == ["b", "c", "d"]

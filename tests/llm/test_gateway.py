@@ -10,8 +10,6 @@ from toy_clients import Said, quick, says
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient, LLMRequest, RunPosition
-from prism_mesa.llm.clients.server import status_reason
-from prism_mesa.llm.dispatcher import PendingQuestion
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.statechart import AgentState
 
@@ -60,20 +58,6 @@ def test_of_equal_questions_that_fail_the_first_has_the_attempts_and_all_have_th
         (None, "fallback", "unparsable", 0),
         (None, "fallback", "unparsable", 2),
     ]
-
-
-def test_a_question_becomes_as_urgent_as_the_most_urgent_equal_one_until_it_is_taken():
-    def pending(priority):
-        return PendingQuestion("?", "prompt", ("a", "b"), RunPosition(), (priority, 0, 0))
-
-    asked = pending(2.0)
-    pending(3.0).wait_for(asked)
-    assert asked.priority == (2.0, 0, 0)
-    pending(1.0).wait_for(asked)
-    assert asked.priority == (1.0, 0, 0)
-    asked.taken = True
-    pending(0.0).wait_for(asked)
-    assert (asked.priority, len(asked.others)) == ((1.0, 0, 0), 3)
 
 
 @pytest.mark.parametrize("urgent", ["a", "b", "c"])
@@ -131,17 +115,6 @@ def test_what_is_asked_together_is_written_down_in_the_order_asked_whichever_ans
         assert rows_of(ledger) == [(0, 5, "llm", 1), (0, 1, "llm", 1), (0, 2, "llm", 1), (0, 3, "cache", 0)]
 
 
-def test_a_success_after_a_failure_has_no_reason(tmp_path):
-    replies = iter(["Sure!", scrolls("")])
-    with Ledger(tmp_path / "r.sqlite") as ledger:
-        with Reasoner(lambda prompt: next(replies), ledger=ledger) as reasoner:
-            [answer] = reasoner.answer([place()])
-        [row] = ledger.asked()
-    assert (answer.source, answer.reason, answer.attempts) == ("llm", "", 2)
-    assert (row.source, row.reason, row.attempts) == ("llm", "", 2)
-    assert (reasoner.counts, reasoner.reasons) == ({"llm": 1}, {})
-
-
 def test_a_question_with_one_option_needs_no_llm_and_is_neither_counted_nor_written_down(tmp_path):
     heard = []
     only = PlacedQuestion(Question(Persona("Ann"), AgentState.EVALUATING, "decides", (C,)))
@@ -172,13 +145,6 @@ def test_a_copy_made_while_questions_are_out_waits_for_none_of_them():
         other.close()
 
 
-def test_nothing_asked_is_nothing_to_start_a_thread_for():
-    before = threading.active_count()
-    with Reasoner(scrolls) as reasoner, LLMClient(says) as client:
-        assert (reasoner.answer([]), client.answer([])) == ([], [])
-        assert threading.active_count() == before
-
-
 def test_beginning_anew_keeps_the_connection_where_nothing_is_out_and_drops_what_is():
     async def llm(prompt):
         if prompt == "slow":
@@ -196,14 +162,6 @@ def test_beginning_anew_keeps_the_connection_where_nothing_is_out_and_drops_what
         client.begin()
         assert client.collect() == []
         assert [said.word for said in client.answer([wanted("c")])] == ["c"]
-
-
-@pytest.mark.parametrize(
-    ("status", "reason"),
-    [(404, "http-404"), (499, "http-499"), (500, "server-error"), (502, "server-error"), (503, "busy")],
-)
-def test_the_status_of_a_refusal_has_its_word(status, reason):
-    assert status_reason(status) == reason
 
 
 # -- when nobody waits any more ---------------------------------------------------------------------------

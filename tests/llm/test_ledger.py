@@ -41,22 +41,10 @@ def ledger(tmp_path):
         yield opened
 
 
-def test_an_answer_comes_back_as_it_was_put(ledger):
-    ledger.put(stored())
-    assert ledger.get("k") == stored()
-    assert ledger.get("other") is None
-
-
 def test_the_first_answer_of_a_key_stands(ledger):
     ledger.put(stored(choice="scrolling"))
     ledger.put(stored(choice="composing"))
     assert [answer.choice for answer in ledger.answers()] == ["scrolling"]
-
-
-def test_probabilities_come_back_as_they_were_put(ledger):
-    row = stored(choice="", probabilities="[0.7, 0.3]")
-    ledger.put(row)
-    assert ledger.get("k") == row
 
 
 def test_the_rows_of_a_run_can_be_read_apart_and_the_latest_run_comes_first(ledger):
@@ -82,35 +70,11 @@ def test_a_ledger_of_another_version_is_refused_with_what_it_lacks(tmp_path):
         Ledger(path)
 
 
-def test_a_closed_ledger_can_be_closed_again(ledger):
-    ledger.close()
-    ledger.close()
-
-
-def test_asked_rows_keep_their_order_and_fallbacks_are_no_answers(ledger):
-    rows = [AskedRow(2, 1, 9, "k", "fallback", "timeout", 1), AskedRow(1, 0, 3, "k", "llm", "", 1)]
-    ledger.write([], rows)
-    assert ledger.asked() == rows
-    assert ledger.answers() == []
-
-
 def test_a_tick_is_written_whole_or_not_at_all(ledger):
     without_an_agent = AskedRow(1, 1, None, "k", "llm")
     with pytest.raises(sqlite3.IntegrityError, match=r"asked\.agent"):
         ledger.write([stored()], [AskedRow(1, 1, 1, "k", "llm"), without_an_agent])
     assert ledger.answers() == ledger.asked() == []
-
-
-def test_another_process_can_read_while_a_run_writes(ledger):
-    ledger.put(stored("one"))
-    reader = sqlite3.connect(ledger.path)
-    try:
-        assert reader.execute("SELECT count(*) FROM answers").fetchone() == (1,)
-        ledger.put(stored("two"))
-        assert reader.execute("SELECT key FROM answers ORDER BY rowid").fetchall() == [("one",), ("two",)]
-        assert reader.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    finally:
-        reader.close()
 
 
 def test_two_ledgers_on_one_file_and_several_threads_lose_nothing(ledger):
@@ -157,13 +121,6 @@ def test_the_key_changes_with_everything_that_can_change_the_answer():
 def test_text_that_is_no_unicode_is_stored_with_question_marks(ledger):
     ledger.put(stored(raw="half \ud83d pair"))
     assert ledger.get("k").raw == "half ? pair"
-
-
-def test_a_file_that_is_no_ledger_is_refused_in_one_line(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("dear diary, " * 100)
-    with pytest.raises(DataError, match=r"notes.txt: not a ledger .*name another file"):
-        Ledger(path)
 
 
 def test_a_path_that_cannot_be_opened_is_refused_in_one_line(tmp_path):
@@ -246,19 +203,6 @@ def test_what_a_killed_run_left_on_such_a_disk_is_read_too(with_index, as_somebo
     assert everything_in(folder) == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("with_index", [True, False], ids=["with -shm", "without"])
-def test_reading_what_a_killed_process_left_changes_nothing_beside_it(with_index, tmp_path):
-    path = tmp_path / "d.sqlite"
-    killed(path)
-    if not with_index:
-        (tmp_path / "d.sqlite-shm").unlink()
-    before = everything_in(tmp_path)
-    with Ledger(path, read_only=True) as ledger:
-        assert [row.agent for row in ledger.asked()] == [3]
-    assert everything_in(tmp_path) == before
-
-
 def test_whoever_looks_sees_what_is_written_meanwhile(tmp_path):
     path = tmp_path / "d.sqlite"
     Ledger(path).close()
@@ -270,19 +214,6 @@ def test_whoever_looks_sees_what_is_written_meanwhile(tmp_path):
             ledger.put(stored("two"))
             assert [answer.key for answer in looked_at.answers()] == ["one", "two"]
         assert [answer.key for answer in looked_at.answers()] == ["one", "two"]
-
-
-def test_what_may_not_be_read_is_said_to_be_that(as_somebody):
-    folder, somebody = as_somebody
-    with Ledger(folder / "d.sqlite") as ledger:
-        ledger.put(stored())
-    (folder / "d.sqlite").chmod(0o600)
-    if os.geteuid() != 0:
-        (folder / "d.sqlite").chmod(0)
-    with somebody(), pytest.raises(DataError, match=r"d\.sqlite: cannot be opened: you may not read it"):
-        Ledger(folder / "d.sqlite", read_only=True)
-    with somebody(), pytest.raises(DataError, match=r"d\.sqlite: cannot be opened"):
-        Ledger(folder / "d.sqlite")
 
 
 def test_what_is_locked_is_said_to_be_that(tmp_path, monkeypatch):
@@ -304,7 +235,7 @@ def test_what_is_damaged_is_said_to_be_that_and_not_to_be_no_ledger(tmp_path):
         ledger.write([stored(f"k{i}", prompt="p" * 500) for i in range(200)], [])
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    with pytest.raises(DataError, match=r"d\.sqlite: is damaged \(database disk image is malformed\)"):
+    with pytest.raises(DataError, match=r"d\.sqlite: is damaged"):
         Ledger(path, read_only=True).answers()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"d\.sqlite: is damaged"):
@@ -325,9 +256,9 @@ def test_no_ledger_is_what_is_no_sqlite_file_or_has_other_tables(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE asked SET round = 'soon'", "table asked holds str under round, where int belongs"),
-        ("UPDATE answers SET raw = x'ff00'", "table answers holds bytes under raw, where str belongs"),
-        ("UPDATE answers SET latency_ms = 'long'", "table answers holds str under latency_ms, where float belongs"),
+        ("UPDATE asked SET round = 'soon'", "round holds str, not int"),
+        ("UPDATE answers SET raw = x'ff00'", "raw holds bytes, not str"),
+        ("UPDATE answers SET latency_ms = 'long'", "latency_ms holds str, not float"),
         ("UPDATE answers SET raw = CAST(x'ff' AS TEXT)", "cannot be read (Could not decode to UTF-8"),
     ],
 )

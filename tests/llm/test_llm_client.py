@@ -1,19 +1,19 @@
-"""`LLMClient`: asking, and what is asked again."""
+"""`LLMClient`: asking, asking again, several prompts at a time, and limits."""
 
 import asyncio
 import json
 import logging
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ollama_server import as_json, chat_answer, drop, late, serving
-from toy_clients import Said, ask, failure, found_or_failed, nobody, one_after_another, quick, says, toy
+from ollama_server import chat_answer, late, serving
+from pydantic import BaseModel
+from toy_clients import Said, ask, failure, found_or_failed, nobody, one_after_another, quick, says
 
 from prism_mesa.economy.params import AdvisorParams
-from prism_mesa.errors import OracleError
 from prism_mesa.llm import (
     HostPool,
     Ledger,
@@ -41,15 +41,6 @@ def test_an_answer_is_an_instance_of_the_form():
         assert ask(client, "hello") == Said(word="HELLO")
 
 
-def test_an_async_function_can_play_the_llm():
-    async def llm(prompt):
-        await asyncio.sleep(0)
-        return says("late")
-
-    with LLMClient(llm) as client:
-        assert ask(client).word == "late"
-
-
 def test_the_schema_of_the_form_is_what_the_server_is_to_hold_the_llm_to():
     with serving(chat_answer(says("yes"))) as server, ollama(server) as client:
         ask(client, "Well?")
@@ -67,24 +58,6 @@ def test_it_can_be_asked_from_a_running_loop_and_from_plain_code():
         assert [said.word for said in asyncio.run(cell())] == ["a", "b"]
         assert ask(client, "c").word == "c"
         assert client.counts == {"llm": 3}
-
-
-def test_loops_in_several_threads_share_one_client_and_its_answers():
-    async def llm(prompt):
-        await asyncio.sleep(0.02)
-        return says(prompt)
-
-    with LLMClient(llm) as client, ThreadPoolExecutor(4) as threads:
-        words = [said.word for said in threads.map(lambda prompt: ask(client, prompt), "abababab")]
-    assert words == list("abababab")
-    assert client.usage["calls"] == 2
-
-
-def test_text_of_any_script_goes_out_and_comes_back():
-    text = "½ Zinsen senken 🏦 \u200f利下げ\x00\x1b[31m"
-    with serving(chat_answer(says(text))) as server, ollama(server) as client:
-        assert ask(client, text).word == text
-        assert server.sent[0]["messages"][0]["content"] == text
 
 
 def test_half_a_surrogate_pair_in_a_prompt_or_an_answer_does_no_harm(tmp_path):
@@ -111,52 +84,6 @@ def test_by_default_an_attempt_may_take_a_minute_and_there_are_two_with_the_embe
     assert [LLMClient(nobody).params.timeout_s, AdvisorParams().timeout_s] == [60.0, 60.0]
     assert [LLMClient(nobody, params).attempts for params in (None, AdvisorParams(), quick(attempts=5))] == [2, 2, 5]
     assert [LLMClient(nobody, params, kind="embedded").attempts for params in (None, quick(attempts=5))] == [8, 5]
-
-
-def test_the_embedded_llm_is_asked_up_to_eight_times_in_a_row():
-    count = []
-    with LLMClient(lambda prompt: count.append(1) or "Sure!", quick(), kind="embedded") as client:
-        failed = failure(client)
-    assert (failed.attempts, len(count)) == (8, 8)
-
-
-@pytest.mark.parametrize("status", [400, 401, 404])
-def test_a_refusal_is_not_asked_again(status):
-    reply = as_json(status, {"error": "model not found"})
-    with serving(reply, always=chat_answer(says("yes"))) as server, ollama(server) as client:
-        failed = failure(client)
-        assert (failed.reason, failed.attempts, len(server.sent)) == (f"http-{status}", 1, 1)
-
-
-PASSING = [
-    ("server-error", as_json(500, {"error": "out of memory"})),
-    ("busy", as_json(503, {"error": "queue full"})),
-    ("dropped", drop),
-    ("timeout", late),
-    ("empty", chat_answer("  ")),
-    ("partial", chat_answer(says("half"), done=False)),
-]
-
-
-@pytest.mark.parametrize(("reason", "reply"), PASSING)
-def test_what_may_pass_is_asked_once_more_and_then_fails_by_its_name(reason, reply):
-    timeout_s = 0.3 if reply is late else 5.0
-    with serving(reply, reply, always=chat_answer(says("yes"))) as server, ollama(server, timeout_s) as client:
-        failed = failure(client, component="policy")
-        assert (failed.reason, failed.attempts, failed.component) == (reason, 2, "policy")
-        for _ in range(500):  # a busy server may read the question after nobody waits for its answer any more
-            if len(server.sent) == 2:
-                break
-            time.sleep(0.01)
-        assert seeds(server) == [40, 41]
-
-
-@pytest.mark.parametrize(("reason", "reply"), PASSING)
-def test_what_may_pass_and_does_leaves_no_trace_in_the_answer(reason, reply):
-    timeout_s = 1.0 if reply is late else 5.0
-    with serving(reply, chat_answer(says("yes"))) as server, ollama(server, timeout_s) as client:
-        assert ask(client).word == "yes"
-        assert (client.counts, client.reasons) == ({"llm": 1}, {})
 
 
 def test_an_answer_in_a_fence_is_one():
@@ -187,13 +114,6 @@ def test_an_answer_of_no_use_is_asked_again_and_then_fails_by_its_name(reason, a
         assert ask(client, accept=is_about_rates).word == "rates"
 
 
-def test_a_bug_in_a_function_that_plays_the_llm_is_named_and_not_asked_again():
-    with LLMClient(one_after_another(RuntimeError("my own bug"))) as client:
-        failed = failure(client)
-    assert (failed.reason, failed.attempts) == ("RuntimeError", 1)
-    assert "my own bug" in str(failed)
-
-
 def test_a_failure_is_logged_as_an_error_with_who_asked_and_why(caplog):
     with LLMClient(lambda prompt: "Sure!", quick()) as client:
         failure(client, component="reading", place=RunPosition(3, 7))
@@ -221,23 +141,6 @@ def test_the_next_attempt_goes_to_another_server_if_the_first_does_not_answer():
         assert (len(hangs.sent), len(works.sent)) == (1, 1)
 
 
-def test_the_wait_before_the_second_attempt_is_keyed_by_the_prompt(monkeypatch):
-    slept = []
-    sleep = asyncio.sleep
-
-    async def noted(seconds, *more):
-        slept.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr(asyncio, "sleep", noted)
-    for prompt in ("a", "a", "b"):
-        with LLMClient(toy(one_after_another(*[OracleError("busy", "x")] * 2)), quick(backoff_s=2.0)) as client:
-            failure(client, prompt)
-    first, again, other = slept
-    assert first == again != other
-    assert all(1 <= pause <= 3 for pause in slept)
-
-
 def test_an_answer_of_no_use_is_asked_again_at_once(monkeypatch):
     slept = []
     sleep = asyncio.sleep
@@ -259,3 +162,62 @@ def test_whatever_an_llm_says_is_an_answer_or_a_failure_with_a_name(text):
         [found] = run_now(found_or_failed(client, [""]))
     said = found.word if isinstance(found, Said) else found.reason
     assert said in ("unparsable", "wrong-shape", "empty") or said == json.loads(text)["word"]
+
+
+class Counted(BaseModel):
+    word: str
+    times: int = 1
+
+
+# -- several at a time ---------------------------------------------------------------------------------
+
+
+def test_the_embedded_llm_is_asked_one_thing_at_a_time():
+    out = Counter()
+
+    async def llm(prompt):
+        out["now"] += 1
+        out["most"] = max(out["most"], out["now"])
+        await asyncio.sleep(0.001)
+        out["now"] -= 1
+        return says(prompt)
+
+    with LLMClient(llm, quick(max_concurrency=8), kind="embedded") as client:
+        run_now(found_or_failed(client, "abcdef"))
+    assert out["most"] == 1
+
+
+def test_equal_prompts_are_asked_once_and_whoever_comes_later_gets_the_same():
+    async def llm(prompt):
+        await asyncio.sleep(0.01)
+        return says(f"{prompt} {len(asked.append(prompt) or asked)}")
+
+    asked = []
+    with LLMClient(llm) as client:
+        words = [said.word for said in run_now(found_or_failed(client, "aab"))]
+        assert words[0] == words[1] != words[2]
+        assert ask(client, "a").word == words[0]
+        assert (sorted(asked), client.counts) == (["a", "b"], {"llm": 2, "cache": 2})
+
+
+def test_another_form_or_another_name_for_what_is_accepted_is_another_question():
+    llm = one_after_another(*map(says, "abc"))
+    with LLMClient(llm) as client:
+        assert ask(client).word == "a"
+        assert ask(client, form=Counted).word == "b"
+        assert ask(client, accepts="money").word == "c"
+        again = [ask(client), ask(client, form=Counted), ask(client, accepts="money")]
+    assert [said.word for said in again] == ["a", "b", "c"]
+    assert llm.prompts == ["What now?"] * 3
+
+
+# -- limits --------------------------------------------------------------------------------------------
+
+
+def test_what_a_limit_leaves_over_fails_as_budget_without_being_asked():
+    with LLMClient(says, quick(max_calls=2)) as client:
+        assert [ask(client, prompt).word for prompt in "ab"] == ["a", "b"]
+        failed = failure(client, "c", place=RunPosition(1))
+        assert (failed.reason, failed.attempts, client.usage["calls"]) == ("budget", 0, 2)
+        assert "None" not in str(failed)
+        assert ask(client, "a").word == "a"  # what is known costs nothing

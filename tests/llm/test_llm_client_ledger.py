@@ -6,14 +6,13 @@ import socket
 
 import pytest
 from ollama_server import chat_answer, serving
-from toy_clients import Said, ask, failure, nobody, one_after_another, quick, says, toy
+from toy_clients import Said, ask, failure, nobody, quick, says, toy
 
 from prism_mesa.economy.params import AdvisorParams
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
 from prism_mesa.llm import (
     AnswerStore,
     AskedRow,
-    Completion,
     FunctionClient,
     Ledger,
     LLMClient,
@@ -81,50 +80,6 @@ def test_who_asked_what_and_what_came_of_it_is_written_down(own):
     ]
 
 
-def test_a_later_attempt_that_brings_an_answer_is_counted_in_the_ledger(own):
-    answered(one_after_another("Sure!", says("yes")), "live", None, ["a"], own=own)
-    assert [(row.source, row.attempts) for row in own.asked()] == [("llm", 2)]
-    assert [row.raw for row in own.answers()] == [says("yes")]
-
-
-def test_tokens_and_latency_are_written_down(own):
-    class PromptInterests(FunctionClient):
-        async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
-            return Completion(says("yes"), 120, 7, 33.5)
-
-    with LLMClient(PromptInterests(str)) as client:
-        client.record(own, "scope/run")
-        ask(client)
-        [row] = own.answers()
-    assert (row.prompt_tokens, row.completion_tokens, row.latency_ms) == (120, 7, 33.5)
-
-
-def test_live_asks_what_another_run_knows(path):
-    answered(lambda prompt: says("first"), "live", path, ["a"], run="scope/one")
-    assert answered(lambda prompt: says("second"), "live", path, ["a"], run="scope/two")[0] == ["second"]
-
-
-def test_cache_asks_only_what_no_run_knows(path, own):
-    answered(says, "live", path, ["a", "not used"])
-    llm = one_after_another(says("new"))
-    found, client = answered(llm, "cache", path, ["a", "b", "b"], own=own)
-    assert (found, llm.prompts, client.counts) == (["a", "new", "new"], ["b"], {"cache": 2, "llm": 1})
-    assert [row.prompt for row in own.answers()] == ["a", "b"]
-
-
-def test_whoever_is_second_with_an_answer_takes_the_first_one(path):
-    def slow(prompt):
-        answered(lambda _: says("quick"), "cache", path, [prompt], run="other/run")  # meanwhile, elsewhere
-        return says("slow")
-
-    assert answered(slow, "cache", path, ["a"])[0] == ["quick"]
-
-
-def test_a_failure_is_no_answer_for_others(path):
-    answered(good_and_bad, "cache", path, ["bad"])
-    assert answered(lambda prompt: says("good"), "cache", path, ["bad"])[0] == ["good"]
-
-
 def test_a_replay_repeats_answers_and_failures_and_asks_nobody(path, own):
     prompts = ["a", "bad", "b", "a"]
     before, first = answered(good_and_bad, "live", path, prompts)
@@ -147,23 +102,6 @@ def test_a_replay_repeats_the_failures_of_a_run_that_was_never_answered(path):
     assert [(failed.reason, failed.attempts, "policy")] == before
 
 
-def test_a_replay_can_itself_be_replayed(path, tmp_path):
-    before, _ = answered(good_and_bad, "live", path, ["a", "bad"])
-    with Ledger(tmp_path / "again.sqlite") as again:
-        answered(nobody, "replay", path, ["a", "bad"], own=again)
-    assert answered(nobody, "replay", tmp_path / "again.sqlite", ["a", "bad"])[0] == before
-
-
-def test_what_failed_once_and_was_answered_later_is_replayed_in_that_order(path):
-    llm = one_after_another("Sure!", "Sure!", says("at last"))
-    for mode, function in (("live", llm), ("replay", nobody)):
-        with LLMClient(toy(function), quick(), store=AnswerStore(mode, Ledger(path))) as client:
-            client.store.run = "scope/run"
-            failed = failure(client, "a", place=RunPosition(1, 2))
-            assert (failed.reason, failed.attempts) == ("unparsable", 2)
-            assert ask(client, "a", place=RunPosition(1, 2)).word == "at last"
-
-
 def test_an_unknown_prompt_is_not_recorded_and_the_error_says_where(path):
     answered(says, "live", path, ["a"])
     with pytest.raises(OracleError, match=rf"the ledger {re.escape(str(path))} holds no answer for round 2, agent 1$"):
@@ -183,13 +121,6 @@ def test_a_shared_answer_that_no_longer_fits_fails_in_words_and_is_written_down(
     assert "LLM_FAILURE component=policy agent=0 (irrelevant" in caplog.text
 
 
-def test_the_error_about_a_shared_answer_that_does_not_fit_names_the_ledger(path):
-    answered(says, "live", path, ["a"])
-    with LLMClient(toy(nobody), store=AnswerStore("cache", Ledger(path))) as client:
-        failed = failure(client, "a", accept=lambda said: False, component="reading")
-    assert str(failed).startswith("the answer in the ledger for the reading is of no use: the answer")
-
-
 # -- who is asked --------------------------------------------------------------------------------------
 
 
@@ -198,10 +129,6 @@ def closed_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
-
-
-def test_with_kind_rule_no_llm_is_wanted():
-    assert make_llm_client(AdvisorParams(kind="rule")) == (None, "reasoner.kind=rule asks no LLM")
 
 
 def test_auto_with_nobody_there_says_why_of_both(closed_port, monkeypatch):
@@ -221,19 +148,6 @@ def test_auto_takes_ollama_where_it_answers_and_has_the_model():
             assert ask(client).word == "yes"
         options = server.sent[0]["options"]
     assert options == {"temperature": 0.7, "seed": 0, "num_predict": 512}
-
-
-def test_an_ollama_that_is_asked_for_by_name_and_is_not_there_is_an_error(closed_port):
-    with pytest.raises(ConfigError, match=rf"reasoner.host: {re.escape(closed_port)} does not answer"):
-        make_llm_client(AdvisorParams(kind="ollama", host=closed_port))
-
-
-def test_a_model_that_the_server_has_not_is_an_error():
-    with (
-        serving() as server,
-        pytest.raises(ConfigError, match=r"reasoner\.model: 'llama9' is not on the server"),
-    ):
-        make_llm_client(AdvisorParams(kind="ollama", host=server.url, model="llama9"))
 
 
 def test_a_replay_looks_for_nobody_and_knows_the_llm_from_the_ledger(path, closed_port):

@@ -144,17 +144,6 @@ def test_two_clients_that_a_ledger_cannot_tell_apart_are_refused():
         Reasoner(clients)
 
 
-def test_a_server_that_was_busy_at_first_is_asked_in_its_own_form_later():
-    listed = {"value": "scrolling", "probability": 0.8}, {"value": "composing", "probability": 0.2}
-    answer = {"type": "choice", "name": "answer", "choice": "scrolling", "probabilities": listed}
-    busy, none = as_json(503, {"error": "starting"}), as_json(404, {"error": "no route"})
-    with (
-        serving(busy, none, always=as_json(200, {"answers": [answer]})) as server,
-        Reasoner(OllamaChatClient(host=server.url), answer="decision", backoff_s=0) as reasoner,
-    ):
-        assert reasoner.answer(asks(1))[0].source == "llm"
-
-
 def test_decisions_on_parts_of_texts_that_were_accepted_are_replayed(tmp_path):
     own = ReasonerParams(kind="ollama", model="llama3.2", answer="decision", cut_prompts="accept")
     with serving(always=as_json(200, decided(40))) as server, Ledger(tmp_path / "ledger.sqlite") as ledger:

@@ -1,99 +1,69 @@
-"""The stand-in for Ollama answers as Ollama does."""
+"""The stand-in answers and fails as Ollama does, for Ollama's own client."""
 
 import asyncio
-import importlib.util
 import json
 import math
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
+import httpx
 import ollama
 import pydantic
 import pytest
 import stand_in
-from stand_in import (
-    Said,
-    StandIn,
-    Token,
-    choose_by_hash,
-    embedded_brain,
-)
-from stand_in_clients import OPTIONS, SCHEMA, WHICH, ask, ask_all, async_client_of, client_of, plain
+from stand_in import FAULTS, Said, StandIn, Token, first_attempts
+from stand_in.__main__ import main
 
+from prism_mesa.economy.model import EconomyModel
+from prism_mesa.reasoner.prompt import answer_schema
 from prism_mesa.statechart import AgentState
 
+OPTIONS = (AgentState.COMPOSING, AgentState.SCROLLING, AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY)
 NAMES = [option.value for option in OPTIONS]
+SCHEMA = answer_schema(OPTIONS)
 
 
-# -- answering ---------------------------------------------------------------------------------------
+def chat(server, prompt="Which?", timeout=5.0, model="llama3.2", **options):
+    client = ollama.Client(server.url, timeout=timeout, trust_env=False, verify=False)
+    with client:
+        return client.chat(model, [{"role": "user", "content": prompt}], **({"format": SCHEMA} | options))
 
 
-def test_a_chat_has_everything_that_ollama_sends(client):
-    reply = client.chat("llama3.2", WHICH, format=SCHEMA)
-    assert json.loads(reply.message.content)["next_state"] in NAMES
-    assert (reply.model, reply.message.role, reply.done, reply.done_reason) == ("llama3.2", "assistant", True, "stop")
-    assert reply.prompt_eval_count > 0
-    assert reply.eval_count > 0
-    assert reply.created_at.endswith("Z")
-    assert reply.logprobs is None
+def chat_all(server, n):
+    """Ask n questions at once; return the answers, or the exceptions."""
+
+    async def run():
+        async with ollama.AsyncClient(server.url, timeout=20, trust_env=False, verify=False) as client:
+            asked = (client.chat("llama3.2", [{"role": "user", "content": f"{i}?"}], format=SCHEMA) for i in range(n))
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+    return asyncio.run(run())
 
 
-def test_the_durations_tell_the_wait_and_the_work():
-    with StandIn(slots=1, latency=0.2) as server:
-        first, second = sorted(ask_all(server, 2), key=lambda reply: reply.load_duration)
-    for reply in (first, second):
-        assert reply.prompt_eval_duration + reply.eval_duration == pytest.approx(200e6, abs=5)
-        assert reply.total_duration == pytest.approx(200e6 + reply.load_duration, abs=5)
-    assert first.load_duration < 10e6 < second.load_duration
+def until(condition):
+    """Wait for another thread."""
+    end = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < end, "it did not happen within 5 s"
+        time.sleep(0.005)
 
 
-def test_the_same_question_has_the_same_answer_however_it_is_asked(server, client):
-    chat = client.chat("llama3.2", WHICH, format=SCHEMA, options={"seed": 1, "temperature": 0})
-    other = client.chat("llama3.2", WHICH, format=SCHEMA, options={"seed": 2, "temperature": 1.5})
-    generated = client.generate("llama3.2", "Which?", format=SCHEMA)
-    server.latency = 0.02
-    late = client.chat("llama3.2", WHICH, format=SCHEMA)
-    assert {chat.message.content, other.message.content, late.message.content} == {generated.response}
-    assert server.n_requests == 4
-    assert server.requests[0]["options"] == {"seed": 1, "temperature": 0}
+# -- answers -----------------------------------------------------------------------------------------
 
 
-def test_answers_spread_over_the_options():
-    said = [json.loads(choose_by_hash({"prompt": f"{i}?", "format": SCHEMA}).text)["next_state"] for i in range(400)]
-    assert all(70 <= said.count(name) <= 130 for name in NAMES)
-
-
-def test_a_stream_says_the_same_in_pieces_and_counts_at_its_end(client):
-    whole = client.chat("llama3.2", WHICH, format=SCHEMA)
-    *parts, last = client.chat("llama3.2", WHICH, format=SCHEMA, stream=True)
-    assert "".join(part.message.content for part in parts) == whole.message.content
-    assert len(parts) == last.eval_count == whole.eval_count
-    assert [part.done for part in parts] == [False] * len(parts)
-    assert (last.message.content, last.done, parts[0].eval_count) == ("", True, None)
-    words = client.generate("llama3.2", "Which?", format=SCHEMA, stream=True)
-    assert "".join(part.response for part in words) == whole.message.content
-
-
-def test_the_async_client_gets_the_same_whole_and_streamed(server):
-    async def both():
-        async with async_client_of(server) as client:
-            whole = await client.chat("llama3.2", WHICH, format=SCHEMA)
-            parts = [part async for part in await client.chat("llama3.2", WHICH, format=SCHEMA, stream=True)]
-            return whole.message.content, "".join(part.message.content for part in parts)
-
-    whole, streamed = asyncio.run(both())
-    assert whole == streamed == ask(server).message.content
-
-
-def test_a_request_that_does_not_say_is_streamed(server):
-    reply = plain("POST", server, "/api/chat", json={"model": "llama3.2", "messages": WHICH})
-    assert reply.headers["content-type"] == "application/x-ndjson"
-    assert [json.loads(line)["done"] for line in reply.text.splitlines()][-2:] == [False, True]
-
-
-@pytest.mark.parametrize("shape", ["", "json"])
-def test_without_a_schema_it_says_a_sentence_or_an_object(client, shape):
-    said = client.chat("llama3.2", WHICH, format=shape).message.content
-    assert isinstance(json.loads(said), dict) if shape else said.startswith("I would choose ")
+def test_the_same_prompt_has_the_same_answer_with_the_fields_of_ollama(server):
+    first, again = chat(server, options={"seed": 1}), chat(server, options={"seed": 2, "temperature": 1.5})
+    assert first.message.content == again.message.content
+    assert json.loads(first.message.content)["next_state"] in NAMES
+    assert (first.model, first.message.role, first.done, first.done_reason) == ("llama3.2", "assistant", True, "stop")
+    assert min(first.prompt_eval_count, first.eval_count) > 0
+    assert (first.logprobs, server.n_requests, server.requests[0]["options"]) == (None, 2, {"seed": 1})
 
 
 class Feeling(pydantic.BaseModel):
@@ -104,93 +74,173 @@ class Feeling(pydantic.BaseModel):
     tags: list[str]
 
 
-def test_a_schema_made_by_pydantic_is_followed(client):
+def test_a_schema_made_by_pydantic_is_followed(server):
     for n in range(10):
-        said = client.generate("llama3.2", f"{n}?", format=Feeling.model_json_schema()).response
-        assert Feeling.model_validate_json(said).state in AgentState
+        reply = chat(server, f"{n}?", format=Feeling.model_json_schema())
+        assert Feeling.model_validate_json(reply.message.content).state in AgentState
 
 
-def test_num_predict_cuts_the_answer_and_says_so(client):
-    reply = client.chat("llama3.2", WHICH, format=SCHEMA, options={"num_predict": 2})
-    assert (reply.message.content, reply.eval_count, reply.done_reason) == ('{"next', 2, "length")
-
-
-def test_the_logprobs_multiply_to_a_distribution_over_the_options_whose_best_is_the_answer(client):
-    """Of four options, two share their first token; the others are decided at once."""
-
-    def logprobs(reply):
-        return [(entry.token, entry.logprob, entry.top_logprobs) for entry in reply.logprobs]
-
-    for n in range(20):
-        prompt = [{"role": "user", "content": f"{n}?"}]
-        reply = client.chat("llama3.2", prompt, format=SCHEMA, logprobs=True, top_logprobs=20)
-        entries = logprobs(reply)
-        assert "".join(token for token, _, _ in entries) == reply.message.content
-        assert all(len(top) == 20 and (top[0].token, top[0].logprob) == (token, lp) for token, lp, top in entries[:5])
-        first = {one.token: math.exp(one.logprob) for one in entries[5][2]}
-        assert set(first) > {"composing", "scrolling", "engaging"}
+def test_log_probabilities_are_a_distribution_over_the_options(server):
+    for n in range(10):
+        reply = chat(server, f"{n}?", logprobs=True, top_logprobs=20)
+        assert "".join(entry.token for entry in reply.logprobs) == reply.message.content
+        first = {top.token: math.exp(top.logprob) for top in reply.logprobs[5].top_logprobs}
         assert sum(first[token] for token in ("composing", "scrolling", "engaging")) == pytest.approx(1, abs=1e-4)
 
 
-def test_logprobs_have_bytes_and_come_only_when_asked_for(server):
-    body = {"model": "llama3.2", "prompt": "Which?", "format": SCHEMA, "stream": False, "logprobs": True}
-    [first, *_] = plain("POST", server, "/api/generate", json=body).json()["logprobs"]
-    assert first == {"token": '{"', "logprob": 0.0, "bytes": [123, 34]}
-    body |= {"top_logprobs": 2, "stream": True}
-    lines = plain("POST", server, "/api/generate", json=body).text.splitlines()
-    [entry] = json.loads(lines[0])["logprobs"]
-    assert [set(one) for one in entry["top_logprobs"]] == [{"token", "logprob", "bytes"}] * 2
-    assert "logprobs" not in json.loads(lines[-1])
-
-
-def test_a_brain_may_be_a_function_and_give_its_own_tokens():
+def test_a_function_may_give_its_own_tokens_and_an_async_one_is_awaited():
     tokens = (Token("Yes", -0.5, (("Yes", -0.5), ("No", -1.0))), Token("!", -0.1))
-    with StandIn(lambda body: Said("Yes!", tokens, prompt_tokens=7)) as server:
-        reply = ask(server, logprobs=True, top_logprobs=2)
-    assert (reply.message.content, reply.prompt_eval_count, reply.eval_count) == ("Yes!", 7, 2)
-    assert [(one.token, one.logprob) for one in reply.logprobs[0].top_logprobs] == [("Yes", -0.5), ("No", -1.0)]
-
-
-def test_an_async_brain_is_awaited_while_others_are_served():
-    asked, told = threading.Event(), threading.Event()
 
     async def brain(body):
-        asked.set()
-        await asyncio.to_thread(told.wait, 5)
-        return "done"
+        await asyncio.sleep(0)
+        return Said("Yes!", tokens, prompt_tokens=7)
 
-    with StandIn(brain) as server, client_of(server) as client:
-        answers = []
-        thread = threading.Thread(target=lambda: answers.append(client.chat("llama3.2", WHICH)))
+    for function in (brain, lambda body: Said("Yes!", tokens, prompt_tokens=7)):
+        with StandIn(function) as server:
+            reply = chat(server, logprobs=True, top_logprobs=2)
+        assert (reply.message.content, reply.prompt_eval_count, reply.eval_count) == ("Yes!", 7, 2)
+        assert [(top.token, top.logprob) for top in reply.logprobs[0].top_logprobs] == [("Yes", -0.5), ("No", -1.0)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"economy_deliberate": True}, {"economy_domain": "trade"}], ids=str)
+def test_it_answers_nations_with_policies_that_are_read(server, settings):
+    ollama_at = {"reasoner_kind": "ollama", "reasoner_host": server.url, "reasoner_model": "llama3.2"}
+    model = EconomyModel(economy_policy="llm", rng=1, **ollama_at, **settings)
+    model.run_for(2)
+    model.close()
+    assert model.read_by["answer"] + model.read_by["parser"] == 10
+    assert model.totals["not_understood"] == 0
+    assert model.totals["accepted"] >= 3
+
+
+# -- faults ------------------------------------------------------------------------------------------
+
+RAISED = {
+    "timeout": (httpx.ReadTimeout, "^(timed out)?$"),
+    "drip": (httpx.ReadTimeout, "^(timed out)?$"),
+    "dropped": (httpx.RemoteProtocolError, "disconnected"),
+    "partial-body": (httpx.RemoteProtocolError, "without sending complete message body"),
+    "bad-request": (ollama.ResponseError, "400"),
+    "not-found": (ollama.ResponseError, "404"),
+    "server-error": (ollama.ResponseError, "500"),
+    "busy": (ollama.ResponseError, "503"),
+    "error-dict": (ollama.ResponseError, "400"),
+    "error-array": (AttributeError, "'list' object"),
+    "not-json": (json.JSONDecodeError, "Expecting value"),
+    "wrong-shape": (pydantic.ValidationError, "ChatResponse"),
+    "json-array": (TypeError, "must be a mapping"),
+}
+
+
+@pytest.mark.parametrize("fault", sorted(RAISED.keys() - {"drip"}))
+def test_each_fault_raises_in_the_real_client_what_the_real_server_would(server, fault):
+    exception, match = RAISED[fault]
+    server.fault = fault
+    with pytest.raises(exception, match=match):
+        chat(server, timeout=0.2 if fault == "timeout" else 10.0)
+    server.fault = None
+    assert chat(server).done
+
+
+def test_the_faults_of_an_llm_raise_nothing(server):
+    replies = {}
+    for fault in FAULTS.keys() - RAISED.keys():
+        server.fault = fault
+        replies[fault] = chat(server)
+    contents = {fault: reply.message.content for fault, reply in replies.items() if fault != "not-done"}
+    useless = "Sure! I think I would keep scrolling."
+    assert contents == {"empty": "", "useless": useless, "invalid-state": '{"next_state": "flying"}'}
+    assert (replies["not-done"].done, replies["not-done"].eval_count) == (False, None)
+
+
+def test_a_fault_may_depend_on_the_number_and_on_the_prompt(server):
+    server.fault = lambda number, body: "server-error" if number == 2 else None
+    assert chat(server).done
+    with pytest.raises(ollama.ResponseError, match="500"):
+        chat(server)
+    for by_seed in (False, True):
+        server.fault = first_attempts("busy", by_seed=by_seed)
+        for _ in range(2 if by_seed else 1):
+            with pytest.raises(ollama.ResponseError, match="503"):
+                chat(server, "a", options={"seed": _})
+        assert chat(server, "a", options={"seed": 0}).done
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [({"model": "gemma"}, 404), ({"top_logprobs": 21}, 400), ({"think": True}, 400)],
+)
+def test_what_ollama_refuses_is_refused(server, options, status):
+    with pytest.raises(ollama.ResponseError, match=str(status)):
+        chat(server, **options)
+
+
+# -- the server --------------------------------------------------------------------------------------
+
+
+def test_models_are_listed_and_shown():
+    with StandIn(models=("llama3.2", "phi3:mini")) as server, ollama.Client(server.url, trust_env=False) as client:
+        assert [entry.model for entry in client.list().models] == ["llama3.2:latest", "phi3:mini"]
+        assert client.show("LLama3.2").capabilities == ["completion"]
+        assert client.ps().models[0].context_length == 4096
+        with pytest.raises(ollama.ResponseError, match="404"):
+            client.show("gemma")
+
+
+def test_slots_are_never_exceeded_and_all_are_used():
+    with StandIn(slots=3, latency=lambda number, body: 0.005) as server:
+        assert all(reply.done for reply in chat_all(server, 60))
+        assert (server.n_requests, server.max_busy) == (60, 3)
+
+
+def test_a_client_that_gives_up_frees_its_slot_or_its_place_in_the_queue():
+    with StandIn(slots=1, latency=0.4) as server:
+        first = threading.Thread(target=chat, args=(server,))
+        first.start()
+        until(lambda: server.n_requests == 1)
+        with pytest.raises(httpx.ReadTimeout):
+            chat(server, timeout=0.1)
+        first.join()
+        server.latency = 30
+        with pytest.raises(httpx.ReadTimeout):
+            chat(server, timeout=0.1)
+        server.latency = 0
+        assert chat(server).done
+        assert (server.n_requests, server.max_busy) == (4, 1)
+
+
+def test_a_server_dies_with_its_requests_and_comes_back_at_the_same_address():
+    with StandIn(slots=1, latency=30) as server:
+        url, replies = server.url, []
+        thread = threading.Thread(target=lambda: replies.extend(chat_all(server, 3)))
         thread.start()
-        asked.wait(5)
-        assert plain("GET", server, "/api/version").status_code == 200
-        told.set()
+        until(lambda: server.n_requests == 3)
+        server.stop()
         thread.join()
-    assert answers[0].message.content == "done"
-
-
-def test_a_brain_that_fails_is_a_server_error_and_frees_its_slot():
-    def brain(body):
-        raise KeyError("forgot")
-
-    with StandIn(brain, slots=1) as server:
-        for _ in range(2):
-            with pytest.raises(ollama.ResponseError, match="stand-in: KeyError") as caught:
-                ask(server)
-            assert caught.value.status_code == 500
+        assert {type(reply) for reply in replies} <= {httpx.RemoteProtocolError, httpx.ReadError}
+        with pytest.raises(ConnectionError):
+            chat(server)
+        server.latency = 0
+        server.start()
+        assert (server.url, chat(server).done) == (url, True)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
-def test_the_embedded_llm_answers_over_the_protocol():
-    with StandIn(embedded_brain(), ("smollm2:135m",)) as server, client_of(server, 60) as client:
-        reply = client.chat("smollm2:135m", WHICH, format=SCHEMA, logprobs=True, top_logprobs=5)
-    assert json.loads(reply.message.content)["next_state"] in NAMES
-    assert "".join(entry.token for entry in reply.logprobs) == reply.message.content
-    assert all(len(entry.top_logprobs) == 5 for entry in reply.logprobs)
-    assert reply.prompt_eval_count > 10
+def test_the_command_says_how_to_use_it_and_ends_on_ctrl_c(nobody):
+    port = nobody.rpartition(":")[2]
+    env = os.environ | {"PYTHONPATH": str(Path(stand_in.__file__).parents[1])}
+    command = [sys.executable, "-m", "stand_in", "--port", port, "--latency-ms", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        try:
+            assert (process.wait(20), process.stderr.read()) == (0, "")
+        finally:
+            process.kill()
+    assert f"prism run reasoner.kind=ollama reasoner.host={nobody} reasoner.model=llama3.2" in line
 
 
-def test_all_its_public_names_are_there():
-    assert [name for name in stand_in.__all__ if not hasattr(stand_in, name)] == []
+def test_the_command_says_when_the_port_is_taken(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert main(["--port", str(listener.getsockname()[1])]) == 2
+    assert "Take another --port" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """LLMs that think before they answer, each in its own way: no thought is ever taken for an answer."""
 
-import asyncio
 import json
 
 import pytest
@@ -9,14 +8,12 @@ from hypothesis import strategies as st
 from ollama_server import as_json, serving
 from stand_in import Said, StandIn, Token
 
-from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
-from prism_mesa.llm import Ledger, LLMClient, OllamaChatClient, OpenAIChatClient
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.llm import Ledger, OllamaChatClient
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.completions import completed
 from prism_mesa.llm.ledger import answer_key
 from prism_mesa.llm.multiple_choice import recordable
-from prism_mesa.llm.request import LLMRequest
-from prism_mesa.params import validated
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
@@ -61,12 +58,6 @@ def test_what_is_not_the_default_is_in_the_key(think):
     assert OllamaChatClient(think=think, num_ctx=8192, temperature=0, seed=0).decoding == own
 
 
-@pytest.mark.parametrize(("key", "wrong"), [("think", "loud"), ("think", 2), ("num_ctx", 0), ("keep_alive", "soon")])
-def test_what_no_server_takes_is_refused_before_the_run(key, wrong):
-    with pytest.raises(ConfigError, match=f"reasoner: {key}"):
-        validated(ReasonerParams, {key: wrong}, "reasoner")
-
-
 def test_ollama_is_sent_them_in_its_own_way():
     with StandIn(brain("choice"), thinks="always") as server:
         for options in ({}, {"think": "high", "num_ctx": 8192, "keep_alive": "10m"}, {"think": None}):
@@ -106,47 +97,6 @@ def test_the_answer_after_the_thought_is_recorded(mode, think, form, tmp_path):
     assert (answer.source, server.n_requests) == ("llm", 1)
     assert answer.probabilities == pytest.approx((0, 1) if form == "choice" else (0.0911, 0.9089), abs=1e-3)
     assert "person" not in stored.raw
-
-
-def test_an_llm_that_thinks_by_default_answers_at_once_with_the_default_configuration():
-    with StandIn(brain("choice"), thinks="switch", thought=MISLEADING * 50) as server:
-        reasoner = make_reasoner(params(server, "choice"))
-        [answer] = reasoner.answer(asks(1))
-        reasoner.close()
-    assert (answer.choice, reasoner.usage["calls"]) == (S, 1)
-
-
-@pytest.mark.parametrize("form", ["choice", "probabilities"])
-@pytest.mark.parametrize(("mode", "think"), [("switch", True), ("always", False), ("inline", False), ("lost", None)])
-def test_a_thought_that_uses_up_the_tokens_says_so_and_ends_the_run_early(mode, think, form):
-    with StandIn(brain(form), thinks=mode, thought=MISLEADING * 50) as server:
-        reasoner = make_reasoner(params(server, form, think=think, max_answer_tokens=40))
-        with pytest.raises(LLMFailureException, match=r"it thought for 40 tokens and had none left") as caught:
-            reasoner.answer(asks(30))
-        reasoner.close()
-    assert "reasoner.max_answer_tokens=1000" in str(caught.value)
-    assert ("reasoner.think=false or" in str(caught.value)) == (think is not False)
-    assert server.n_requests == 20
-
-
-def test_an_answer_that_is_lost_in_the_thought_is_refused_by_name():
-    with StandIn(brain("probabilities"), thinks="lost", thought=MISLEADING) as server:
-        client = OllamaChatClient(host=server.url, think=True, max_tokens=2000)
-        with pytest.raises(OracleError, match=r"tokens are a thought: reasoner.think=false") as caught:
-            asyncio.run(client.chat("Which?", top_logprobs=20))
-    assert caught.value.reason == "thought"
-    assert caught.value.tokens > (800, 10)
-
-
-@pytest.mark.parametrize("ending", ["reads on", "", " A"])
-def test_a_thought_that_nothing_marks_is_no_answer(ending):
-    """A template that begins the thought, and tokens that end in it: the content looks like an answer."""
-    text = f"A person like this{ending}"
-    with StandIn(lambda body: Said(text, tuple(Token(t, -0.01, ((t, -0.01),)) for t in ("A", text[1:])))) as server:
-        reasoner = make_reasoner(params(server, "probabilities", attempts=1))
-        [answer] = reasoner.answer(asks(1))
-        reasoner.close()
-    assert answer.source == "fallback"
 
 
 @given(
@@ -216,24 +166,6 @@ def test_each_server_is_told_how_to_think_in_its_own_way(owner, think, sent):
     assert ("reasoner.think: not sent" in note) == (owner == "somebody" and think is True)
 
 
-def test_each_host_that_is_not_told_to_think_is_in_the_note():
-    (first, models), (second, _), (third, known) = (openai_server(owner) for owner in ("x", "x", "vllm"))
-    with first as a, second as b, third as c:
-        for server, listed in ((a, models), (b, models), (c, known)):
-            server.gets["/v1/models"] = listed
-        hosts = [f"{server.url}/v1" for server in (c, a, b)]
-        with make_reasoner(ReasonerParams(kind="openai", model="tiny", host=hosts, think="low")) as reasoner:
-            assert [host in reasoner.note for host in hosts] == [False, True, True]
-
-
-@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_a_thought_beside_the_content_of_an_openai_answer_is_recognised(field):
-    serves, _ = openai_server("vllm", content="", **{field: "A person"})
-    with serves as server, pytest.raises(OracleError) as caught:
-        asyncio.run(OpenAIChatClient("tiny", f"{server.url}/v1").chat("Which?"))
-    assert (caught.value.reason, caught.value.tokens) == ("thought", (900, 8))
-
-
 def refusing(handler):
     """Refuse as OpenAI's reasoning models do, one option after the other."""
     wrong = {"max_tokens": "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}
@@ -259,60 +191,15 @@ def test_openais_reasoning_models_are_asked_with_what_they_take_and_it_is_rememb
     assert not {"max_tokens", "temperature"} & server.sent[-1].keys()
 
 
-def test_several_questions_at_once_all_learn_what_a_server_takes():
-    with serving(always=refusing) as server:
-        client = OpenAIChatClient("o9", f"{server.url}/v1")
-
-        async def together():
-            return await asyncio.gather(*[client.chat(f"Which {at}?") for at in range(8)])
-
-        said = asyncio.run(together())
-    assert {json.loads(one.text)["next_state"] for one in said} == {"scrolling"}
+LETTERED = ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling", "Answer: B", "The answer is B.", "B - scroll")
+TALK = ("B or A", "Not B", "I would not choose A; I choose B", "B. composing", "B. scrolling or composing", "Be")
 
 
-@pytest.mark.parametrize(
-    ("text", "reads"),
-    [
-        *[(text, True) for text in ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling")],
-        *[(text, True) for text in ("Answer: B", "The answer is B.", "B - scroll")],
-        *[(text, False) for text in ("B or A", "Not B", "B person", "I would not choose A; I choose B")],
-        *[
-            (text, False)
-            for text in (
-                "B. composing",
-                "B. scrolling or composing",
-                "B: scrolling, as they do",
-                "A user likes B",
-                "Be",
-            )
-        ],
-    ],
-)
+@pytest.mark.parametrize(("text", "reads"), [*((text, True) for text in LETTERED), *((text, False) for text in TALK)])
 def test_log_probabilities_count_where_the_text_is_a_letter_with_its_option_or_alone(text, reads):
     tops = tuple(((piece, -0.01),) for piece in text.replace("B", " B ").replace("A", " A ").split())
     kept = json.loads(recordable(Completion(text, top_logprobs=tops), ["composing", "scrolling"]).text)
     assert bool(kept["top_logprobs"]) == reads
-
-
-# -- texts -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mode", ["switch", "always", "inline", "unopened"])
-def test_no_thought_is_written_into_a_text(mode):
-    with StandIn(lambda body: "Rain again, and I like it.", thinks=mode, thought=MISLEADING) as server:
-        client = LLMClient(OllamaChatClient(host=server.url, think=None, max_tokens=1000))
-        text = asyncio.run(client.fetch(LLMRequest("Write.", str)))
-        client.close()
-    assert text == "Rain again, and I like it."
-
-
-def test_what_a_text_that_never_came_cost_is_counted():
-    with StandIn(lambda body: "Rain.", thinks="always", thought=MISLEADING * 50) as server:
-        client = LLMClient(OllamaChatClient(host=server.url, max_tokens=40))
-        with pytest.raises(LLMFailureException, match="thought for 40 tokens"):
-            asyncio.run(client.fetch(LLMRequest("Write.", str)))
-        client.close()
-    assert (client.usage["calls"], client.usage["completion_tokens"]) == (2, 80)
 
 
 # -- replay ----------------------------------------------------------------------------------------------------

@@ -6,14 +6,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stand_in import StandIn
 
 from prism_mesa.domain import Post
-from prism_mesa.llm import AnswerStore, Completion, Ledger, OllamaChatClient, UselessAnswerError
+from prism_mesa.llm import AnswerStore, Completion, Ledger, UselessAnswerError
 from prism_mesa.llm.multiple_choice import read_probabilities, recordable
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
-from prism_mesa.reasoner.asking import recorded_oracle
-from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -42,7 +39,7 @@ def test_weights_are_shared_in_proportion_or_all_of_the_answer_is_useless(said):
     named = {name: said[name] for name in NAMES if name in said}
     right = all(map(is_weight, named.values())) and sum(named.values()) > 0
     if not right:
-        with pytest.raises(UselessAnswerError, match=r"names no option|which is not a finite number from 0"):
+        with pytest.raises(UselessAnswerError, match=r"names no option|is no number"):
             read_probabilities(json.dumps(said), NAMES, "invalid-state")
         return
     total = sum(named.values())
@@ -71,21 +68,8 @@ def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf"), "-1", True, 0.7])
 def test_an_option_of_which_nobody_knows_how_likely_it_is_leaves_nothing_to_the_others(unknown):
     tops = ((("A", unknown), ("B", math.log(0.4))), (("B", math.log(0.9)),))
-    with pytest.raises(UselessAnswerError, match=r"'A'.* which is not a log-probability"):
+    with pytest.raises(UselessAnswerError, match="'A'"):
         read_probabilities(recordable(Completion("A", top_logprobs=tops), NAMES).text, NAMES, "invalid-state")
-
-
-@pytest.mark.parametrize("weight", ['"0.5"', "NaN", "Infinity", "-1", "true"])
-def test_a_weight_that_is_none_is_asked_again_and_then_falls_back(weight):
-    prompts = []
-
-    def llm(prompt):
-        prompts.append(prompt)
-        return f'{{"composing": {weight}, "scrolling": 0.5}}'
-
-    with Reasoner(llm, answer="probabilities", attempts=2) as reasoner:
-        [answer] = reasoner.answer(asks(1))
-    assert (answer.choice, answer.source, answer.reason, len(prompts)) == (C, "fallback", "invalid-state", 2)
 
 
 @given(st.text(max_size=30), st.sampled_from(["choice", "probabilities"]))
@@ -109,25 +93,6 @@ def test_whatever_a_function_says_is_read_from_the_ledger_as_it_was_read_first(t
     with Reasoner(function, answer=form, store=AnswerStore("replay", Ledger(file, read_only=True))) as again:
         [replayed] = again.answer(asks(1))
     assert (replayed.choice, replayed.probabilities) == (first.choice, first.probabilities)
-
-
-@pytest.mark.parametrize("form", ["choice", "probabilities"])
-def test_all_that_the_stand_in_says_can_be_read_again_without_it(tmp_path, form):
-    def options(server):
-        return OllamaChatClient("llama3.2", server.url, 5.0, temperature=0.0, seed=0, max_tokens=16)
-
-    with (
-        StandIn() as server,
-        Ledger(tmp_path / "d.sqlite") as ledger,
-        Reasoner(options(server), answer=form, ledger=ledger) as reasoner,
-    ):
-        first = reasoner.answer(asks(30))
-    assert {answer.source for answer in first} == {"llm"}
-    with Ledger(tmp_path / "d.sqlite", read_only=True) as ledger:
-        asked = ReasonerParams(kind="ollama", answer=form, max_answer_tokens=16)
-        oracle = recorded_oracle(ledger, asked)
-        read = {row.prompt: oracle.read(asks(1)[0].question, row.raw) for row in ledger.answers()}
-    assert [read[oracle.write(ask.question)] for ask in asks(30)] == [answer.probabilities for answer in first]
 
 
 def test_what_another_version_recorded_and_nobody_can_read_is_a_fallback_not_a_crash(tmp_path, caplog):

@@ -11,7 +11,6 @@ from oracle_questions import REST, C, Logged, S, question
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import Completion, Ledger
-from prism_mesa.llm.budget import most_tokens
 from prism_mesa.reasoner import ChatOracle, Persona, PlacedQuestion, Question, Reasoner, ReasonerParams
 from prism_mesa.reasoner.batch import drawn, drawn_one
 from prism_mesa.reasoner.oracle import as_oracle
@@ -66,24 +65,6 @@ def test_one_draws_as_many_do_and_never_what_has_no_chance(weights, draw):
     assert [found] == drawn(np.array([told]), np.array([draw])).tolist()
     assert told[found] > 0
     assert [0.0, *accumulate(told)][found] <= draw  # added up one by one: sum() would round otherwise
-
-
-def test_a_draw_on_a_border_is_the_next_options_and_one_beyond_all_the_last_ones():
-    assert [drawn_one((0.25, 0.0, 0.5, 0.25), draw) for draw in (0.0, 0.2, 0.25, 0.74, 0.75)] == [0, 0, 2, 2, 3]
-    assert drawn_one((0.5, 0.4999, 0.0), 0.99999) == 1
-
-
-def test_other_kinds_and_other_texts_are_asked_apart():
-    asks = [*kind_asks(2, [0.5] * 2), *kind_asks(1, [0.5])]
-    other = PlacedQuestion(Question(Persona("b", ("tea",), "Loud.", archetype=3), *astuple_from(asks[0].question)))
-    calls = []
-    with Reasoner(lambda prompt: calls.append(prompt) or '{"scrolling": 1}', answer="probabilities") as reasoner:
-        reasoner.answer([*asks, other])
-    assert len(calls) == 2
-
-
-def astuple_from(asked):
-    return asked.state, asked.trigger, asked.options, asked.post, asked.history
 
 
 @settings(max_examples=30, deadline=None)
@@ -156,10 +137,3 @@ def test_an_oracle_of_ones_own_decides_without_any_words():
         answers = reasoner.answer([PlacedQuestion(question(name=f"a{i}"), agent=i, draw=i / 4) for i in range(4)])
     assert [answer.choice for answer in answers] == [C, C, S, S]
     assert reasoner.usage["calls"] == 1
-
-
-@given(st.text(max_size=200))
-def test_a_text_has_at_most_as_many_tokens_as_bytes_and_an_answer_at_most_its_limit(text):
-    found = most_tokens(text, {"max_tokens": 16})
-    assert found >= len(text.encode("utf-8", "replace")) + 16
-    assert most_tokens(text, {}) == found - 16

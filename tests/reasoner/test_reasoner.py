@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,9 +9,18 @@ from types import SimpleNamespace
 import pytest
 from asked_reasoners import POST, C, S, Script, ask, says
 
-from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm import Completion, FunctionClient
-from prism_mesa.reasoner import PlacedQuestion, Reasoner, RuleReasoner
+from prism_mesa.errors import OracleError
+from prism_mesa.llm import Completion
+from prism_mesa.reasoner import (
+    DistilledModel,
+    DistilledReasoner,
+    Reasoner,
+    RuleReasoner,
+    asks_llm,
+    is_distilled,
+)
+from prism_mesa.reasoner.distilled import Linear, OptionModel
+from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES
 from prism_mesa.statechart import AgentState
 
 ANN = SimpleNamespace(name="Ann", interests=["art"], personality="Calm.")
@@ -35,23 +43,6 @@ def test_an_async_function_can_play_the_llm():
         return says(S)
 
     assert decide(Reasoner(llm)) is S
-
-
-def test_the_client_may_be_given_by_name_as_in_the_contract():
-    assert decide(Reasoner(client=FunctionClient(lambda prompt: says(S)))) is S
-
-
-def test_the_llm_is_told_the_agent_the_situation_and_the_post():
-    llm = Script(says(C))
-    decide(Reasoner(llm))
-    for told in (
-        "You are <<< Ann >>>",
-        "interests: <<< art >>>",
-        "personality: <<< Calm. >>>",
-        '"evaluating"',
-        "Rain again",
-    ):
-        assert told in llm.prompts[0]
 
 
 def test_no_options_are_an_error():
@@ -87,12 +78,6 @@ def test_whatever_goes_wrong_is_logged_counted_by_reason_and_ends_in_the_first_o
     assert reasoner.reasons == {reason: 1}
 
 
-def test_only_an_unforeseen_error_is_logged_with_its_trace(caplog):
-    decide(Reasoner(Script(RuntimeError("my own bug"))))
-    decide(Reasoner(Script("no JSON"), attempts=1))
-    assert [record.exc_info is not None for record in caplog.records] == [True, False]
-
-
 def test_the_fallback_stay_leaves_the_agent_where_it_is():
     reasoner = Reasoner(Script("useless", "useless"), fallback="stay", attempts=1)
     assert decide(reasoner) is AgentState.EVALUATING
@@ -106,19 +91,6 @@ def test_the_fallback_rule_uses_the_asks_own_draw():
     assert [answer.choice for answer in asyncio.run(reasoner.answer_all(asks))] == [C, S]
     assert [answer.choice for answer in RuleReasoner().answer(asks)] == [C, S]
     assert reasoner.counts == {"fallback": 2}
-
-
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        ({"fallback": "frist"}, "reasoner: fallback: Input should be 'first', 'rule' or 'stay', not 'frist'"),
-        ({"max_concurrency": 0}, "reasoner: max_concurrency: Input should be greater than or equal to 1, not 0"),
-        ({"fallbak": "first"}, "Reasoner: no parameter 'fallbak'. Did you mean 'fallback'?"),
-    ],
-)
-def test_wrong_settings_are_refused(wrong, complaint):
-    with pytest.raises(ConfigError, match=re.escape(complaint)):
-        Reasoner(Script(), **wrong)
 
 
 def test_what_cannot_be_asked_is_refused():
@@ -143,41 +115,6 @@ def test_a_client_of_ones_own_needs_a_name_its_decoding_and_chat():
 # -- a batch -----------------------------------------------------------------------------------------
 
 
-def test_answers_come_in_the_order_of_asks_whichever_arrives_first():
-    async def llm(prompt):
-        late = "You are <<< a0 >>>" in prompt
-        await asyncio.sleep(0.05 if late else 0)
-        return says(S if late else C)
-
-    answers = asyncio.run(Reasoner(llm).answer_all([ask(f"a{i}") for i in range(4)]))
-    assert [answer.choice for answer in answers] == [S, C, C, C]
-
-
-def test_equal_questions_are_asked_once_and_the_first_counts_as_llm():
-    llm = Script(says(S), says(C))
-    reasoner = Reasoner(llm)
-    answers = asyncio.run(reasoner.answer_all([ask("a", agent=1), ask("b"), ask("a", agent=2, draw=0.9)]))
-    assert [(a.choice, a.source, a.attempts) for a in answers] == [(S, "llm", 1), (C, "llm", 1), (S, "cache", 0)]
-    assert len(llm.prompts) == 2
-
-
-def test_a_later_batch_shares_the_first_answer():
-    llm = Script(says(S))
-    reasoner = Reasoner(llm)
-    first, second = (asyncio.run(reasoner.answer_all([ask(tick=tick)]))[0] for tick in (1, 2))
-    assert (first.source, second.source) == ("llm", "cache")
-    assert first.choice is second.choice is S
-    assert reasoner.counts == {"llm": 1, "cache": 1}
-
-
-def test_a_fallback_is_shared_within_its_batch_and_never_kept():
-    reasoner = Reasoner(Script("useless", says(S)), attempts=1)
-    failed = asyncio.run(reasoner.answer_all([ask(), ask()]))
-    assert [(a.choice, a.source, a.attempts) for a in failed] == [(C, "fallback", 1), (C, "fallback", 0)]
-    assert asyncio.run(reasoner.answer_all([ask()]))[0].choice is S
-    assert reasoner.counts == {"fallback": 2, "llm": 1}
-
-
 def test_within_a_round_a_failure_is_shared_by_later_ticks_and_the_next_round_asks_again():
     llm = Script("useless", says(S))
     with Reasoner(llm, attempts=1) as reasoner:
@@ -192,60 +129,6 @@ def test_within_a_round_a_failure_is_shared_by_later_ticks_and_the_next_round_as
     assert reasoner.reasons == {"unparsable": 2}
 
 
-def test_a_useless_answer_is_asked_again_and_a_later_good_one_counts():
-    reasoner = Reasoner(Script("Sure!", '{"next_state": "resting"}', says(S)))
-    [answer] = asyncio.run(reasoner.answer_all([ask()]))
-    assert (answer.choice, answer.source, answer.attempts) == (S, "llm", 3)
-    assert reasoner.usage["calls"] == 3
-
-
-def test_one_failure_does_not_touch_its_neighbours():
-    def llm(prompt):
-        if "You are <<< a1 >>>" in prompt:
-            raise OracleError("refused", "nobody there")
-        return says(S)
-
-    answers = asyncio.run(Reasoner(llm, backoff_s=0).answer_all([ask(f"a{i}") for i in range(3)]))
-    assert [(a.choice, a.source, a.reason, a.attempts) for a in answers] == [
-        (S, "llm", "", 1),
-        (C, "fallback", "refused", 3),
-        (S, "llm", "", 1),
-    ]
-
-
-@pytest.mark.parametrize("limit", [1, 3])
-def test_at_most_max_concurrency_questions_are_out_at_once(limit):
-    out = Counter()
-
-    async def llm(prompt):
-        out["now"] += 1
-        out["most"] = max(out["most"], out["now"])
-        await asyncio.sleep(0.002)
-        out["now"] -= 1
-        return says(S)
-
-    async def both(reasoner):
-        decided = (reasoner.decide(SimpleNamespace(name=f"d{i}"), S, "x", [C, S]) for i in range(5))
-        await asyncio.gather(reasoner.answer_all([ask(f"a{i}") for i in range(10)]), *decided)
-
-    asyncio.run(both(Reasoner(llm, max_concurrency=limit)))
-    assert out["most"] == limit
-
-
-def test_questions_that_differ_in_anything_told_are_asked_apart():
-    question = ask().question
-    others = [
-        replace(question, trigger="timeout"),
-        replace(question, state=S),
-        replace(question, options=(S, C)),
-        replace(question, post=replace(POST, likes=1)),
-        replace(question, history=("idle -> scrolling (feed_ready)",)),
-    ]
-    llm = Script(*[says(S)] * 6)
-    asyncio.run(Reasoner(llm).answer_all([PlacedQuestion(q) for q in [question, *others]]))
-    assert len(set(llm.prompts)) == 6
-
-
 def test_relevance_is_not_told_so_it_makes_no_other_question():
     llm = Script(says(S))
     posts = [replace(POST, relevance=relevance, post_id=i) for i, relevance in enumerate((0.45, 0.55))]
@@ -253,17 +136,34 @@ def test_relevance_is_not_told_so_it_makes_no_other_question():
     assert len(llm.prompts) == 1
 
 
-def test_an_empty_batch_is_no_trouble():
-    assert asyncio.run(Reasoner(Script()).answer_all([])) == []
+# -- kinds ---------------------------------------------------------------------------------------------
 
 
-def test_a_single_option_in_a_batch_is_taken_and_not_counted():
-    reasoner = Reasoner(Script(says(S)))
-    answers = asyncio.run(reasoner.answer_all([ask(options=(C,)), ask()]))
-    assert [answer.choice for answer in answers] == [C, S]
-    assert reasoner.counts == {"llm": 1}
+class Moody(RuleReasoner):
+    """A rule of a user's own."""
 
 
-def test_a_question_without_options_is_an_error_in_a_batch_too():
-    with pytest.raises(ValueError, match="no options for 'decides' in"):
-        asyncio.run(Reasoner(Script()).answer_all([ask(options=())]))
+def learned():
+    facts = {"features": list(NAMES), "declaration": DECLARATION, "persona": "individual", "archetypes": 1}
+    options = [AgentState.COMPOSING, AgentState.SCROLLING]
+    scores = [Linear(intercept=0.2, weights=[0.0] * len(LINEAR_NAMES))]
+    facts |= {"choices": [OptionModel(options=options, scores=scores, rows=1)], "provenance": {}, "report": {}}
+    return DistilledReasoner(DistilledModel(format=1, kind="logistic", **facts))
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (RuleReasoner, (False, False)),
+        (Moody, (False, False)),
+        (learned, (False, True)),
+        (lambda: Reasoner(lambda prompt: "composing"), (True, False)),
+    ],
+)
+def test_one_asks_and_one_has_learned(make, expected):
+    reasoner = make()
+    assert (asks_llm(reasoner), is_distilled(reasoner)) == expected
+
+
+def test_nobody_has_learned_nothing():
+    assert not is_distilled(None)

@@ -12,7 +12,7 @@ import pytest
 from asked_reasoners import C, S, Script, ask, says
 
 from prism_mesa.errors import DataError
-from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger, answer_key
+from prism_mesa.llm import AskedRow, FunctionClient, Ledger, answer_key
 from prism_mesa.reasoner import Reasoner, question_prompt
 
 # -- going on while questions are out ------------------------------------------------------------------
@@ -40,11 +40,6 @@ def test_what_is_submitted_is_collected_once_whatever_the_order():
     assert {answer.choice for _, answer in found} == {S}
 
 
-def test_nothing_submitted_is_nothing_to_wait_for():
-    with Reasoner(Script()) as reasoner:
-        assert reasoner.collect() == []
-
-
 def test_who_submits_need_not_wait_for_the_slowest_answer():
     release = threading.Event()
 
@@ -63,20 +58,6 @@ def test_who_submits_need_not_wait_for_the_slowest_answer():
     assert [a.question.persona.name for a in (first, second, last)] == ["quick", "second", "slow"]
 
 
-def test_known_answers_and_single_options_are_collected_without_asking():
-    with Reasoner(Script(says(S))) as reasoner:
-        reasoner.answer([ask()])
-        reasoner.submit([ask(tick=2), ask(options=(C,))])
-        assert [(a.choice, a.source) for _, a in reasoner.collect()] == [(S, "cache"), (C, "rule")]
-
-
-def test_a_bad_question_among_good_ones_leaves_nothing_to_wait_for_in_vain():
-    with Reasoner(Script(says(S))) as reasoner:
-        with pytest.raises(ValueError, match="no options"):
-            reasoner.submit([ask("a"), ask(options=()), ask("b")])
-        assert [a.question.persona.name for a, _ in collected(reasoner)] == ["a"]
-
-
 def test_a_ledger_that_breaks_while_nobody_waits_is_told_to_whoever_waits_next(tmp_path):
     with Ledger(tmp_path / "d.sqlite") as ledger, Reasoner(Script(says(S)), ledger=ledger) as reasoner:
         ledger.close()
@@ -87,11 +68,6 @@ def test_a_ledger_that_breaks_while_nobody_waits_is_told_to_whoever_waits_next(t
 
 
 # -- plain callers -----------------------------------------------------------------------------------
-
-
-def test_plain_code_can_ask_without_a_loop():
-    with Reasoner(Script(says(S))) as reasoner:
-        assert reasoner.answer([ask()])[0].choice is S
 
 
 def test_plain_code_can_ask_inside_a_running_loop_as_in_jupyter():
@@ -236,23 +212,6 @@ def test_answers_and_asks_are_recorded(tmp_path):
     assert (second.choice, second.raw) == ("composing", " " + says(C))
     assert (first.llm, first.options) == ("toy", '["composing", "scrolling"]')
     assert first.prompt == question_prompt(asks[0].question)
-
-
-def test_tokens_and_latency_of_an_answer_are_recorded(tmp_path):
-    class Counted(FunctionClient):
-        async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
-            return Completion(says(S), 120, 7, 33.5)
-
-    with Ledger(tmp_path / "d.sqlite") as ledger:
-        asyncio.run(Reasoner(Counted(str), ledger=ledger).answer_all([ask()]))
-        [row] = ledger.answers()
-    assert (row.prompt_tokens, row.completion_tokens, row.latency_ms) == (120, 7, 33.5)
-
-
-def test_the_ledger_can_be_written_from_the_background_thread(tmp_path):
-    with Ledger(tmp_path / "d.sqlite") as ledger, Reasoner(Script(says(S)), ledger=ledger) as reasoner:
-        reasoner.answer([ask()])
-        assert len(ledger.answers()) == 1
 
 
 def plain_llm(prompt):

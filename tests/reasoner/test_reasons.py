@@ -5,7 +5,7 @@ import json
 import pytest
 from oracle_questions import C, S, question
 from stand_in import StandIn, prompt_text
-from worlds import PLAIN_FILE, plain
+from worlds import plain
 
 from prism_mesa.api.runs import replay, why
 from prism_mesa.errors import ConfigError
@@ -54,20 +54,9 @@ def test_an_answer_is_read_with_and_without_a_reason(said, reason):
     assert reason_in(said) == reason
 
 
-@pytest.mark.parametrize("said", ["", "[1]", '{"pmi": 2.0}', "{{", '{"reason": "a", "reason": "b"}'])
-def test_what_holds_no_reason_has_none(said):
-    assert reason_in(said) == ""
-
-
 def test_letters_have_no_reason_and_that_is_an_error_before_the_run():
     with pytest.raises(ConfigError, match="reasoner: reason: answer=probabilities has no words"):
         validated(ReasonerParams, {"reason": True, "answer": "probabilities"}, "reasoner")
-
-
-def test_the_rule_says_that_it_gives_none(prism, tmp_path):
-    code, out, err = prism("run", PLAIN_FILE, "agents.n=20", "rounds=1", "reasoner.reason=true", "--out", tmp_path)
-    assert code == 0
-    assert "reasoner.reason: no effect" in out + err
 
 
 def test_the_reason_is_kept_why_shows_it_and_the_run_replays(tmp_path):

@@ -3,14 +3,13 @@
 import json
 
 import pytest
-from ollama_server import as_json, chat_answer, serving
+from ollama_server import as_json, serving
 from stand_in import StandIn
 from worlds import PLAIN_FILE, plain, ran, small
 
 from prism_mesa import AgentState, Reasoner
 from prism_mesa.errors import LLMFailureException, PrismWarning, RunError
 from prism_mesa.llm import OllamaChatClient
-from prism_mesa.reasoner import parse_reasoner_response
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
 
@@ -32,16 +31,6 @@ def says(*answers):
 # -- the name of an option alone -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("said", ["composing", "Composing\n", ' "COMPOSING" ', "`composing`", AgentState.COMPOSING])
-@pytest.mark.parametrize("form", ["choice", "probabilities"])
-def test_an_option_that_is_named_alone_is_chosen(said, form):
-    model = ran(small(**LIVELY, reasoner=Reasoner(says(said), answer=form, **QUICK)))
-    model.close()
-    assert model.totals["open"] > 50
-    assert model.sources.keys() <= {"llm", "cache"}
-
-
 @pytest.mark.parametrize("said", ["composing it is", "composing or scrolling", "compose", "", "engaging_like"])
 def test_anything_else_is_not_guessed_at(said):
     model = small(reasoner=Reasoner(says(said), **QUICK), agents_n=12, agents_band=0.4, rounds=1)
@@ -50,11 +39,6 @@ def test_anything_else_is_not_guessed_at(said):
     model.close()
     assert 0 < model.totals["open"] < 20
     assert model.sources == {"fallback": model.totals["open"]}
-
-
-def test_the_contracts_parser_wants_json_all_the_same():
-    with pytest.raises(ValueError, match="is not JSON"):
-        parse_reasoner_response("composing", [AgentState.COMPOSING])
 
 
 # -- nothing but useless answers -------------------------------------------------------------------------
@@ -72,28 +56,6 @@ def test_a_function_whose_first_twenty_answers_are_useless_ends_the_step_with_wh
         model.run_for(10)
     model.close()
     assert (caught.value.reason, llm.asked) == ("useless", 20)
-
-
-def test_another_model_gives_the_same_function_twenty_more():
-    llm = says("I would rather not")
-    with Reasoner(llm, max_concurrency=1, **QUICK) as reasoner:
-        for so_far in (20, 40):
-            with pytest.raises(LLMFailureException, match="none of its first 20 answers is of any use"):
-                ran(small(**LIVELY, reasoner=reasoner))
-            assert llm.asked == so_far
-
-
-@pytest.mark.parametrize("nothing", [None, "", {"next_state": "composing"}])
-def test_a_function_that_returns_no_text_is_told_what_it_returned(nothing):
-    model = small(**LIVELY, reasoner=Reasoner(says(nothing), **QUICK))
-    with pytest.raises(LLMFailureException, match=r"the last one was .function .* returned .* instead of a text"):
-        ran(model)
-
-
-def test_probabilities_that_are_none_are_told_how_they_are_written():
-    model = small(**LIVELY, reasoner=Reasoner(says("0.7"), answer="probabilities", **QUICK))
-    with pytest.raises(LLMFailureException, match=r'wanted is {"composing": 0.5, "scrolling": 0.5}, the name of an op'):
-        ran(model)
 
 
 @pytest.mark.slow
@@ -166,13 +128,6 @@ def test_too_many_fallbacks_are_a_warning_when_the_last_round_is_done():
     model.close()  # once is enough
 
 
-def test_or_when_the_model_is_closed_before():
-    model = ran(small(**LIVELY, reasoner=Reasoner(fails_sometimes, **QUICK)))
-    with pytest.warns(PrismWarning, match=r"open choices were answered by the fallback \(\d+ timeout\)"):
-        model.close()
-    model.close()
-
-
 @pytest.mark.parametrize("where", ["model", "reasoner"])
 def test_a_larger_share_can_be_allowed_in_either_place(where):
     allowed = {"max_fallback_share": 1} if where == "reasoner" else {}
@@ -187,15 +142,6 @@ def test_a_run_says_it_by_its_status_and_not_twice(tmp_path):
     result = run(given, out=tmp_path, reasoner=Reasoner(fails_sometimes, **QUICK))
     assert result.status == "failed"
     assert "max_fallback_share allows 5.0%" in result.summary["error"]
-
-
-@pytest.mark.slow
-def test_a_server_with_a_good_answer_now_and_then_is_asked_on(tmp_path):
-    with StandIn() as server:
-        chat = OllamaChatClient("llama3.2", server.url, 5.0, temperature=0.0, seed=0, max_tokens=64)
-        model = ran(small(**LIVELY, reasoner=Reasoner(chat)))
-        model.close()
-    assert model.sources.keys() <= {"llm", "cache"}
 
 
 # -- refusals ----------------------------------------------------------------------------------------------
@@ -221,25 +167,3 @@ def test_a_server_that_refuses_the_first_twenty_questions_ends_the_run_with_its_
         assert len(server.sent) == 20
     assert told.replace('"', "")[-20:] in str(caught.value).replace('"', "")
     assert way in str(caught.value)
-
-
-def test_a_server_that_has_too_many_questions_does_not_end_the_run():
-    with serving(always=as_json(429, {"error": "slow down"})) as server:
-        reasoner = Reasoner(OllamaChatClient(host=server.url), max_concurrency=1, **QUICK)
-        model = small(**LIVELY, reasoner=reasoner)
-        model.run_for(1)
-        with pytest.warns(PrismWarning, match="http-429"):
-            model.close()
-        assert len(server.sent) > 20
-
-
-def test_a_server_that_has_answered_once_may_refuse_what_it_likes():
-    good = chat_answer('{"next_state": "composing"}')
-    with serving(good, always=as_json(400, {"error": "no"})) as server:
-        reasoner = Reasoner(OllamaChatClient(host=server.url), max_concurrency=1, **QUICK)
-        model = small(**LIVELY, reasoner=reasoner)
-        model.run_for(1)
-        with pytest.warns(PrismWarning, match="http-400"):
-            model.close()
-    assert model.sources["llm"] == 1
-    assert reasoner.reasons["http-400"] > 20

@@ -13,7 +13,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import Persona, Question, Reasoner
 from prism_mesa.reasoner.features import NAMES, feature_columns
 from prism_mesa.reasoner.question import PlacedQuestion
-from prism_mesa.reasoner.rule import detailed_columns_of
+from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.statechart import AgentState
 
 LIVELY = {"agents_n": 120, "agents_band": 0.3, "agents_activity": 0.8}
@@ -81,7 +81,7 @@ def test_a_distilled_model_looks_at_media():
     states = (AgentState.COMPOSING, AgentState.SCROLLING)
     asked = Question(Persona("a"), AgentState.EVALUATING, "decides", states, post)
     shown = replace(asked, post=replace(post, media_type="video"))
-    columns = feature_columns(detailed_columns_of(states, [PlacedQuestion(asked), PlacedQuestion(shown)]))
+    columns = feature_columns(detailed_columns(states, [PlacedQuestion(asked), PlacedQuestion(shown)]))
     assert columns[NAMES.index("has_media")].tolist() == [0, 1]
     assert np.flatnonzero(columns[:, 0] != columns[:, 1]).tolist() == [NAMES.index("has_media")]
 

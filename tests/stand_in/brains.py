@@ -57,13 +57,8 @@ class Said:
 
 
 def prompt_text(body: Body) -> str:
-    """Return everything a chat or generate request tells the LLM, as one text.
-
-    >>> prompt_text({"messages": [{"role": "user", "content": "Which?"}]}) == prompt_text({"prompt": "Which?"})
-    True
-    """
-    said = [str(message.get("content") or "") for message in body.get("messages") or ()]
-    return "\n".join((*said, *(str(body[part]) for part in ("system", "prompt") if body.get(part))))
+    """Return everything that a chat request tells the LLM, as one text."""
+    return "\n".join(str(message.get("content") or "") for message in body.get("messages") or ())
 
 
 def choose_by_hash(body: Body) -> Said:
@@ -77,7 +72,7 @@ def choose_by_hash(body: Body) -> Said:
     tools. A whole number that is called `post` is then one of the last that the prompt calls a post. Where the prompt
     names a nation's instruments, an `action` is a policy in words.
 
-    >>> choose_by_hash({"prompt": "Which?", "format": {"enum": ["like", "reply"]}}).text
+    >>> choose_by_hash({"messages": [{"content": "Which?"}], "format": {"enum": ["like", "reply"]}}).text
     '"reply"'
     """
     digest = blake2b(prompt_text(body).encode("utf-8", "replace"), digest_size=16).digest()

@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal
 
-from prism_mesa.errors import did_you_mean
 from stand_in.brains import Body, Said, prompt_text
-from stand_in.wire import BUSY, error_response, json_response, response
+from stand_in.wire import error_response, json_response, response
 
 type FaultName = Literal[
     "timeout",
@@ -19,7 +18,6 @@ type FaultName = Literal[
     "busy",
     "error-dict",
     "error-array",
-    "error-in-stream",
     "not-done",
     "not-json",
     "wrong-shape",
@@ -31,8 +29,8 @@ type FaultName = Literal[
 type Fault = FaultName | Callable[[int, Body], FaultName | None] | None
 
 FAULTS: dict[FaultName, str] = {
-    "timeout": "no answer until `release()`",
-    "drip": "a byte now and then, so that no single read takes long, until `release()`",
+    "timeout": "no answer",
+    "drip": "a byte now and then, so that no single read takes long",
     "dropped": "the connection closes instead of an answer",
     "partial-body": "the connection closes in the midst of an answer",
     "bad-request": "400",
@@ -41,8 +39,7 @@ FAULTS: dict[FaultName, str] = {
     "busy": "503, as if the queue were full",
     "error-dict": "400 with an `error` that is a JSON object",
     "error-array": "500 with a JSON array for a body",
-    "error-in-stream": "a stream that ends in an error line; 500 if it is not streamed",
-    "not-done": "a stream that ends without `done`; `done` = false if it is not streamed",
+    "not-done": "an answer with `done` = false",
     "not-json": "200 with HTML",
     "wrong-shape": "200 with a JSON object that is no answer",
     "json-array": "200 with a JSON array",
@@ -54,7 +51,7 @@ FAULTS: dict[FaultName, str] = {
 AT_ONCE: frozenset[FaultName] = frozenset({"dropped", "bad-request", "not-found", "busy", "error-dict"})
 """Faults that take neither a slot nor time."""
 HELD_BACK: frozenset[FaultName] = frozenset({"timeout", "drip"})
-"""Faults that keep their slot until `release()`, or until the client gives up."""
+"""Faults that keep their slot until the client gives up."""
 
 _HTML = b"<html><body>Welcome to nginx!</body></html>"
 
@@ -66,7 +63,6 @@ def first_attempts(
 
     With `by_seed`, a prompt with another seed counts as another prompt.
     """
-    check_fault(name)
     seen: dict[tuple[str, Any], int] = {}
 
     def fault(number: int, body: Body) -> FaultName | None:
@@ -75,16 +71,6 @@ def first_attempts(
         return name if seen[key] <= times else None
 
     return fault
-
-
-def check_fault(fault: Fault) -> None:
-    """Make sure that there is such a fault.
-
-    Raises:
-        ValueError: If not.
-    """
-    if isinstance(fault, str) and fault not in FAULTS:
-        raise ValueError(f"{fault!r} is no fault ({', '.join(FAULTS)}).{did_you_mean(fault, list(FAULTS))}")
 
 
 def fault_response(fault: FaultName | None, model: str) -> bytes:
@@ -97,7 +83,7 @@ def fault_response(fault: FaultName | None, model: str) -> bytes:
         case "server-error":
             return error_response(500, "llama runner process has terminated: exit status 2")
         case "busy":
-            return error_response(503, BUSY)
+            return error_response(503, "server busy, please try again.  maximum pending requests exceeded")
         case "error-dict":
             return error_response(400, {"code": 400, "message": "invalid format"})
         case "error-array":
@@ -111,15 +97,15 @@ def fault_response(fault: FaultName | None, model: str) -> bytes:
     return b""
 
 
-def spoiled(said: str | Said, fault: FaultName | None, body: Body) -> str | Said:
-    """Return what an LLM says when the fault is one of its own; else what it said."""
+def spoiled(said: Said, fault: FaultName | None, body: Body) -> Said:
+    """Return the LLM's answer, or the useless one of its fault."""
     match fault:
         case "empty":
-            return ""
+            return Said("")
         case "useless":
-            return "Sure! I think I would keep scrolling."
+            return Said("Sure! I think I would keep scrolling.")
         case "invalid-state":
             schema = body.get("format")
             names = schema.get("properties", {}) if isinstance(schema, dict) else {}
-            return json.dumps(dict.fromkeys(names or ["next_state"], "flying"))
+            return Said(json.dumps(dict.fromkeys(names or ["next_state"], "flying")))
     return said

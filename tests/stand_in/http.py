@@ -111,8 +111,6 @@ class Connection(asyncio.Protocol):
         length = _content_length(lines)
         start = end + 4
         if len(self._received) < start + length:
-            if len(self._received) == start and "expect: 100-continue" in (line.lower() for line in lines):
-                self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             return None
         content = bytes(self._received[start : start + length])
         del self._received[: start + length]

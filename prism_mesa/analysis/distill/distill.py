@@ -32,7 +32,7 @@ from prism_mesa.params import shown
 from prism_mesa.reasoner import DistilledModel, RuleReasoner
 from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
-from prism_mesa.reasoner.rule import detailed_columns_of
+from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.run_files import folder_of
 from prism_mesa.statechart import AgentState
@@ -124,7 +124,7 @@ def model_of(examples: TrainingSet, kind: Kind) -> DistilledModel:
 
 
 def _features_of(options: tuple[AgentState, ...], rows: list[TrainingExample]) -> tuple[Floats, Floats]:
-    choices = detailed_columns_of(options, [example.ask for example in rows])
+    choices = detailed_columns(options, [example.ask for example in rows])
     return feature_columns(choices), np.array([example.probabilities for example in rows])
 
 
@@ -152,7 +152,7 @@ def _judged(
             model = OptionModel(options=list(options), scores=fitted(name, columns[:, known], true[known]), rows=1)
             said[name][tried] = model.probabilities(columns[:, tried])
         said["majority"][tried] = true[known].mean(axis=0)
-    said["rule"] = rule.probabilities(detailed_columns_of(options, [example.ask for example in rows]))
+    said["rule"] = rule.probabilities(detailed_columns(options, [example.ask for example in rows]))
     said["llm"] = true
     scores = {name: _scores(true, given) for name, given in said.items()}
     scores["majority"]["auc"] = 0.5  # it says the same of all; what differs between folds is no knowledge

@@ -1,8 +1,10 @@
 """The interface of an LLM: a prompt goes in, a `Completion` comes out, and every failure is an `OracleError`."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
 from json import dumps
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,6 +12,7 @@ from prism_mesa.errors import OracleError
 from prism_mesa.llm.text import parse_json
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
+type TokenPlaces = tuple[tuple[tuple[str, float], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Completion:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     latency_ms: float = 0.0
-    top_logprobs: tuple[tuple[tuple[str, float], ...], ...] = ()
+    top_logprobs: TokenPlaces = ()
     calls: int = 1
     cut: bool = False
 
@@ -74,6 +77,18 @@ def client_label(client: ChatClient) -> str:
     return str(getattr(client, "label", client.name))
 
 
+def timed[**P](ask: Callable[P, Awaitable[Completion]]) -> Callable[P, Coroutine[Any, Any, Completion]]:
+    """Decorate a coroutine that asks an LLM: its completion has the milliseconds that it took."""
+
+    @wraps(ask)
+    async def timed_ask(*args: P.args, **kwargs: P.kwargs) -> Completion:
+        started = time.perf_counter()
+        completion = await ask(*args, **kwargs)
+        return replace(completion, latency_ms=(time.perf_counter() - started) * 1000)
+
+    return timed_ask
+
+
 class FunctionClient:
     """A function of the prompt, plain or async, that plays the LLM. It has no seed and no schema."""
 
@@ -90,7 +105,7 @@ class FunctionClient:
         """Return the function's answer.
 
         Raises:
-            OracleError: `empty` if it returns no text; whatever the function raises goes through.
+            OracleError: `empty` if it returns no text; exceptions of the function propagate.
         """
         answer = self.function(prompt)
         text = await answer if inspect.isawaitable(answer) else answer

@@ -1,14 +1,13 @@
-"""What of a server's reply counts as the LLM's answer: not the thought before it, and not an answer to a cut prompt."""
+"""The LLM's answer in a server's reply: without the thought before it, and refused if the prompt was cut."""
 
-import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from prism_mesa.errors import OracleError
-from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.base import Completion, TokenPlaces
 from prism_mesa.llm.text import LETTERS, without_thought
 
 _ENOUGH: Final = 1000
@@ -16,12 +15,16 @@ _ENOUGH: Final = 1000
 _ROUNDING: Final = 0.2
 """Nats by which rounding can make the likeliest token look less likely than another."""
 _AROUND: Final = " \n\"'().:*"
-_LEAST_CONTEXT: Final = 4096
-"""Ollama gives an LLM at least this many tokens of context."""
 _REPEATED: Final = re.compile(r"(.)\1{2,}", re.DOTALL)
 _WIDE: Final = re.compile("[\u2e80-\U0003ffff]")
 
-logger = logging.getLogger("prism_mesa.llm")
+
+def likeliest_tokens(places: Iterable[Mapping[str, Any]]) -> TokenPlaces:
+    """Return the likeliest tokens at each position, as servers list them; the chosen token if they list no others."""
+    return tuple(
+        tuple((str(top["token"]), float(top["logprob"])) for top in place.get("top_logprobs") or [place])
+        for place in places
+    )
 
 
 def completed(
@@ -30,11 +33,11 @@ def completed(
     """Return a reply without its thought, and with the log-probabilities of its answer only.
 
     Args:
-        label: The name of the LLM in errors.
-        reply: The content that the server sent, with the log-probabilities at all positions.
+        label: The LLM's name in errors.
+        reply: The server's content, with the log-probabilities at all positions.
         thought: The thought that the server sent beside it, if any.
         tokens: The token at each position that has log-probabilities.
-        decoding: How the LLM was asked.
+        decoding: The options of the request.
 
     Raises:
         OracleError: `empty` or `thought` if there is no answer, `unmatched` if log-probabilities may be of a thought.
@@ -73,7 +76,7 @@ def suggest_more_tokens(most: int) -> str:
 
 
 def _contradicts(reply: Completion, tokens: Sequence[str], first: int) -> bool:
-    """Return whether an LLM that takes the likeliest token said a letter that is less likely than another token."""
+    """Return whether a letter of the answer is less likely than another token, although the likeliest was taken."""
     places = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
     letters = [(token, top) for token, top in places if top and token.strip(_AROUND) in {*LETTERS}]
     return any(top.get(token, -math.inf) < max(top.values()) - _ROUNDING for token, top in letters)
@@ -85,7 +88,7 @@ def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> i
     if not after_thought and _ascii("".join(tokens)) == wanted:
         return 0
     for first in range(len(tokens) - 1, -1, -1):
-        if not (tail == "" and tokens[first].startswith("<")):  # the token that ends a turn
+        if tail or not tokens[first].startswith("<"):  # which ends a turn
             tail = _ascii(tokens[first]) + tail
         if tail == wanted:
             return first
@@ -95,29 +98,8 @@ def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> i
 
 
 def _ascii(text: str) -> str:
-    """Return the ASCII characters of a text without white space: a token may hold a part of any other character."""
+    """Return the ASCII characters without white space: a token may be a part of any other character."""
     return "".join(text.encode("ascii", "ignore").decode().split())
-
-
-class CutPromptCheck:
-    """Refuses answers to a cut prompt; with ``cut_prompts: accept`` in `decoding` it logs the first one instead."""
-
-    def __init__(self, decoding: Mapping[str, Any], remedy: str) -> None:
-        self._decoding, self._remedy = decoding, remedy
-        self._is_logged = False
-
-    def check(self, label: str, prompt: str, spent: tuple[int, int], context: int = 0) -> None:
-        """Raise OracleError (`cut-prompt`) if the tokens that the server `spent` show that it cut the prompt."""
-        if not was_cut(prompt, spent[0], context):
-            return
-        most = len(prompt.encode("utf-8", "replace")) // 2 + int(self._decoding["max_tokens"])
-        remedy = self._remedy.format(max(_LEAST_CONTEXT, 1 << most.bit_length(), 2 * context))
-        fault = f"{label}: the server cut the prompt to its last {spent[0]} tokens ({len(prompt)} characters): {remedy}"
-        if self._decoding.get("cut_prompts") != "accept":
-            raise OracleError("cut-prompt", fault, tokens=spent)
-        if not self._is_logged:
-            logger.warning("%s (reasoner.cut_prompts=accept keeps such answers)", fault)
-        self._is_logged = True
 
 
 def was_cut(prompt: str, n_read: int, context: int) -> bool:

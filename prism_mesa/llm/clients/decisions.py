@@ -17,11 +17,7 @@ _SHOWN: Final = 200
 
 
 def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) -> None:
-    """Check that an LLM decides if `decides`, and chats otherwise; pass if the server names no capabilities.
-
-    Raises:
-        ConfigError: If it does not chat; MissingLLMError, if it does not decide.
-    """
+    """Check that an LLM decides or chats; ConfigError (MissingLLMError) if the server's list says that it cannot."""
     names = sorted(capabilities)
     if decides and names and "decision" not in names:
         remedy = f"'ollama pull {DECISION_MODEL}' and reasoner.kind=ollama reasoner.model={DECISION_MODEL}"
@@ -34,13 +30,8 @@ def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) 
         raise ConfigError(f"reasoner.model: {model!r} only decides: {remedy}")
 
 
-def read_decision(reply: Any, label: str, latency_ms: float, state: str, decoding: Mapping[str, Any]) -> Completion:
-    """Return the decision in a server's reply, which is parsed JSON or its text.
-
-    Raises:
-        OracleError: `no-answer`, if the reply has no decision; `cut-prompt`, if the LLM read fewer tokens than the
-            state has.
-    """
+def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any]) -> Completion:
+    """Return the decision in a server's reply (JSON or its text); OracleError (`no-answer`, `cut-prompt`) if none."""
     try:
         data = parse_json(reply) if isinstance(reply, str) else reply
         answer = _read_answer(data["answers"])
@@ -52,7 +43,7 @@ def read_decision(reply: Any, label: str, latency_ms: float, state: str, decodin
         remedy = "give shorter texts, or an LLM with more context (reasoner.model)"
         fault = f"{label}: only {counts[0]} tokens of a text of {len(state)} characters were read: {remedy}"
         raise OracleError("cut-prompt", fault, tokens=counts)
-    return Completion(dumps({"model": plain(data.get("model"), _SHOWN), "answer": answer}), *counts, latency_ms)
+    return Completion(dumps({"model": plain(data.get("model"), _SHOWN), "answer": answer}), *counts)
 
 
 def reported_count(value: object) -> int:

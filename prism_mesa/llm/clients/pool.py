@@ -41,7 +41,7 @@ class _Host:
         self.failures, self.rest_s = 0, 0.0
 
     def note_failure(self, reason: str, now: float, took_s: float) -> None:
-        """Count a failure; questions that were out when the server went down fail too, which says nothing new."""
+        """Count a failure; those of questions that were out when the server went down do not lengthen its rest."""
         self.failures += 1
         self.last = reason
         if self.is_down:
@@ -56,8 +56,8 @@ class HostPool:
 
     Args:
         clients: One for each server, all with the same name and decoding.
-        failures: Failures in a row after which a server counts as down. More than the questions that are out at the
-            same time, so that one hiccup that takes them all does not close it.
+        failures: Failures in a row after which a server counts as down. More than the concurrent questions, so that
+            one hiccup that takes them all does not close it.
         grace_s: Seconds after all servers went down in which questions are to be asked again later.
         patience_s: Seconds that a question waits for another one that tries the servers again.
         clock: Seconds, for tests.
@@ -77,9 +77,8 @@ class HostPool:
         if not clients:
             raise ConfigError("reasoner.host: no address; give at least one like http://127.0.0.1:11434")
         self._hosts = [_Host(client, failures) for client in clients]
-        self._grace_s = grace_s
+        self._grace_s, self._polls = grace_s, round(patience_s / _POLL_S)
         self._down_since: float | None = None
-        self._polls = round(patience_s / _POLL_S)
         self._clock = clock
         self.name = clients[0].name
         self.decoding: dict[str, Any] = clients[0].decoding
@@ -102,16 +101,12 @@ class HostPool:
 
     @property
     def label(self) -> str:
-        """What a summary calls them."""
+        """Their name in a summary."""
         first = client_label(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
     def check(self, *, decides: bool = False) -> None:
-        """Check that every server answers, and that all have the same build of the LLM.
-
-        Raises:
-            ConfigError: If not.
-        """
+        """Check that every server answers, and that all have the same build of the LLM; ConfigError if not."""
         for client in self.clients:
             check = getattr(client, "check", None)
             if check is not None:
@@ -126,15 +121,15 @@ class HostPool:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the answer of the least busy server; errors are those of `_answer`."""
+        """Return the answer of the least busy server."""
         return await self._answer(lambda client: client.chat(prompt, schema, seed_offset, top_logprobs))
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return the decision of the least busy server; errors are those of `_answer`."""
+        """Return the decision of the least busy server."""
         return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
-        """Ask the least busy server and return its answer; ties go to the first."""
+        """Return the answer of the least busy server; OracleError also if all are down (reasons: see `server`)."""
         host = await self._free_host()
         host.busy += 1
         began, tries_again = self._clock(), self._all_down
@@ -168,7 +163,7 @@ class HostPool:
         return all(host.is_down for host in self._hosts)
 
     async def _free_host(self) -> _Host:
-        """Return the server to ask; where all are down, wait a moment for the question that tries one again."""
+        """Return the server to ask; if all are down, wait a moment for the question that tries one again."""
         failures = self._failures
         for poll in range(self._polls + 1):
             host = self._least_busy()
@@ -185,6 +180,7 @@ class HostPool:
         return sum(host.failures for host in self._hosts)
 
     def _least_busy(self) -> _Host | None:
+        """Return the server to ask next; None if all are down and none is due to be tried again."""
         now = self._clock()
         due = [host for host in self._hosts if host.is_down and not host.busy and now >= host.down_until]
         if due and not self._all_down:

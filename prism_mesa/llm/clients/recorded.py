@@ -1,4 +1,4 @@
-"""A language model that is known only by what a ledger says of it, for replay."""
+"""An LLM that is known only from a ledger, for replay."""
 
 import json
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
 READ_AS_OPTIONS: Final = frozenset({"answer", "method"})
-"""Decoding options of who reads probabilities off an answer; an LLM that answers in a form has neither."""
+"""Decoding options of answers to open choices; other answers have neither."""
 
 
 class RecordedClient:
-    """Has the name, the digest and the decoding of the LLM that once answered; it answers nothing itself."""
+    """Has the name, digest and decoding of the LLM that answered once; it answers nothing itself."""
 
     def __init__(self, name: str, digest: str = "", decoding: dict[str, Any] | None = None) -> None:
         self.name = name
@@ -25,17 +25,14 @@ class RecordedClient:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Raise OracleError: nobody is asked in replay."""
+        """Raise OracleError: replay asks no LLM."""
         raise OracleError("not-recorded", f"{self.name} is replayed and cannot be asked")
 
 
 def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> RecordedClient:
-    """Return the LLM whose chat answers a ledger holds: the latest with the options of `params`.
+    """Return the latest LLM in a ledger with the options of `params`; without digest and decoding if it has no answers.
 
-    If the ledger holds none, the client has no digest and no decoding. `llm` names one of several LLMs.
-
-    Raises:
-        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
+    `llm` names one of several LLMs. Raises ConfigError if all answers are of other LLMs or options.
     """
     held = [known for known in llms_in(ledger) if not READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
     if not held:
@@ -49,37 +46,31 @@ def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> Recorde
 
 
 def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
-    """Return whether an LLM of a ledger was asked with the options that are expected.
+    """Return whether an LLM of a ledger was asked with the expected options.
 
     `decoding` has `think`, `num_ctx` and `cut_prompts` only if they differ from the default, and never with an embedded
     LLM. If `lenient`, options that it lacks count as expected.
     """
-    unset: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
-    held, wanted = unset | dict(decoding), unset | dict(expected)
-    ignored = unset.keys() if "build" in decoding else ()
+    defaults: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
+    asked, wanted = defaults | dict(decoding), defaults | dict(expected)
+    ignored = defaults.keys() if "build" in decoding else ()
     return all(
-        held.get(name, value if lenient else None) == value for name, value in wanted.items() if name not in ignored
+        asked.get(name, value if lenient else None) == value for name, value in wanted.items() if name not in ignored
     )
 
 
 def llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return name, digest and decoding of the LLMs that have answered, the latest first.
-
-    Raises:
-        DataError: If the ledger is damaged.
-    """
-    return [(name, digest, _options(ledger, decoding)) for name, digest, decoding in ledger.llms()]
-
-
-def _options(ledger: Ledger, decoding: str) -> dict[str, Any]:
-    """Return the decoding options that a ledger holds as JSON."""
-    try:
-        options = json.loads(decoding)
-    except (ValueError, RecursionError):
-        options = None
-    if not isinstance(options, dict):
-        raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} are no decoding options")
-    return options
+    """Return name, digest and decoding of the LLMs in a ledger, the latest first; DataError if it is damaged."""
+    llms = []
+    for name, digest, decoding in ledger.llms():
+        try:
+            options = json.loads(decoding)
+        except (ValueError, RecursionError):
+            options = None
+        if not isinstance(options, dict):
+            raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} are no decoding options")
+        llms.append((name, digest, options))
+    return llms
 
 
 def other_llms_error(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:

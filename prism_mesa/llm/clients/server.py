@@ -2,14 +2,11 @@
 
 | reason | what happened |
 |---|---|
-| `refused`, `timeout`, `dropped` | nobody listens there; no complete answer within `timeout_s`; the connection broke |
-| `http-404`, ... | the server refused the request (4xx), or redirects (3xx), which is not followed |
-| `busy`, `server-error` | 503, its queue is full; another 5xx |
-| `too-large`, `transport` | the response has too many bytes; HTTP failed in another way |
-| `not-json`, `wrong-shape`, `no-answer` | 200, but no JSON; JSON, but no chat answer; no decision |
-| `partial`, `empty`, `thought` | the answer is unfinished, empty, or nothing but a thought |
+| `refused`, `timeout`, `dropped`, `transport` | no connection; no answer in time; it broke; another HTTP error |
+| `http-404`, `busy`, `server-error` | the server refused (3xx, 4xx); its queue is full (503); another 5xx |
+| `not-json`, `wrong-shape`, `no-answer`, `too-large` | 200 without JSON, chat answer or decision; too many bytes |
+| `partial`, `empty`, `thought`, `unmatched` | unfinished; no answer; only a thought; log-probabilities of a thought |
 | `cut-answer`, `cut-prompt` | the answer ran out of tokens; the server read only part of the prompt |
-| `unmatched` | the log-probabilities may be those of a thought |
 | `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | a useless decision (`llm.decision`) |
 | `circuit-open`, `still-down`, `resting` | all servers are down: not asked; tried in vain; ask again soon |
 | `too-long`, `refused-request` | the prompt does not fit the embedded LLM; llama.cpp refuses it |
@@ -19,25 +16,24 @@
 
 import asyncio
 import base64
-import html
 import ipaddress
 import json
+import logging
 import math
 import os
 import re
-import time
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from prism_mesa.errors import ConfigError, OracleError, one_line, said_openly
-from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.completions import completed, likeliest_tokens, was_cut
 from prism_mesa.llm.clients.decisions import listed_question, read_decision
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.text import plain
@@ -53,9 +49,12 @@ CHECK_TIMEOUT_S: Final = 10.0
 _LOOK_S: Final = 5.0
 _SHORTEST: Final = 8
 """Fewest characters of a secret that is masked; shorter ones occur in ordinary answers."""
-_MOST_ENCODINGS: Final = 2
 _SHOWN: Final = 200
 _PORTS: Final = {"http": 80, "https": 443}
+_LEAST_CONTEXT: Final = 4096
+"""Ollama gives an LLM at least this many tokens of context."""
+
+logger = logging.getLogger("prism_mesa.llm")
 
 
 class ServerClient:
@@ -63,6 +62,7 @@ class ServerClient:
 
     Attributes:
         key: The environment variable that holds the server's key. It is read from there only and never recorded.
+        more_context: How to raise the context to {0} tokens.
         digest: Which build of the LLM the server has; `server_version` the server's version. Both empty if unknown.
 
     Raises:
@@ -70,6 +70,7 @@ class ServerClient:
     """
 
     key: ClassVar[str]
+    more_context: ClassVar[str]
     digest = ""
     server_version = ""
 
@@ -83,8 +84,9 @@ class ServerClient:
         self._read_key()
         self.name, self.host, self.timeout_s, self.decoding = model, server_address(host), timeout_s, decoding
         self._credentials = credentials(host)
+        self._warned_of_cuts = False
         self._decision_paths: tuple[str, ...] = ("/v1/systemone", "/v1/decisions")
-        self._connections, self._mask = Connections(self._connect), Mask(())
+        self._connections, self._secrets = Connections(self._connect), re.compile(b"(?!)")
 
     @one_line
     def __repr__(self) -> str:
@@ -110,13 +112,13 @@ class ServerClient:
         """Return the arguments of the HTTP client."""
         from httpx import Limits
 
-        headers, key = {"Accept-Encoding": "identity"}, self._read_key()
+        key = self._read_key()
         # No connection is kept without TLS, as the rest of one response may look like the next.
-        limits = Limits(max_connections=None, max_keepalive_connections=None if self.host.startswith("https:") else 0)
+        keepalive = None if self.host.startswith("https:") else 0
         return {
             "timeout": self.timeout_s,
-            "limits": limits,
-            "headers": headers | ({"Authorization": f"Bearer {key}"} if key else {}),
+            "limits": Limits(max_connections=None, max_keepalive_connections=keepalive),
+            "headers": {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {}),
             "trust_env": not is_local(self.host),
             "verify": _trusted_certificates(),
             **self._credentials,
@@ -127,15 +129,11 @@ class ServerClient:
 
         user, password = self._credentials.get("auth", ("", ""))
         query = self._credentials.get("params", {}).values()
-        self._mask = Mask([f"{user}:{password}", password, *query, self._read_key()])
+        self._secrets = secrets_pattern([f"{user}:{password}", password, *query, self._read_key()])
         return AsyncClient(**self._http())
 
     async def request(self, url: str, body: Any = None, timeout_s: float | None = None) -> Any:
-        """Return the JSON of the server's response to a request: POST with a body, else GET.
-
-        Raises:
-            OracleError: If there is none; see the table above.
-        """
+        """Return the JSON of the server's response to a request: POST with a body, else GET."""
         return self._json(await self._send(url, body, timeout_s))
 
     def _json(self, response: "Response") -> Any:
@@ -171,38 +169,68 @@ class ServerClient:
     async def _read(self, response: "httpx.Response") -> "Response":
         """Return a response whose body is unpacked and without secrets."""
         if 300 <= response.status_code < 400:
-            place = self._mask(str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
+            place = self._masked(str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
             fault = f"the server redirects to {place!r}, which is not followed; give that address if you trust it"
             raise OracleError(f"http-{response.status_code}", fault)
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in ("", "identity", "gzip", "deflate"):
+            raise OracleError("transport", f"the response is packed as {encoding[:80]!r}, which PRISM did not ask for")
         body = bytearray()
-        async for block in cast("Any", response.stream):
+        async for block in response.aiter_bytes():
             body += block
-            _check_size(body)
-        unpacked = _unpacked(bytes(body), response.headers.get("content-encoding", ""))
-        return Response(response.status_code, response.headers, self._mask(unpacked))
+            if len(body) > MOST_BYTES:
+                raise OracleError("too-large", f"the response has more than {MOST_BYTES // 2**20} MB")
+        return Response(response.status_code, response.headers, self._masked(bytes(body)))
+
+    def _masked(self, text: bytes) -> bytes:
+        return self._secrets.sub(b"***", text)
 
     def _refusal(self, response: "Response") -> OracleError:
-        status, reason = response.status_code, status_reason(response.status_code)
+        status = response.status_code
+        reason = "busy" if status == 503 else "server-error" if status >= 500 else f"http-{status}"
         fault = f"{self.label}: the server says {response.error_text()} (status {status})"
         return OracleError(reason, fault, retry_after_s=retry_after_s(response, self.timeout_s))
 
     def _unshaped(self) -> OracleError:
         return OracleError("wrong-shape", f"{self.label}: the answer is JSON, but no chat answer")
 
-    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return ``{"model": ..., "answer": ...}`` (see `llm.decision`).
+    def _refuse_cut_prompt(self, prompt: str, spent: tuple[int, int], context: int = 0) -> None:
+        """Raise OracleError if the server cut the prompt; with ``cut_prompts: accept`` log the first cut instead."""
+        if not was_cut(prompt, spent[0], context):
+            return
+        most = len(prompt.encode("utf-8", "replace")) // 2 + int(self.decoding["max_tokens"])
+        remedy = self.more_context.format(max(_LEAST_CONTEXT, 1 << most.bit_length(), 2 * context))
+        cut = f"the server cut the prompt to its last {spent[0]} tokens ({len(prompt)} characters)"
+        fault = f"{self.label}: {cut}: {remedy}"
+        if self.decoding.get("cut_prompts") != "accept":
+            raise OracleError("cut-prompt", fault, tokens=spent)
+        if not self._warned_of_cuts:
+            logger.warning("%s (reasoner.cut_prompts=accept keeps such answers)", fault)
+        self._warned_of_cuts = True
 
-        Raises:
-            OracleError: With one of the reasons of the table above.
-        """
-        started = time.perf_counter()
+    def _completion(
+        self, message: Any, logprobs: Sequence[Mapping[str, Any]], spent: tuple[int, int], *, cut: bool
+    ) -> Completion:
+        """Return the answer in a chat message; `thought` is under the name that the server gives it."""
+        try:
+            text = message.get("content") or ""
+            thought = message.get("thinking") or message.get("reasoning") or message.get("reasoning_content")
+            completion = Completion(text, *spent, top_logprobs=likeliest_tokens(logprobs), cut=cut)
+            tokens = [str(place["token"]) for place in logprobs]
+            text.strip()
+        except (LookupError, TypeError, AttributeError, ValueError):
+            raise self._unshaped() from None
+        return completed(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
+
+    @timed
+    async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
+        """Return ``{"model": ..., "answer": ...}`` (see `llm.decision`)."""
         response = await self._send_decision(state, question)
         if response.status_code == 501:
             raise OracleError("refused-request", str(self._refusal(response)))
         if response.status_code >= 300:
             raise self._refusal(response)
-        latency_ms = (time.perf_counter() - started) * 1000
-        return read_decision(response.body.decode("utf-8", "replace"), self.label, latency_ms, state, self.decoding)
+        return read_decision(response.body.decode("utf-8", "replace"), self.label, state, self.decoding)
 
     async def _send_decision(self, state: str, question: Mapping[str, Any]) -> "Response":
         """Post the question to the path that answers decisions, and remember that path."""
@@ -233,10 +261,6 @@ class ServerClient:
 
         return await asyncio.gather(*map(show, models))
 
-    async def aclose(self) -> None:
-        """Close the running loop's connections."""
-        await self._connections.aclose()
-
 
 @dataclass(frozen=True)
 class Response:
@@ -257,64 +281,24 @@ class Response:
         return plain(error, cap)
 
 
-class Mask:
-    """Replaces secrets by ``***`` where a server repeats them, also in base64 or escaped."""
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        packed = {str(secret): base64.b64encode(str(secret).encode()).decode().rstrip("=") for secret in secrets}
-        forms = [form for pair in packed.items() for form in pair if len(form) >= _SHORTEST]
-        patterns = ("".join(map(_escaped, form)) for form in sorted(forms, key=len, reverse=True))
-        self._secrets = re.compile("|".join(patterns).encode() or b"(?!)")
-
-    def __call__(self, text: bytes) -> bytes:
-        """Return a text without the secrets."""
-        return self._secrets.sub(b"***", text)
-
-
-def _escaped(char: str) -> str:
-    """Return a pattern of a character as it is, and as JSON, HTML, an address or base64 in an address writes it."""
-    raw = {char, json.dumps(char)[1:-1], html.escape(char), f"\\{char}", {"+": "-", "/": "_", " ": "+"}.get(char, char)}
-    codes = [f"\\u{ord(char):04x}", "".join(f"%{byte:02x}" for byte in char.encode()), f"&#{ord(char)};"]
-    return f"(?:{'|'.join([*map(re.escape, sorted(raw)), *(f'(?i:{re.escape(code)})' for code in codes)])})"
-
-
-def _check_size(body: bytes | bytearray) -> None:
-    if len(body) > MOST_BYTES:
-        raise OracleError("too-large", f"the response has more than {MOST_BYTES // 2**20} MB")
-
-
-def _unpacked(body: bytes, encodings: str) -> bytes:
-    """Return a body with its encodings (gzip, deflate) undone."""
-    names = [name for name in map(str.strip, encodings.lower().split(",")) if name not in ("", "identity")]
-    if len(names) > _MOST_ENCODINGS or set(names) - {"gzip", "x-gzip", "deflate"}:
-        raise OracleError("transport", f"the response is packed as {encodings[:80]!r}, which PRISM did not ask for")
-    for _ in names:
-        try:
-            body = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, MOST_BYTES + 1)
-        except zlib.error as error:
-            raise OracleError("transport", f"the response cannot be unpacked ({error})") from None
-        _check_size(body)
-    return body
-
-
-def status_reason(status: int) -> str:
-    """Return the reason of an `OracleError` for the HTTP status with which a server refuses."""
-    return "busy" if status == 503 else "server-error" if status >= 500 else f"http-{status}"
+def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
+    """Return a pattern of secrets as they are, and as base64, JSON or an address writes them."""
+    spellings: set[str] = set()
+    for secret in secrets:
+        packed = base64.b64encode(secret.encode()).decode().rstrip("=")
+        spellings |= {secret, packed, json.dumps(secret)[1:-1], quote(secret, safe="")}
+    longest_first = sorted((text for text in spellings if len(text) >= _SHORTEST), key=lambda text: (-len(text), text))
+    return re.compile("|".join(map(re.escape, longest_first)).encode() or b"(?!)")
 
 
 def retry_after_s(response: Any, most: float) -> float:
-    """Return the seconds after which a busy server (429, 503) wants to be asked again, at most `most`; 0 if unknown.
-
-    The header holds seconds or a date (RFC 9110, 10.2.3).
-    """
-    if response.status_code not in (429, 503):
-        return 0.0
-    text = str(response.headers.get("retry-after", "")).strip()
+    """Return the seconds after which a busy server wants to be asked again (RFC 9110, 10.2.3), or 0; at most `most`."""
+    text = str(response.headers.get("retry-after", "")).strip() if response.status_code in (429, 503) else ""
     if text.isdecimal():
         return min(float(text[:9]), most)
     try:
-        at = parsedate_to_datetime(text)
-        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+        date = parsedate_to_datetime(text)
+        seconds = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError, OverflowError, IndexError):
         return 0.0
     return min(max(seconds, 0.0), most)
@@ -332,13 +316,10 @@ def is_local(host: str) -> bool:
 def server_address(host: str) -> str:
     """Return `host` as ``scheme://name:port/path``, by Ollama's own rule for a missing scheme or port.
 
-    It leaves out user, password and query: this is the address in messages and files (see `credentials`).
-
-    Raises:
-        ConfigError: If it is no address.
+    It leaves out user, password and query (see `credentials`). Raises ConfigError if it is no address.
     """
     try:
-        parts = urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")
+        parts = _split(host)
         name = (parts.hostname or "").encode("idna").decode()
         port = parts.port or (_PORTS[parts.scheme] if "://" in host else 11434)
     except (ValueError, KeyError):
@@ -350,13 +331,17 @@ def server_address(host: str) -> str:
     return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
 
 
+def _split(host: str) -> SplitResult:
+    return urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")
+
+
 def credentials(host: str) -> dict[str, Any]:
     """Return the parts of an address that only its server may see, as arguments of an HTTP client.
 
     >>> credentials("http://me:p%40ss@127.0.0.1:11434?api_key=abc")
     {'auth': ('me', 'p@ss'), 'params': {'api_key': 'abc'}}
     """
-    parts = urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")
+    parts = _split(host)
     user = {"auth": (unquote(parts.username), unquote(parts.password or ""))} if parts.username is not None else {}
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     return user | ({"params": query} if query else {})
@@ -364,7 +349,7 @@ def credentials(host: str) -> dict[str, Any]:
 
 @cache
 def _trusted_certificates() -> "SSLContext":
-    """Return the trusted certificates, read once in a process: that takes longer than to ask a server."""
+    """Return the trusted certificates, read once in a process: this takes longer than asking a server."""
     import httpx
 
     return httpx.create_ssl_context()

@@ -3,19 +3,17 @@
 import asyncio
 import base64
 import json
-import re
 
 import pytest
-from ollama_server import as_json, chat_answer, serving
+from ollama_server import chat_answer, serving
 from stand_in import StandIn
 from test_openai_client import listing, says
 from worlds import plain
 
 from prism_mesa.analysis.interview.interview import Interview
-from prism_mesa.errors import ConfigError, NotedWarning, PrismError, said_openly
+from prism_mesa.errors import ConfigError, PrismError, said_openly
 from prism_mesa.llm import OllamaChatClient, OpenAIChatClient
 from prism_mesa.runs.config import make_config
-from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.social import run
 
 SECRET, TOKEN = "hunter2-and-more", "tok-1234567890"
@@ -82,21 +80,11 @@ def test_a_run_and_a_talk_keep_no_password(tmp_path):
     assert_nowhere(tmp_path)
 
 
-@pytest.mark.parametrize("host", [f"me:{SECRET}@127.0.0.1:1", f"http://{SECRET}@127.0.0.1:1"])
-def test_a_run_of_nations_keeps_no_password(host, tmp_path):
-    with pytest.warns(NotedWarning, match=r"reasoner.host: no effect: no LLM decides"):
-        run_economy({"rounds": 1, "economy": {"policy": "taylor"}, "reasoner": {"host": host}}, out=tmp_path)
-    assert_nowhere(tmp_path)
-
-
 @pytest.mark.parametrize(
     "host",
     [
         f"http://me:{SECRET}@127.0.0.1:1",
-        f"me:{SECRET}@127.0.0.1:1",
         f"http://me:{SECRET}@ no host",
-        f"ftp://me:{SECRET}@127.0.0.1",
-        f"http://127.0.0.1:1?api_key={SECRET}",
         f"http://127.0.0.1:1?x=1&access_token={SECRET}",
     ],
 )
@@ -132,13 +120,3 @@ def test_what_is_cut_out_of_texts_are_passwords_and_nothing_else(text, said):
         said = "1"  # who asks and a server cannot be told from that: rather too much than too little
     assert said_openly(text) == (text if said is None else said)
     assert str(PrismError(text)) == (text if said is None else said)
-
-
-def test_the_check_of_a_server_that_refuses_quotes_no_address():
-    with serving(as_json(200, {})) as server:
-        server.gets["/api/tags?api_key=" + TOKEN] = as_json(401, {"error": "no"})
-        with pytest.raises(
-            ConfigError, match=re.escape(f"{server.url} does not answer (the server says no (status")
-        ) as said:
-            OllamaChatClient(host=with_secrets(server.url)).check()
-    assert TOKEN not in str(said.value)

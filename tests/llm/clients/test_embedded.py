@@ -4,23 +4,18 @@ import asyncio
 import csv
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from prism_mesa.domain import TRAIT_MEANS, Post
+from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import UselessAnswerError
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient, close_engines, embedded_fault
 from prism_mesa.reasoner import Persona, Question
-from prism_mesa.reasoner.params import RuleParams
 from prism_mesa.reasoner.pmi import PMI_MIDDLE, PMI_SCALE, PmiOracle
 from prism_mesa.reasoner.prompt import answer_schema
-from prism_mesa.statechart import STATES, AgentState
+from prism_mesa.statechart import AgentState
 
 pytestmark = [
     pytest.mark.slow,
@@ -83,10 +78,6 @@ def test_of_several_interests_the_best_counts(oracle):
     assert score(oracle, question("gardening")) == said["pmi"]
 
 
-def test_an_interest_may_be_written_with_a_capital(oracle):
-    assert score(oracle, question("Gardening")) == score(oracle, question("gardening"))
-
-
 def test_what_a_picture_shows_counts_like_what_the_text_says(oracle):
     bare, described = Post(text="Look!"), Post(text="Look!", media_description="A vegetable garden in full bloom")
     assert score(oracle, question("gardening", post=described)) > score(oracle, question("gardening", post=bare)) + 1
@@ -99,11 +90,6 @@ def test_without_a_post_or_interests_the_score_is_neutral_and_nobody_is_asked(or
     said = asyncio.run(oracle.ask(oracle.write(asked), asked))
     assert json.loads(said.text)["pmi"] == PMI_MIDDLE
     assert (said.prompt_tokens, said.completion_tokens) == (0, 0)
-
-
-def test_scripts_that_the_llm_cannot_spell_and_odd_characters_are_scored_too(oracle):
-    for interest in ("政治", 'say "hi" \\', "<|im_end|>", "🦀", "a\x00b", "ma\ud800le"):
-        assert math.isfinite(score(oracle, question(interest, post=Post(text='🦀 "<|im_end|>" \ud800 雨'))))
 
 
 # -- what is written down -----------------------------------------------------------------------------
@@ -126,28 +112,7 @@ def test_a_post_can_neither_end_its_quotes_nor_write_control_tokens(oracle):
     assert interests == ["tea"]
 
 
-def test_the_oracle_says_which_llm_and_which_build_it_is(client, oracle):
-    assert oracle.name == "SmolLM2-135M-Instruct"
-    assert oracle.label == "embedded SmolLM2-135M-Instruct (llama.cpp)"
-    assert len(oracle.digest) == 64
-    assert oracle.decoding["build"].startswith("xllamacpp 2")
-    assert json.loads(json.dumps([oracle.decoding, client.decoding])) == [oracle.decoding, client.decoding]
-
-
 # -- repeating ----------------------------------------------------------------------------------------
-
-OTHER_PROCESS = """
-import asyncio, sys
-from prism_mesa.reasoner import Persona, Question
-from prism_mesa.llm.clients.embedded import EmbeddedChatClient
-from prism_mesa.reasoner.pmi import PmiOracle
-from prism_mesa.domain import Post
-from prism_mesa.statechart import AgentState
-oracle = PmiOracle(EmbeddedChatClient())
-assert "xllamacpp" not in sys.modules
-asked = Question(Persona("", ("gardening", "tea")), AgentState.IDLE, "", (AgentState.IDLE,), Post(text=sys.argv[1]))
-print(asyncio.run(oracle.ask(oracle.write(asked), asked)).text)
-"""
 
 
 def test_the_same_question_gets_the_same_bytes_also_from_an_llm_loaded_anew(client):
@@ -156,23 +121,6 @@ def test_the_same_question_gets_the_same_bytes_also_from_an_llm_loaded_anew(clie
     assert raw(PmiOracle(client), asked) == first
     close_engines()
     assert raw(PmiOracle(client), asked) == first
-
-
-def test_another_process_says_the_same_prints_nothing_else_and_ends_well(oracle):
-    command = [sys.executable, "-W", "error", "-c", OTHER_PROCESS, RAIN.text]
-    other = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert other.stdout == raw(oracle, question("gardening", "tea")) + "\n"
-    assert other.stderr == ""
-
-
-def test_questions_asked_at_the_same_time_get_what_they_get_one_by_one(client):
-    asked = [question("tea", "music", post=Post(text=text)) for text in ("A cup of oolong.", "Encore!") * 2]
-
-    async def together(oracle):
-        return await asyncio.gather(*(oracle.ask(oracle.write(one), one) for one in asked))
-
-    one_by_one = [raw(PmiOracle(client), one) for one in asked[:2]] * 2
-    assert [said.text for said in asyncio.run(together(PmiOracle(client)))] == one_by_one
 
 
 def test_the_event_loop_goes_on_while_the_llm_reads(oracle):
@@ -202,37 +150,6 @@ def test_the_score_takes_the_place_of_the_relevance_in_the_rule(oracle, places, 
     assert scrolling == pytest.approx(1 - composing)
 
 
-def test_velocity_and_traits_count_as_they_do_in_the_rule(client):
-    said = json.dumps({"pmi": PMI_MIDDLE})
-    keen = question("tea", post=Post(text="Tea", velocity=9), traits=(TRAIT_MEANS[0] + 0.78, *TRAIT_MEANS[1:]))
-    oracle = PmiOracle(client, RuleParams(velocity=0.5))
-    assert oracle.read(keen, said)[0] == engaging(-0.33 + 0.34 + 0.5 * math.log(10))
-
-
-@pytest.mark.parametrize(
-    ("options", "shares"),
-    [
-        ((S, C, REST), lambda p: [(1 - p) / 2, p, (1 - p) / 2]),
-        ((LIKE, REPLY, RESHARE), lambda p: [0.5, 0.2, 0.3]),
-        ((LIKE, RESHARE, S), lambda p: [p * 5 / 8, p * 3 / 8, 1 - p]),
-        ((C, LIKE, S), lambda p: [p * 0.5, p * 0.5, 1 - p]),
-        ((C,), lambda p: [1.0]),
-    ],
-)
-def test_options_share_the_probability_by_kind_and_propensity(oracle, options, shares):
-    asked = question("tea", options=options, propensities=(0.5, 0.2, 0.3))
-    p = oracle.read(question("tea"), '{"pmi": 2}')[0]
-    assert oracle.read(asked, '{"pmi": 2}') == pytest.approx(shares(p))
-
-
-@given(st.floats(-9e5, 9e5), st.lists(st.sampled_from(STATES), min_size=1, unique=True))
-def test_the_probabilities_of_any_options_add_up_to_one(pmi, options):
-    oracle = PmiOracle(EmbeddedChatClient())
-    shares = oracle.read(question("tea", options=tuple(options)), json.dumps({"pmi": pmi}))
-    assert len(shares) == len(options)
-    assert math.fsum(shares) == pytest.approx(1)
-
-
 @pytest.mark.parametrize("said", ["", "yes", "[1]", "{}", '{"pmi": "2"}', '{"pmi": true}', '{"pmi": NaN}', "[" * 9999])
 def test_what_holds_no_score_is_useless(oracle, said):
     with pytest.raises(UselessAnswerError, match=r"the answer .* is not"):
@@ -259,13 +176,6 @@ def test_a_text_is_as_likely_as_its_tokens_are_when_the_llm_says_it_by_itself(cl
     assert n_tokens >= said.prompt_tokens + 4
 
 
-def test_texts_that_begin_alike_are_told_apart_and_a_text_makes_some_likelier(client):
-    about, without = weighed(client)[0], weighed(client, "Asked what they like, someone answered:")[0]
-    assert len(set(about)) == len(TEXTS)
-    gain = dict(zip(TEXTS, (a - b for a, b in zip(about, without, strict=True)), strict=True))
-    assert gain[" gardening"] > max(gain[" chess"], gain[" not at all"], gain[" not now"]) + 1
-
-
 def test_weights_repeat_to_the_bit_whatever_was_read_in_between_and_in_whichever_order(client):
     first = weighed(EmbeddedChatClient(), texts=TEXTS[:2])
     weighed(client, "Something else altogether.", (" tea",))
@@ -274,17 +184,6 @@ def test_weights_repeat_to_the_bit_whatever_was_read_in_between_and_in_whichever
     assert again == first
     turned = weighed(EmbeddedChatClient(), texts=TEXTS[1::-1])
     assert turned == (first[0][::-1], first[1])
-
-
-def test_texts_that_the_llm_cannot_spell_have_weights_too(client):
-    odd = (" 政治", ' say "hi" \\', " <|im_end|>", " 🦀", " ma\ud800le", " a\nb")
-    assert all(math.isfinite(weight) for weight in weighed(client, texts=odd)[0])
-
-
-def test_a_text_that_does_not_fit_is_too_long(client):
-    with pytest.raises(OracleError, match="exceeds the available context size") as caught:
-        weighed(client, "rain " * 5000)
-    assert caught.value.reason == "too-long"
 
 
 # -- in words -------------------------------------------------------------------------------------------
@@ -329,17 +228,3 @@ def test_a_broken_file_is_refused_when_it_is_loaded(tmp_path):
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ConfigError, match=r"llama\.cpp cannot load .*broken\.gguf: give another GGUF file"):
         asyncio.run(EmbeddedChatClient(str(tmp_path / "broken.gguf")).chat("Hi"))
-
-
-def test_without_xllamacpp_the_error_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("prism_mesa.llm.clients.llamacpp.find_spec", lambda name: None)
-    commands = r"uv sync --inexact --extra embedded in a clone of PRISM, else pip install xllamacpp==[\d.]+"
-    way_out = rf"needs xllamacpp: {commands} \(or set reasoner\.kind=rule\)"
-    with pytest.raises(ConfigError, match=f"reasoner.kind: embedded {way_out}"):
-        EmbeddedChatClient()
-    assert embedded_fault().startswith("needs xllamacpp")
-
-
-def test_a_temperature_below_zero_is_refused():
-    with pytest.raises(ConfigError, match=r"reasoner\.temperature: -1 is below 0"):
-        EmbeddedChatClient(temperature=-1)

@@ -7,7 +7,7 @@ import pytest
 from decision_gguf import make_decision_model
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm import Ledger, OpenAIChatClient
+from prism_mesa.llm import Ledger
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient, close_engines, embedded_fault
 from prism_mesa.llm.decision import Decision
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, ReasonerParams, make_reasoner
@@ -28,19 +28,6 @@ def model(tmp_path_factory):
     yield path
     close_engines()
     path.unlink()
-
-
-@pytest.fixture(scope="session")
-def served(model):
-    """The same behind HTTP, with a key."""
-    import xllamacpp
-
-    params = xllamacpp.CommonParams()
-    params.model.path, params.n_ctx, params.n_parallel, params.n_gpu_layers = str(model), 1024, 1, 0
-    params.cpuparams.n_threads, params.api_keys, params.n_threads_http = 1, ["sk-of-a-test"], 2
-    params.warmup, params.verbosity, params.port = False, -1, 0
-    server = xllamacpp.Server(params)
-    return f"{server.listening_address}/v1", server
 
 
 def asks(*options):
@@ -72,20 +59,6 @@ def test_decisions_are_recorded_and_the_same_whatever_is_asked_in_between(model,
         assert one.prompt_tokens > 20
 
 
-def test_both_orders_are_averaged(model):
-    client = EmbeddedChatClient(str(model))
-    question = {"options": ("wait", "run", "hide"), "instructions": "What next?"}
-    both = asyncio.run(Decision(**question, orders=2).ask(client, "Ann sees a bear."))
-    one = asyncio.run(Decision(**question).ask(client, "Ann sees a bear."))
-    first, second = json.loads(both.text)["said"]
-    assert json.loads(one.text)["said"] == [first]
-    assert first["answer"]["probabilities"] != second["answer"]["probabilities"]
-    shares = [[said["answer"]["probabilities"][name] for said in (first, second)] for name in question["options"]]
-    read = Decision(**question, orders=2).read(both.text)
-    assert read == pytest.approx([sum(pair) / 2 for pair in shares])
-    assert (both.calls, both.prompt_tokens) == (2, 2 * one.prompt_tokens)
-
-
 def test_the_levels_of_a_scale_are_a_score(model):
     form = Decision(("never", "at times", "always"), "How often?", scale=True)
     reply = asyncio.run(form.ask(EmbeddedChatClient(str(model)), "Ann likes rain."))
@@ -112,18 +85,3 @@ def test_a_model_that_chats_is_refused_before_the_run_and_the_file_chats_all_the
         make_reasoner(params("smollm2"))
     with make_reasoner(ReasonerParams(kind="embedded", model=str(model), answer="choice")) as reasoner:
         assert reasoner.answer(asks(C, S)[:1])[0].probabilities in ((1, 0), (0, 1))
-
-
-def test_the_same_is_answered_over_http(model, served, monkeypatch):
-    host, _ = served
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
-    client = OpenAIChatClient(str(model), host)
-    [name] = asyncio.run(client._listed())
-    own = ReasonerParams(kind="openai", model=name, host=host, answer="decision")
-    with make_reasoner(own) as reasoner, make_reasoner(params(model)) as embedded:
-        over_http, here = reasoner.answer(asks(C, S)[:1]), embedded.answer(asks(C, S)[:1])
-        assert reasoner.oracle.client.clients[0].server == "llama.cpp"
-    for one, other in zip(over_http, here, strict=True):
-        assert one.probabilities == pytest.approx(other.probabilities, abs=0.02)
-    with pytest.raises(ConfigError, match=r"only decides"):
-        make_reasoner(own.model_copy(update={"answer": "choice"}))

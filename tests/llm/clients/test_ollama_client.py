@@ -40,11 +40,8 @@ def test_the_server_is_sent_the_model_the_schema_and_every_decoding_option():
 
 
 def test_log_probabilities_come_where_they_are_asked_for():
-    place = {
-        "token": "A",
-        "logprob": -0.1,
-        "top_logprobs": [{"token": t, "logprob": p} for t, p in (("A", -0.1), ("B", -3))],
-    }
+    tops = [{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": -3}]
+    place = {"token": "A", "logprob": -0.1, "top_logprobs": tops}
     alone = {"token": "!", "logprob": -0.5}
     with serving(chat_answer("A!", logprobs=[place, alone])) as server:
         completion = chat(OllamaChatClient(host=server.url), top_logprobs=2)
@@ -60,17 +57,12 @@ FAULTS = [
     ("dropped", raw(200, b'{"mess', announced=500), "the connection broke"),
     ("http-404", as_json(404, {"error": "model 'llama3.2' not found"}), r"not found \(status 404\)"),
     ("http-400", as_json(400, {"error": {"code": 7, "message": "bad format"}}), "bad format"),
-    ("http-429", raw(429, b"slow down"), "slow down"),
     ("busy", as_json(503, {"error": "server busy, please try again"}), "server busy"),
     ("server-error", as_json(500, {"error": "out of memory"}), "out of memory"),
-    ("server-error", raw(502, b"<html>Bad Gateway</html>"), "Bad Gateway"),
     ("server-error", as_json(500, ["out", "of", "memory"]), "status 500"),
     ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is no JSON"),
-    ("not-json", raw(200, b'"\xff\xfe\xff"'), "the answer is no JSON"),
-    ("wrong-shape", as_json(200, {"error": "something"}), "no chat answer"),
     ("wrong-shape", as_json(200, {"message": "hi", "done": True}), "no chat answer"),
     ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
-    ("wrong-shape", as_json(200, None), "no chat answer"),
     ("empty", chat_answer(""), "the answer is empty"),
     ("thought", chat_answer(None, message=THOUGHT), "all of its 8 tokens are a thought"),
     ("partial", chat_answer('{"next_', done=False), "broke off"),
@@ -83,25 +75,6 @@ def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, sa
         chat(OllamaChatClient(host=server.url, timeout_s=0.3))
     assert caught.value.reason == reason
     assert str(caught.value).startswith(f"Ollama llama3.2 at {server.url}: ")
-
-
-def test_a_body_that_cannot_be_unpacked_is_a_transport_fault():
-    def packed(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Encoding", "gzip")
-        handler.send_header("Content-Length", "4")
-        handler.end_headers()
-        handler.wfile.write(b"oops")
-
-    with serving(packed) as server, pytest.raises(OracleError, match="cannot be unpacked") as caught:
-        chat(OllamaChatClient(host=server.url))
-    assert caught.value.reason == "transport"
-
-
-def test_a_server_that_is_not_there_is_refused(nobody):
-    with pytest.raises(OracleError, match="connection refused") as caught:
-        chat(OllamaChatClient(host=nobody))
-    assert caught.value.reason == "refused"
 
 
 @pytest.mark.slow
@@ -120,31 +93,14 @@ def test_each_question_has_a_connection_of_its_own_which_is_closed():
         gc.collect()  # a socket left open would warn here, and warnings are errors
 
 
-def test_a_client_can_be_closed_and_used_again():
-    with serving(*[chat_answer("x")] * 2) as server:
-        client = OllamaChatClient(host=server.url)
-
-        async def twice():
-            await client.chat("p")
-            await client.aclose()
-            await client.aclose()
-            await client.chat("p")
-
-        asyncio.run(twice())
-        assert len(server.connections) == 2
-
-
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
         ({"host": "ftp://x"}, r"reasoner.host: 'ftp://x' is no address; give one like http://"),
-        ({"host": "http://"}, "is no address"),
-        ({"host": "http://a b"}, "is no address"),
         ({"host": "http://x:99999"}, "is no address"),
         ({"host": "http://" + "a" * 64}, "is no address"),
         ({"model": " "}, "reasoner.model: empty"),
         ({"timeout_s": 0}, "reasoner.timeout_s: 0 is not"),
-        ({"timeout_s": float("inf")}, "reasoner.timeout_s: inf is not"),
         ({"temperature": -1}, "reasoner.temperature: -1 is below 0"),
     ],
 )
@@ -157,7 +113,6 @@ def test_settings_that_cannot_work_are_refused(wrong, complaint):
     ("host", "address"),
     [
         ("gpu01", "http://gpu01:11434"),
-        ("gpu01:80/", "http://gpu01:80"),
         ("http://gpu01", "http://gpu01:80"),
         ("https://me:secret@gpu01/ollama/", "https://gpu01:443/ollama"),
         ("[::1]", "http://[::1]:11434"),
@@ -188,13 +143,6 @@ def test_a_check_keeps_the_digest_and_the_servers_version():
     assert (client.digest, client.server_version) == ("digest of llama3.2:latest", "0.99")
 
 
-def test_a_model_with_a_tag_is_looked_up_by_its_tag():
-    with serving(tags=models("llama3.2:1b", "llama3.2:latest")) as server:
-        client = OllamaChatClient("llama3.2:1b", server.url)
-        client.check()
-    assert client.digest == "digest of llama3.2:1b"
-
-
 @pytest.mark.parametrize("version", [raw(404, b"no such page"), as_json(200, ["0.99"])])
 def test_a_server_that_does_not_tell_its_version_still_passes(version):
     with serving() as server:
@@ -217,21 +165,13 @@ def test_a_missing_model_fails_the_check_with_what_there_is():
             OllamaChatClient("x", server.url).check()
 
 
-def test_a_server_without_any_model_says_none():
-    with serving(tags=models()) as server, pytest.raises(ConfigError, match=r"\(it has: none\)"):
-        OllamaChatClient(host=server.url).check()
-
-
 @pytest.mark.parametrize(
     ("tags", "said"),
     [
         (late, r"no answer within 0\.2 s"),
-        (drop, "the connection broke"),
         (as_json(500, {"error": "x"}), "status 500"),
         (raw(200, b"<html>"), "something else than an Ollama"),
         (as_json(200, {"data": []}), "something else than an Ollama"),
-        (as_json(200, ["x"]), "something else than an Ollama"),
-        (as_json(404, ["x"]), "status 404"),
     ],
 )
 def test_a_server_that_answers_wrongly_fails_the_check(tags, said):

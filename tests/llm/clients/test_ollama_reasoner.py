@@ -3,14 +3,13 @@
 import asyncio
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import pytest
 from ollama_server import as_json, chat_answer, drop, serving
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm import Ledger, OllamaChatClient, factory
+from prism_mesa.llm import Ledger, factory
 from prism_mesa.llm.clients.embedded import embedded_fault
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, RuleReasoner, make_reasoner
 from prism_mesa.statechart import AgentState
@@ -52,17 +51,6 @@ def test_auto_takes_the_rule_where_neither_ollama_nor_the_embedded_llm_is_and_no
     assert reasoner.note.endswith("; the embedded LLM needs xllamacpp: uv sync --inexact --extra embedded")
 
 
-@pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
-def test_the_embedded_llm_can_be_asked_in_words_too():
-    reasoner = make_reasoner(ReasonerParams(kind="embedded", answer="choice"))
-    assert (reasoner.params.answer, reasoner.params.persona) == ("choice", "archetype")
-
-
-def test_ollama_by_name_is_not_replaced_by_anything(nobody):
-    with pytest.raises(ConfigError, match="does not answer"):
-        make_reasoner(ReasonerParams(kind="ollama", host=nobody))
-
-
 def test_of_several_hosts_each_must_answer_and_all_are_asked(nobody):
     answer = chat_answer('{"next_state": "scrolling"}')
     asks = [PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
@@ -89,12 +77,6 @@ def test_an_llm_in_replay_is_known_by_its_ledger_and_no_server_is_looked_for(nob
         assert [(answer.choice, answer.source) for answer in reasoner.answer(asks)] == [(S, "cache")]
 
 
-@pytest.mark.parametrize("mode", ["cache", "replay"])
-def test_a_ledger_to_read_must_be_named(mode):
-    with pytest.raises(ConfigError, match=f"reasoner.ledger: {mode} needs reasoner.ledger_path"):
-        make_reasoner(ReasonerParams(kind="ollama", ledger=mode))
-
-
 def test_a_wrong_address_is_an_error_even_with_auto():
     with pytest.raises(ConfigError, match="is no address"):
         make_reasoner(ReasonerParams(kind="auto", host="http://"))
@@ -119,32 +101,6 @@ def test_a_batch_over_the_real_protocol_survives_faults_and_is_recorded(tmp_path
     assert [answer.choice for answer in answers] == [S, C, S, C, S, C]
     assert digest == "digest of llama3.2:latest"
     assert len(caplog.records) == 3
-
-
-def test_faults_that_pass_are_asked_again_with_the_next_seed():
-    good = chat_answer('{"next_state": "scrolling"}')
-    with serving(drop, chat_answer("Sure!"), good) as server:
-        params = ReasonerParams(kind="ollama", host=server.url, seed=40, backoff_s=0)
-        with make_reasoner(params) as reasoner:
-            [answer] = reasoner.answer(
-                [PlacedQuestion(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)))]
-            )
-    assert (answer.choice, answer.attempts) == (S, 3)
-    assert [body["options"]["seed"] for body in server.sent] == [40, 41, 42]
-
-
-def test_answers_are_asked_at_the_same_time():
-    def slow(handler):
-        time.sleep(0.1)
-        chat_answer('{"next_state": "scrolling"}')(handler)
-
-    asks = [PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
-    with (
-        serving(*[slow] * 8) as server,
-        Reasoner(OllamaChatClient(host=server.url), max_concurrency=8) as reasoner,
-    ):
-        reasoner.answer(asks)
-        assert len(server.connections) == 8
 
 
 @pytest.mark.slow

@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-import socket
 
 import pytest
-from ollama_server import as_json, drip, drop, late, raw, serving
+from ollama_server import as_json, drip, late, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OpenAIChatClient
@@ -20,15 +19,6 @@ SCROLL = '{"next_state": "scrolling"}'
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-
-
-@pytest.fixture
-def nobody():
-    """An address where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return f"http://127.0.0.1:{port}"
 
 
 def completion(content, *, logprobs=None, **more):
@@ -67,13 +57,6 @@ def chat(client, **given):
 # -- asking ----------------------------------------------------------------------------------------------
 
 
-def test_an_answer_comes_with_its_tokens_and_its_time():
-    with serving(says("hello")) as server:
-        said = chat(client_of(server))
-    assert (said.text, said.prompt_tokens, said.completion_tokens, said.top_logprobs) == ("hello", 900, 8, ())
-    assert said.latency_ms > 0
-
-
 def test_the_server_is_sent_the_model_the_schema_and_every_decoding_option():
     schema = {"type": "object"}
     with serving(says("a"), says("b")) as server:
@@ -103,49 +86,25 @@ def test_log_probabilities_come_where_they_are_asked_for():
     assert not_told.top_logprobs == ()
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [None, [1], {"prompt_tokens": "many"}, {"prompt_tokens": -4, "completion_tokens": None}, {"prompt_tokens": 10**25}],
-)
-def test_counts_that_a_server_does_not_tell_are_0(usage):
-    with serving(says("hello", usage=usage)) as server:
-        said = chat(client_of(server))
-    assert (said.text, said.prompt_tokens, said.completion_tokens) == ("hello", 0, 0)
-
-
 def broken(**change):
     return as_json(200, completion("x") | change)
 
 
 FAULTS = [
-    ("timeout", late, r"no answer within 0\.3 s"),
     ("timeout", drip, r"no answer within 0\.3 s"),
-    ("dropped", drop, "the connection broke"),
     ("dropped", raw(200, b'{"mess', announced=500), "the connection broke"),
     ("http-401", as_json(401, {"error": {"message": f"wrong key: {SECRET}"}}), r"wrong key: \*\*\* \(status 401\)"),
-    ("http-404", as_json(404, {"error": {"message": "no model tiny"}}), r"no model tiny \(status 404\)"),
     ("http-400", as_json(400, ["bad"]), "status 400"),
-    ("http-429", raw(429, b"slow down"), "status 429"),
     ("busy", as_json(503, {"error": {"message": "server busy"}}), r"server busy \(status 503\)"),
-    ("server-error", as_json(500, {"error": {"message": "out of memory"}}), "out of memory"),
     ("server-error", as_json(500, ["out", "of", "memory"]), "status 500"),
-    ("server-error", raw(502, b"<html>Bad Gateway</html>"), "status 502"),
     ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is no JSON"),
-    ("not-json", raw(200, b'"\xff\xfe\xff"'), "the answer is no JSON"),
     ("wrong-shape", as_json(200, {"error": "something"}), "no chat answer"),
     ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
-    ("wrong-shape", as_json(200, None), "no chat answer"),
-    ("wrong-shape", as_json(200, "hello"), "no chat answer"),
     ("wrong-shape", broken(choices=[]), "no chat answer"),
-    ("wrong-shape", broken(choices={"a": 1}), "no chat answer"),
     ("wrong-shape", broken(choices=[{"message": "hi"}]), "no chat answer"),
-    ("wrong-shape", says(5), "no chat answer"),
     ("wrong-shape", says(["a"]), "no chat answer"),
-    ("wrong-shape", says("a", logprobs=[1]), "no chat answer"),
     ("wrong-shape", says("a", logprobs={"content": [{"token": "A"}]}), "no chat answer"),
     ("wrong-shape", says("a", logprobs={"content": [{"top_logprobs": [{"token": "A", "logprob": "x"}]}]}), "no chat"),
-    ("empty", says(""), "the answer is empty"),
-    ("empty", says(" \n"), "the answer is empty"),
     ("empty", says(None), "the answer is empty"),
 ]
 
@@ -157,45 +116,6 @@ def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, sa
     assert caught.value.reason == reason
     assert str(caught.value).startswith(f"tiny at {server.url}/v1: ")
     assert SECRET not in str(caught.value)
-
-
-def test_a_server_that_is_not_there_is_refused(nobody):
-    with pytest.raises(OracleError, match="connection refused") as caught:
-        chat(OpenAIChatClient("tiny", nobody))
-    assert caught.value.reason == "refused"
-
-
-def test_the_client_itself_never_tries_again():
-    with serving(always=as_json(500, {"error": "x"})) as server:
-        with pytest.raises(OracleError):
-            chat(client_of(server))
-        assert len(server.sent) == 1
-
-
-def test_each_question_has_a_connection_of_its_own():
-    with serving(*[says("x")] * 4) as server:
-        client = client_of(server)
-
-        async def twice():
-            await client.chat("p")
-            await client.chat("p")
-
-        asyncio.run(twice())
-        assert len(server.connections) == 2
-        asyncio.run(twice())
-        assert len(server.connections) == 4
-
-
-def test_a_proxy_does_not_stand_between_us_and_this_machine(monkeypatch, nobody):
-    for name in ("HTTP_PROXY", "http_proxy"):
-        monkeypatch.setenv(name, nobody)
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with serving(says("x")) as server:
-        server.gets["/v1/models"] = listing("tiny")
-        client = client_of(server)
-        client.check()
-        assert chat(client).text == "x"
 
 
 # -- the key -------------------------------------------------------------------------------------------------
@@ -262,11 +182,7 @@ def test_a_missing_llm_fails_the_check_with_what_there_is():
     ("models", "said"),
     [
         (late, r"no answer within 0\.3 s"),
-        (drop, "the connection broke"),
-        (
-            as_json(401, {"error": {"message": f"wrong {SECRET}"}}),
-            r"wrong \*\*\* \(status 401\)\): set OPENAI_API_KEY",
-        ),
+        (as_json(401, {"error": {"message": f"wrong {SECRET}"}}), r"wrong \*\*\* .*: set OPENAI_API_KEY"),
         (as_json(500, {"error": {"message": "x"}}), "status 500"),
         (raw(200, b"<html>"), "no JSON"),
         (as_json(200, [1]), "no chat answer"),
@@ -279,24 +195,6 @@ def test_a_server_that_answers_wrongly_fails_the_check_in_one_line(models, said)
             client_of(server, timeout_s=0.3).check()
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_server_that_is_not_there_fails_the_check(nobody):
-    with pytest.raises(ConfigError, match=f"reasoner.host: {nobody} does not answer .connection refused"):
-        OpenAIChatClient("tiny", nobody).check()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        ({"host": "ftp://x"}, "'ftp://x' is no address"),
-        ({"timeout_s": 0}, "reasoner.timeout_s: 0 is not"),
-        ({"timeout_s": float("inf")}, "reasoner.timeout_s: inf is not"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(wrong, complaint):
-    with pytest.raises(ConfigError, match=complaint):
-        OpenAIChatClient("tiny", **wrong)
 
 
 # -- as a reasoner -------------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ REASONS = {
     "busy": "busy",
     "error-dict": "http-400",
     "error-array": "server-error",
-    "error-in-stream": "server-error",
     "not-done": "partial",
     "not-json": "not-json",
     "wrong-shape": "wrong-shape",

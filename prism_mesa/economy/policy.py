@@ -1,4 +1,4 @@
-"""Policies in numbers: what a nation does with its own instruments, and where that leaves them."""
+"""Policies in numbers: measures that move a nation's own instruments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ UNITS: Final[Mapping[Lever, tuple[Unit, ...]]] = {
 }
 """The units that a size can have, by instrument."""
 _DIGITS: Final = 9
-"""Decimals of instruments; smaller differences are rounding errors of sums."""
+"""Decimals of instruments; smaller differences are rounding errors."""
 
 
 def spelled(name: Lever | Unit) -> str:
@@ -49,18 +49,17 @@ def _name(target: object) -> object:
 
 
 class Measure(BaseModel):
-    """One instrument and what is done with it.
+    """A move of one instrument.
 
     Attributes:
-        lever: The instrument. `policy_rate`: the central bank's rate, percent a year. `spending` and `taxes`: of the
-            government, a year. `tariff`: on imports from `target`, percent of their value. `sanction`: percent of the
-            trade with `target`, both ways, that is stopped. `debt`: the government's, borrowed or paid back over the
-            next four quarters.
+        lever: The instrument. `policy_rate`: the central bank's rate, percent a year. `spending` and `taxes`: the
+            government's, a year. `tariff`: on imports from `target`, percent of their value. `sanction`: percent of the
+            trade with `target`, both ways, that stops. `debt`: borrowed or paid back over four quarters.
         how: Whether the instrument moves `by` the size, or is set `to` it.
         size: With `by` above 0 to raise and below 0 to lower; with `to` the level.
-        unit: `points` are percentage points of the instrument itself, `percent` is relative to where it stands,
-            `percent_of_gdp` is percent of a year's GDP.
-        target: The nation that a tariff or sanction is set against; None for all other instruments.
+        unit: `points` are percentage points of the instrument, `percent` is relative to its level, `percent_of_gdp` is
+            percent of a year's GDP.
+        target: The nation that a tariff or sanction is set against; None for other instruments.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -80,7 +79,7 @@ class Measure(BaseModel):
 
 
 class Policy(BaseModel):
-    """What a nation does in one quarter, in order; no measure means that it leaves everything as it is."""
+    """A nation's measures in a quarter, in order; without measures everything stays as it is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -100,7 +99,7 @@ class Policy(BaseModel):
 
     @property
     def sets_budget(self) -> bool:
-        """Whether it sets spending or taxes; borrowing beside them only says how they are financed."""
+        """Whether it sets spending or taxes; borrowing then only says how they are financed."""
         return any(measure.lever in ("spending", "taxes") for measure in self.measures)
 
 
@@ -111,24 +110,15 @@ def repeated(measures: Sequence[Measure]) -> list[int]:
 
 
 def level_before(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
-    """Return where an instrument stands, in percent; of budgets and debt in percent of GDP.
-
-    Raises:
-        ValueError: If the target is no nation.
-    """
+    """Return an instrument's level before a measure, in percent; budgets and debt are in percent of GDP."""
     return float(getattr(world, measure.lever)[_place(row, measure, names)])
 
 
 def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
-    """Return where a measure would set its instrument, as `level_before`."""
-    if measure.how == "to":
-        return round(measure.size, _DIGITS)
-    return round(moved(level_before(world, row, measure, names), measure.size, measure.unit), _DIGITS)
-
-
-def moved(level: float, size: float, unit: Unit) -> float:
-    """Return where a move leaves an instrument; percent of a level below zero are of its size."""
-    return level + (abs(level) * size / 100 if unit == "percent" else size)
+    """Return an instrument's level after a measure; a percentage of a negative level is one of its absolute value."""
+    level = level_before(world, row, measure, names)
+    move = abs(level) * measure.size / 100 if measure.unit == "percent" else measure.size
+    return round(measure.size if measure.how == "to" else level + move, _DIGITS)
 
 
 def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int, int]:
@@ -136,10 +126,10 @@ def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int,
 
 
 def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:
-    """Return the world with the instruments of some nations set; a policy reaches only its own nation's row.
+    """Return the world with the instruments of some nations set, by row; a policy reaches only its own nation.
 
-    Borrowing comes in four equal instalments. Beside spending or taxes it has no effect of its own: what the budget
-    lacks is borrowed anyway.
+    Borrowing comes in four equal instalments. Together with spending or taxes it has no effect of its own, because the
+    government borrows what the budget lacks anyway.
 
     Raises:
         ValueError: If a target is no nation.

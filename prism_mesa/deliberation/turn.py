@@ -1,7 +1,6 @@
-"""A turn, as a generator: think, call tools, respond, think about the own response, and so on.
+"""A turn as a generator: think, call tools, respond, think about the own response, and so on.
 
-It yields events for whoever listens, and what it wants of the LLM (`llm.request.LLMRequest`), and is sent the
-answer, or has its `LLMFailureException` thrown in. `deliberation` drives one turn, `run_turns` many at once.
+It yields events and requests to the LLM; its driver (see `deliberation`) sends the answer or throws the failure.
 """
 
 import json
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from prism_mesa.deliberation.conversation import Conversation, count_tokens, whole
+from prism_mesa.deliberation.conversation import Conversation, count_tokens
 from prism_mesa.deliberation.messages import (
     AgentErrorEvent,
     AgentTextEvent,
@@ -38,6 +37,7 @@ from prism_mesa.deliberation.prompts import (
     response_prompt,
     summary_prompt,
 )
+from prism_mesa.deliberation.text import mended
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.errors import ConfigError, LLMFailureException
 from prism_mesa.llm import LLMRequest, RunPosition
@@ -45,7 +45,7 @@ from prism_mesa.llm import LLMRequest, RunPosition
 TASK: Final = "Respond in your own voice, in plain text, in a few sentences."
 
 type Steps = Generator["LLMRequest[Any] | Event", Any, Any]
-"""A turn on its way; what it returns is its last response, or None if there was none."""
+"""A turn; its return value is the last response, or None if there was none."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Limits:
         iterations: Most rounds of thinking, calling and responding.
         tool_calls: Most calls of tools in an iteration.
         tokens: Tokens (see `count_tokens`) after which it thinks no further and calls no tool; None: no limit.
-        seconds: The same in seconds of the wall clock: for talks, not for runs, which are to repeat.
+        seconds: The same in seconds of the wall clock; not for runs, which must repeat.
 
     Raises:
-        ConfigError: If there is no iteration: the first one is what responds.
+        ConfigError: If `iterations` is below 1: the first one responds.
     """
 
     iterations: int = 5
@@ -74,22 +74,22 @@ class Limits:
 
 @dataclass(frozen=True)
 class TurnContext:
-    """What a turn goes by, whatever it is about.
+    """The agent of a turn: its texts for prompts, its tools and its limits.
 
     Attributes:
-        tools: What may be called.
-        who: Who the agent is, for prompts.
-        situation: What it knows besides what was said, for prompts: words of the program, with data quoted in them.
-        task: What a response is, for prompts.
-        examples: How others have thought and responded, for prompts.
-        form: What a response is, for the LLM: `str`, or a pydantic model.
-        accept: Whether a response is of any use; `accepts` names what it goes by.
-        recall: What comes to mind of a text, in words.
-        limits: Where it stops.
-        place: Where in a run it belongs.
-        priority: What a limit of the LLM is spent on first.
-        questions: What the agent asks itself of what it is told, and of its own response.
-        must_respond: Whether the failure of a turn's first response is raised.
+        tools: The tools that it may call.
+        who: The agent's description, for prompts; not written by users.
+        situation: Other facts, for prompts, with users' texts quoted in them.
+        task: The task of responding, for prompts.
+        examples: Worked examples, for prompts; small LLMs imitate better than they obey.
+        form: The type of a response: `str`, or a pydantic model.
+        accept: Returns whether a response is usable; `accepts` names the criterion.
+        recall: Returns the notes that come to mind for a text.
+        limits: Where the turn stops.
+        place: Its place in a run.
+        priority: Its priority where the LLM has a limit.
+        questions: The questions that the agent asks itself about another's text, and about its own response.
+        must_respond: Whether the failure of the first response is raised.
     """
 
     tools: ToolRegistry = field(default_factory=ToolRegistry)
@@ -111,11 +111,11 @@ class TurnContext:
 def steps(
     text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
 ) -> Steps:
-    """Run a turn about a text; what is said, thought and done goes into the conversation as it happens.
+    """Run a turn about a text; texts, thoughts and calls go into the conversation as they happen.
 
-    The first iteration always responds. From the second on a thought that proposes no tool, or whose verdict is
-    "complete", ends the turn. A call that repeats one of this turn (same tool, same parameters) is not carried
-    out, and where an iteration proposes nothing else the turn ends, as it does when a limit is reached.
+    The first iteration always responds. From the second on, a thought that proposes no tool, or whose verdict is
+    "complete", ends the turn. A call that repeats one of this turn (same tool, same parameters) is skipped; an
+    iteration that proposes nothing else ends the turn, and so does a limit.
 
     Raises:
         LLMFailureException: If there is no response at all, and the context says `must_respond`.
@@ -125,30 +125,27 @@ def steps(
 
 
 def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
-    """Summarise what is too long ago; without a summary let go of it, so that no prompt grows without end."""
+    """Summarise messages that are too old; without a summary drop them, so that prompts stay short."""
     old = conversation.old
     if not old:
         return
+    prompt = summary_prompt(old)
     try:
-        wanted = LLMRequest(
-            summary_prompt(old), str, component="summary", place=context.place, priority=context.priority
-        )
-        conversation.summarise(whole((yield wanted)))
+        summary = yield LLMRequest(prompt, str, component="summary", place=context.place, priority=context.priority)
+        conversation.summarise(mended(summary))
     except LLMFailureException as failure:
         conversation.forget()
         yield AgentErrorEvent(reason=failure.reason, text=f"what was said before is lost: {_failure_text(failure)}")
 
 
 def _failure_text(failure: LLMFailureException) -> str:
-    """Return a failure in words that are the same in a replay, where only its reason is known."""
+    """Return a text that is the same in a replay, where only the failure's reason is known."""
     return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
 
 
 class _Turn:
-    def __init__(
-        self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.text = whole(text)
+    def __init__(self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float]) -> None:
+        self.text = str(mended(text))
         self.conversation = conversation
         self.context = context
         self._clock = clock
@@ -156,10 +153,10 @@ class _Turn:
         self._tokens = 0
         self._called: set[str] = set()
         self._calls: list[ToolCallContent] = []
-        self._said: list[str] = []
+        self._response = ""
 
     def run(self) -> Steps:
-        # what comes before a text does not hold the text itself, so it is taken before the text goes in
+        # the context of a text does not contain the text itself
         before = list(self.conversation.messages)
         self.conversation.add("user", TextContent(text=self.text))
         before += self._recall()
@@ -184,7 +181,6 @@ class _Turn:
         return response
 
     def _recall(self) -> list[Message]:
-        """Let notes come to mind."""
         notes = self.context.recall(self.text) if self.context.recall is not None else []
         contents: tuple[Content, ...] = tuple(ThoughtContent(text=note) for note in notes)
         if contents:
@@ -192,12 +188,13 @@ class _Turn:
         return [Message(role="assistant", contents=contents)] if contents else []
 
     def _think(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
-        """Think, and return the thought; None if the LLM gave none."""
+        """Return a thought about the text or the own response; None if the LLM gave none."""
         tools = self.context.tools
+        done = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
         prompt = reasoning_prompt(
-            self._said[-1] if about_own else self.text,
+            self._response if about_own else self.text,
             about_own=about_own,
-            context=[*before, *self._so_far()] if about_own else before,
+            context=[*before, *done] if about_own else before,
             tools=tools,
             who=self.context.who,
             situation=self.context.situation,
@@ -212,11 +209,8 @@ class _Turn:
         yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
         return thought
 
-    def _so_far(self) -> list[Message]:
-        return [Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls))]
-
     def _respond(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
-        """Respond, and return the response; None if the LLM gave none."""
+        """Return a response; None if the LLM gave none."""
         prompt = response_prompt(
             self.text,
             context=before,
@@ -226,7 +220,7 @@ class _Turn:
             who=self.context.who,
             situation=self.context.situation,
             examples=self.context.examples,
-            so_far=self._said[-1] if self._said else "",
+            so_far=self._response,
         )
         accept = self.context.accept or (bool if self.context.form is str else None)
         answer = yield from self._request(
@@ -234,14 +228,13 @@ class _Turn:
         )
         if answer is None:
             return None
-        text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
-        self._said.append(text)
+        self._response = text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
         self._add(TextContent(text=text))
         yield AgentTextEvent(text=text, type="text")
         return answer
 
     def _request(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
-        """Return what the LLM says; None, after an event that says why, if it gave no usable answer."""
+        """Return the LLM's answer; None, after an error event, if it gave no usable one."""
         context = self.context
         self._tokens += count_tokens(prompt)
         try:
@@ -249,16 +242,16 @@ class _Turn:
                 prompt, form, component=component, place=context.place, priority=context.priority, **more
             )
         except LLMFailureException as failure:
-            if context.must_respond and component == "response" and not self._said:
+            if context.must_respond and component == "response" and not self._response:
                 raise
             yield AgentErrorEvent(reason=failure.reason, text=_failure_text(failure))
             return None
-        answer = whole(answer) if isinstance(answer, str) else answer
+        answer = mended(answer)
         self._tokens += count_tokens(answer.model_dump_json() if isinstance(answer, BaseModel) else answer)
         return answer
 
     def _call_tools(self, iteration: int, proposed: list[ProposedToolCall]) -> Generator[Any, Any, bool]:
-        """Carry out what a thought proposes and is new, and return whether there was anything."""
+        """Make the proposed calls that are new, and return whether there were any, or none were proposed."""
         any_new = not proposed
         for index, call in enumerate(proposed, start=1):
             name, parameters = call.tool_name, dict(call.parameters)
@@ -295,7 +288,7 @@ class _Turn:
 
 
 def reasoning_schema(tools: ToolRegistry) -> dict[str, Any]:
-    """Return the JSON schema of a thought that can propose nothing but calls of these tools."""
+    """Return the JSON schema of a thought that can only propose calls of these tools."""
     return _reasoning_schema(json.dumps(tools.call_schema))
 
 

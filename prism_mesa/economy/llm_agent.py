@@ -40,7 +40,7 @@ class Observation(Protocol):
 
 
 class Decision(BaseModel):
-    """An LLM's answer: an action, its reasoning, and its confidence.
+    """What an LLM answers: what is to be done, why, and how sure it is.
 
     Only the JSON schema limits the lengths, to keep small LLMs short; a longer answer is valid.
     """

@@ -48,18 +48,19 @@ def _name(target: object) -> object:
     return printable(target)[:NAME_CAP] or None if isinstance(target, str) else target
 
 
-class Measure(BaseModel):
-    """A move of one instrument.
+class Measure(BaseModel):  # its docstring is part of schemas, and so of the keys of recorded answers
+    """One instrument and what is done with it.
 
     Attributes:
-        lever: The instrument. `policy_rate`: the central bank's rate, percent a year. `spending` and `taxes`: the
-            government's, a year. `tariff`: on imports from `target`, percent of their value. `sanction`: percent of the
-            trade with `target`, both ways, that stops. `debt`: borrowed or paid back over four quarters.
+        lever: The instrument. `policy_rate`: the central bank's rate, percent a year. `spending` and `taxes`: of the
+            government, a year. `tariff`: on imports from `target`, percent of their value. `sanction`: percent of the
+            trade with `target`, both ways, that is stopped. `debt`: the government's, borrowed or paid back over the
+            next four quarters.
         how: Whether the instrument moves `by` the size, or is set `to` it.
         size: With `by` above 0 to raise and below 0 to lower; with `to` the level.
-        unit: `points` are percentage points of the instrument, `percent` is relative to its level, `percent_of_gdp` is
-            percent of a year's GDP.
-        target: The nation that a tariff or sanction is set against; None for other instruments.
+        unit: `points` are percentage points of the instrument itself, `percent` is relative to where it stands,
+            `percent_of_gdp` is percent of a year's GDP.
+        target: The nation that a tariff or sanction is set against; None for all other instruments.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -79,7 +80,7 @@ class Measure(BaseModel):
 
 
 class Policy(BaseModel):
-    """A nation's measures in a quarter, in order; without measures everything stays as it is."""
+    """What a nation does in one quarter, in order; no measure means that it leaves everything as it is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -19,8 +19,9 @@ REASON_CAP: Final = 400
 _USELESS: Final = frozenset({"unparsable", "wrong-shape", "irrelevant", "empty", "partial"})
 
 
+# these docstrings are part of schemas, and so of the keys of recorded answers
 class PolicyDecision(Decision):
-    """An LLM's proposal for a nation: the policy in words, the reasoning, and the confidence, 0 to 1."""
+    """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
 
 
 def _require_measures(schema: dict[str, Any]) -> None:
@@ -28,7 +29,7 @@ def _require_measures(schema: dict[str, Any]) -> None:
 
 
 class TypedPolicyDecision(PolicyDecision):
-    """A decision with its measures. The schema requires them; if they are unusable, the sentence is read."""
+    """A decision with its measures. The schema requires them; without usable ones the sentence is read."""
 
     model_config = ConfigDict(json_schema_extra=_require_measures)
 
@@ -44,7 +45,7 @@ class TypedPolicyDecision(PolicyDecision):
 
 
 class PolicyReading(BaseModel):
-    """An LLM's reading of a sentence; `without_size` are instruments for which the sentence gives no size."""
+    """What an LLM reads out of a sentence; `without_size` are instruments that it does not say how far to move."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -19,7 +19,7 @@ from prism_mesa.deliberation import (
     ToolCallContent,
     ToolResult,
 )
-from prism_mesa.deliberation.conversation import call_line, count_tokens, in_words, quoted, whole
+from prism_mesa.deliberation.conversation import call_line, count_tokens, context_text, quoted
 
 LOOKED = ToolCallContent(
     tool_id="reasoning_1_1",
@@ -93,7 +93,7 @@ def test_every_kind_of_content_has_its_line():
             ),
         ),
     ]
-    assert in_words(messages).split("\n") == [
+    assert context_text(messages).split("\n") == [
         "Before that: <<< They met in May. >>>",
         "They said: <<< What grows here? >>>",
         "You thought: <<< It rained. >>>",
@@ -104,12 +104,12 @@ def test_every_kind_of_content_has_its_line():
 
 
 def test_nothing_in_words_is_nothing():
-    assert [in_words(context) for context in ([], "", "  ", [Message(role="user")])] == ["", "", "", ""]
+    assert [context_text(context) for context in ([], "", "  ", [Message(role="user")])] == ["", "", "", ""]
 
 
 def test_what_was_given_in_words_is_data_too_and_its_end_counts():
-    assert in_words(HOSTILE) == f"<<< {SAFE} >>>"
-    assert in_words("a" * 10 + "b" * 6000) == f"<<< {'b' * 6000} >>>"
+    assert context_text(HOSTILE) == f"<<< {SAFE} >>>"
+    assert context_text("a" * 10 + "b" * 6000) == f"<<< {'b' * 6000} >>>"
 
 
 def test_no_text_can_close_its_delimiter_or_hold_a_control_token():
@@ -121,7 +121,7 @@ def test_whatever_is_said_and_called_the_delimiters_are_ours(text, name):
     call = ToolCallContent(
         tool_id="reasoning_1_1", tool_name=name, parameters={name: text}, result=ToolResult(ok=True, text=text)
     )
-    said = in_words([Message(role="assistant", contents=(call, TextContent(text=text)))])
+    said = context_text([Message(role="assistant", contents=(call, TextContent(text=text)))])
     assert (said.count("<<<"), said.count(">>>"), said.count("\n")) == (3, 3, 1)
 
 
@@ -136,7 +136,7 @@ def test_each_line_has_its_cap():
     call = LOOKED.model_copy(
         update={"parameters": {"place": "p" * 5000}, "result": ToolResult(ok=True, text="r" * 20_000)}
     )
-    lines = in_words([Message(role="assistant", contents=(TextContent(text="t" * 5000), call))]).split("\n")
+    lines = context_text([Message(role="assistant", contents=(TextContent(text="t" * 5000), call))]).split("\n")
     assert lines == [
         f"You said: <<< {'t' * 1199}… >>>",
         f"You called <<< look(place='{'p' * 287}… >>>: <<< {'r' * 9999}… >>>",  # 300 with "look(place='" and the dots
@@ -160,7 +160,7 @@ def test_half_a_surrogate_pair_becomes_a_question_mark_as_in_the_ledger():
 def test_nothing_is_old_while_there_is_room():
     # 22 + 20 characters and the end of a line: 43 bytes, 11 tokens
     messages = [Message.of("user", "Why?"), Message.of("assistant", "So.")]
-    assert in_words(messages) == "They said: <<< Why? >>>\nYou said: <<< So. >>>"
+    assert context_text(messages) == "They said: <<< Why? >>>\nYou said: <<< So. >>>"
     conversation = Conversation([Message.of("user", "A"), *messages], max_tokens=17)
     assert conversation.tokens == 17  # 21 + 24 + 22 characters
     assert conversation.old == []

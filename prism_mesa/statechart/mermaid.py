@@ -1,11 +1,10 @@
-"""A chart as Mermaid text, and what text and picture both say of its open choices."""
+"""A chart as Mermaid text, and the open choices that text and picture show."""
 
 import re
 from dataclasses import dataclass
 from html.entities import codepoint2name
 from typing import Final
 
-from prism_mesa.statechart.definition import TIMEOUT
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell
 from prism_mesa.statechart.statechart import Statechart
@@ -20,10 +19,7 @@ DISABLED: Final = "oracle disabled, the first option is taken"
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice that the chart may leave open.
-
-    It is a fork if no transition without a target leads to it: then it stands between the trigger and the guards.
-    """
+    """A choice that the chart may leave open; a fork, between trigger and guards, if every transition has a target."""
 
     node: str
     cell: Cell
@@ -32,14 +28,14 @@ class Choice:
 
     @property
     def options(self) -> tuple[AgentState, ...]:
-        """What there is to choose from; with the oracle disabled, what is taken."""
+        """The options; with the oracle disabled, the one that is taken."""
         return self.cell.declared[:1] if self.asks == DISABLED else self.cell.declared
 
 
 def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
     """Return the choices that the chart may leave open, by trigger and state."""
     undecided = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
-    found: dict[tuple[str, AgentState], Choice] = {}
+    choices: dict[tuple[str, AgentState], Choice] = {}
     for trigger, state, cell in chart.all_cells():
         is_fork = all(t.target is not None for t in cell.candidates)
         if is_fork and (cell.place not in undecided or len(cell.declared) < 2):
@@ -47,16 +43,14 @@ def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
         asks = ASKED if chart.oracle_enabled else DISABLED
         if is_fork and cell.arms:
             asks = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.arms) else CODE
-        found[trigger, state] = Choice(f"oracle_{len(found) + 1}", cell, asks, is_fork)
-    return found
+        choices[trigger, state] = Choice(f"oracle_{len(choices) + 1}", cell, asks, is_fork)
+    return choices
 
 
-def arrow_words(chart: Statechart, t: Transition, unless_given: str = "") -> tuple[str, str]:
-    """Return the trigger, a timeout with its ticks, and the guard in brackets."""
-    ticks = chart.timeouts.get(t.source)
-    after = unless_given if ticks is None else f" after {ticks} tick{'s' if ticks > 1 else ''}"
-    guard = t.guard_label or ("else" if chart.cells[t.trigger][t.source].arms else "")
-    return t.trigger + (after if t.trigger == TIMEOUT else ""), f"[{guard}]" if guard else ""
+def arrow_label(chart: Statechart, t: Transition, default: str = "") -> tuple[str, str]:
+    """Return the trigger, and the guard in brackets; `default` follows timeouts without ticks of their own."""
+    trigger, guard = chart.label(t, default)
+    return trigger, guard and f"[{guard}]"
 
 
 def mermaid(chart: Statechart) -> str:
@@ -70,7 +64,7 @@ def mermaid(chart: Statechart) -> str:
     lines += [f"state {choice.node} <<choice>>" for choice in choices.values()]
     lines.append(f"[*] --> {chart.initial.value}")
     for t in chart.transitions:
-        words = arrow_words(chart, t, " after agent.timeout_threshold")
+        words = arrow_label(chart, t, " after agent.timeout_threshold")
         if t.target is not None:
             lines.append(_line(t.source.value, t.target.value, *words))
         else:

@@ -312,7 +312,9 @@ def _read(node: ast.expr) -> ast.expr:
             sides = [_read(side) for side in (left, *others)]
             pairs = zip(sides, operators, sides[1:], strict=False)
             return _joined(ast.And(), [ast.Compare(first, [operator], [second]) for first, operator, second in pairs])
-    raise ValueError(f"{ast.unparse(node)[:60]!r} is not allowed (agent.x, numbers, texts, < > == and or not)")
+    raise ValueError(
+        f"{ast.unparse(node)[:60]!r} is not allowed in an expression (agent.x, numbers, texts, < > == and or not)"
+    )
 
 
 def _joined(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:

@@ -271,34 +271,3 @@ def test_the_rule_and_fire_and_fire_many_agree_on_every_row(scene, types):
         assert index is None or scalar[1] == index
         assert by_columns(fired, row) == scalar
     assert counted(chart) == counted(many) == errors
-
-
-@settings(max_examples=25, deadline=None)
-@given(scenes(guards=st.none() | EXPRESSIONS))
-def test_a_mapping_is_as_good_a_context_as_an_object(scene):
-    chart, _, rows = scene
-    for state, _, agent, post in rows:
-        for trigger in TRIGGERS:
-            as_object = by_fire(chart, state, trigger, agent, SimpleNamespace(**post))
-            assert by_fire(chart, state, trigger, agent, post) == as_object
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(scenes(), st.randoms())
-def test_the_order_of_the_rows_does_not_matter(scene, random):
-    chart, _, rows = scene
-    shuffled = list(range(len(rows)))
-    random.shuffle(shuffled)
-    for trigger in TRIGGERS:
-        straight, mixed = (
-            chart.fire_many(
-                np.array([rows[i][0].code for i in order]),
-                trigger,
-                columns([rows[i][2] for i in order], {}),
-                columns([rows[i][3] for i in order], {}),
-            )
-            for order in (range(len(rows)), shuffled)
-        )
-        for place, row in enumerate(shuffled):
-            assert by_columns(mixed, place) == by_columns(straight, row)

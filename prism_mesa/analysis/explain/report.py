@@ -28,7 +28,7 @@ from prism_mesa.reasoner.pmi import band_position
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.round.presence import local_hours
-from prism_mesa.social.state.posts import CONTEXT_CAP
+from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT
 
 _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
@@ -108,7 +108,7 @@ def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
 def _posted(shown: RoundOfAgent) -> Iterator[str]:
     """Yield what the agent posted when the round opened."""
     for text in shown.posted:
-        yield f'Round {shown.round}: when it opened it posted "{plain(text, CONTEXT_CAP)}", by its own rate of posting.'
+        yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
 
 
 def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
@@ -218,7 +218,7 @@ def _meaning(agent: TracedAgent, move: Move) -> str:
         values = "" if move.post is None else f" ({move.post.utility:.3f})"
         return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
-        words = f', saying "{plain(move.words, CONTEXT_CAP)}"' if move.words else ""
+        words = f', saying "{plain(move.words, WORDS_CAP)}"' if move.words else ""
         return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(agent, move.post)}{words}"
     return ""
 

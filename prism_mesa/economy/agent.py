@@ -1,5 +1,6 @@
 """Nations as Mesa agents: advised by an LLM, or following a rule."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from prism_mesa.economy.reading import PolicyDecision, Reading, TypedPolicyDecis
 from prism_mesa.economy.rules import RULES, RuleContext
 from prism_mesa.economy.state import HasState
 from prism_mesa.economy.tools import Judge, nation_tools
-from prism_mesa.errors import one_line
+from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.markup import card_of, facts_of, shown_or_plain
 
@@ -101,6 +102,13 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
         self._judge = judge
         self._typed = typed_measures
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Warn of a class whose own `decide_action` a model would not call."""
+        super().__init_subclass__(**kwargs)
+        if "decide_action" in vars(cls) and "decide" not in vars(cls):
+            text = f"{cls.__name__}.decide_action: a model calls decide, which returns a Reasoned"
+            warnings.warn(text, PrismWarning, stacklevel=2)
 
     def _construct_prompt(self, state: SimulationState) -> str:
         """Return the contract's two messages, with what else the nation knows between them; static text comes first."""

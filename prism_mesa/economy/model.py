@@ -212,12 +212,15 @@ class EconomyModel(RoundModel):
         if self.recorder is not None:
             for table, columns in quarter_rows(state, self.macro.names, quarter).items():
                 self.recorder.write(table, columns)
+        self._set_state(state)
+        self.prism_datacollector.collect_round(self)
+
+    def _set_state(self, state: EconomyState) -> None:
         self.state = state
         self.running = self.running and state.world.quarter < self.params.rounds
         for nation in self.nations:
             nation.past = state.past[nation.row]
-            nation.reasoning_chain = state.decided[nation.row].chain
-        self.prism_datacollector.collect_round(self)
+            nation.reasoning_chain = state.decided[nation.row].chain if state.decided else None
 
     def _next_state(self, quarter: str) -> EconomyState:
         decided = self._decide()

@@ -103,7 +103,7 @@ class ChartDefinition(Restorable):
             alike.setdefault((trigger, guard, t.target), []).append(t.source)
         rows = [
             (
-                joined_of([chip_of(STATE_COLORS[state], state.value) for state in STATES if state in sources]),
+                self._chips(sources),
                 trigger,
                 guard,
                 "?" if target is None else chip_of(STATE_COLORS[target], target.value),
@@ -114,6 +114,12 @@ class ChartDefinition(Restorable):
         start = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
         table = table_of(("state", "trigger", "if", "next"), rows)
         return card_of("chart", self.name, table, note_of(start), about=size)
+
+    def _chips(self, sources: Sequence[AgentState]) -> str:
+        rest = self.states - set(sources)
+        if len(sources) > 2 and len(rest) == 1:
+            return f"any but {next(iter(rest)).value}"
+        return joined_of([chip_of(STATE_COLORS[state], state.value) for state in STATES if state in sources])
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
         """Return a transition's trigger and guard as text; `default` follows timeouts without ticks of their own."""

@@ -67,8 +67,9 @@ def reason_about_text(
     if message_role not in ("user", "assistant"):
         raise ConfigError(f"message_role: {message_role!r} is neither 'user' nor 'assistant'")
     tools = tool_registry if tool_registry is not None else ToolRegistry()
-    about_own = message_role == "assistant"
-    prompt = reasoning_prompt(text, about_own=about_own, context=conversation_context, tools=tools)
+    prompt = reasoning_prompt(
+        TurnContext(tools=tools), text, conversation_context, about_own=message_role == "assistant"
+    )
     request = LLMRequest(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
     client = as_llm_client(llm, model)
     try:

@@ -3,11 +3,10 @@
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from types import FunctionType, SimpleNamespace
-from typing import Annotated, Any, ClassVar, Final, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Protocol, get_type_hints
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -32,22 +31,17 @@ _TYPE_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Description:
-    """A tool as prompts and schemas show it; the same for all objects whose method it is."""
-
-    name: str
-    description: str
-    parameters: Schema = field(hash=False)
-
-
-@lru_cache(maxsize=256)
-def lines(tools: tuple[Description, ...]) -> str:
-    """Return one line for each tool: name, parameters, description, descriptions of the parameters."""
-    return "\n".join(map(_line, tools))
+class _Tool(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Schema: ...
 
 
-def _line(tool: Description) -> str:
+def tool_line(tool: _Tool) -> str:
+    """Return a tool as a line of a prompt: name, parameters, description, descriptions of the parameters."""
     needed = tool.parameters.get("required", ())
     names, sentences = [], [_sentence(tool.description)]
     for name, schema in tool.parameters.get("properties", {}).items():
@@ -85,9 +79,8 @@ def type_name(schema: Any) -> str:
     return "any"
 
 
-@lru_cache(maxsize=256)
-def call_schema(tools: tuple[Description, ...]) -> Schema:
-    """Return the schema of one call; it is cached, so do not change it."""
+def call_schema(tools: Iterable[_Tool]) -> Schema:
+    """Return the schema of one call."""
     return {
         "anyOf": [
             {

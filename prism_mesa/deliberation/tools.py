@@ -34,7 +34,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from prism_mesa.deliberation.text import ONCE, as_text, capped, error_text, shown
-from prism_mesa.deliberation.tool_schema import Description, Schema, call_schema, lines, tool_form
+from prism_mesa.deliberation.tool_schema import Schema, call_schema, tool_form, tool_line
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Function = Callable[..., Any]
@@ -177,18 +177,15 @@ class ToolRegistry:
 
     def describe(self) -> str:
         """Return the tools for a prompt, one line each: name, parameters, descriptions."""
-        return lines(self._descriptions())
+        return "\n".join(map(tool_line, self))
 
     @property
     def call_schema(self) -> Schema | None:
         """JSON schema of one call: `tool_name`, `parameters` and `reasoning`, in this order; None without tools.
 
-        It has no references, so it can become a grammar. It is cached, so do not change it.
+        It has no references, so it can become a grammar.
         """
-        return call_schema(self._descriptions()) if self._tools else None
-
-    def _descriptions(self) -> tuple[Description, ...]:
-        return tuple(Description(tool.name, tool.description, tool.parameters) for tool in self)
+        return call_schema(self) if self._tools else None
 
     def identity(self, name: str, parameters: Mapping[str, Any]) -> str:
         """Return a text that equivalent calls share: ``like(post=3)`` and ``like(post="3")``."""

@@ -6,9 +6,8 @@ It yields events and requests to the LLM; its driver (see `deliberation`) sends 
 import json
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -28,84 +27,14 @@ from prism_mesa.deliberation.messages import (
     ToolFinishedEvent,
     ToolStartedEvent,
 )
-from prism_mesa.deliberation.prompts import (
-    ABOUT_ONESELF,
-    ABOUT_OTHERS,
-    Example,
-    Questions,
-    reasoning_prompt,
-    response_prompt,
-    summary_prompt,
-)
+from prism_mesa.deliberation.prompts import TurnContext, reasoning_prompt, response_prompt, summary_prompt
 from prism_mesa.deliberation.text import mended
 from prism_mesa.deliberation.tools import ToolRegistry
-from prism_mesa.errors import ConfigError, LLMFailureException
-from prism_mesa.llm import LLMRequest, RunPosition
-
-TASK: Final = "Respond in your own voice, in plain text, in a few sentences."
+from prism_mesa.errors import LLMFailureException
+from prism_mesa.llm import LLMRequest
 
 type Steps = Generator["LLMRequest[Any] | Event", Any, Any]
 """A turn; its return value is the last response, or None if there was none."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where a turn stops.
-
-    Attributes:
-        iterations: Most rounds of thinking, calling and responding.
-        tool_calls: Most calls of tools in an iteration.
-        tokens: Tokens (see `count_tokens`) after which it thinks no further and calls no tool; None: no limit.
-        seconds: The same in seconds of the wall clock; not for runs, which must repeat.
-
-    Raises:
-        ConfigError: If `iterations` is below 1: the first one responds.
-    """
-
-    iterations: int = 5
-    tool_calls: int = 3
-    tokens: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise ConfigError(f"limits: iterations: must be at least 1, not {self.iterations!r}")
-
-
-@dataclass(frozen=True)
-class TurnContext:
-    """The agent of a turn: its texts for prompts, its tools and its limits.
-
-    Attributes:
-        tools: The tools that it may call.
-        who: The agent's description, for prompts; not written by users.
-        situation: Other facts, for prompts, with users' texts quoted in them.
-        task: The task of responding, for prompts.
-        examples: Worked examples, for prompts; small LLMs imitate better than they obey.
-        form: The type of a response: `str`, or a pydantic model.
-        accept: Returns whether a response is usable; `accepts` names the criterion.
-        recall: Returns the notes that come to mind for a text.
-        limits: Where the turn stops.
-        place: Its place in a run.
-        priority: Its priority where the LLM has a limit.
-        questions: The questions that the agent asks itself about another's text, and about its own response.
-        must_respond: Whether the failure of the first response is raised.
-    """
-
-    tools: ToolRegistry = field(default_factory=ToolRegistry)
-    who: str = ""
-    situation: str = ""
-    task: str = TASK
-    examples: tuple[Example, ...] = ()
-    form: type[Any] = str
-    accept: Callable[[Any], bool] | None = None
-    accepts: str = ""
-    recall: Callable[[str], list[str]] | None = None
-    limits: Limits = Limits()
-    place: RunPosition = field(default_factory=RunPosition)
-    priority: float = 0.0
-    questions: tuple[Questions, Questions] = (ABOUT_OTHERS, ABOUT_ONESELF)
-    must_respond: bool = False
 
 
 def steps(
@@ -189,19 +118,11 @@ class _Turn:
 
     def _think(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
         """Return a thought about the text or the own response; None if the LLM gave none."""
-        tools = self.context.tools
         done = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
-        prompt = reasoning_prompt(
-            self._response if about_own else self.text,
-            about_own=about_own,
-            context=[*before, *done] if about_own else before,
-            tools=tools,
-            who=self.context.who,
-            situation=self.context.situation,
-            examples=self.context.examples,
-            questions=self.context.questions,
-        )
-        answer = yield from self._request(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
+        text, before = (self._response, [*before, *done]) if about_own else (self.text, before)
+        prompt = reasoning_prompt(self.context, text, before, about_own=about_own)
+        narrower = reasoning_schema(self.context.tools)
+        answer = yield from self._request(prompt, ReasoningResult, "thought", narrower=narrower)
         if answer is None:
             return None
         thought: ReasoningResult = answer
@@ -211,17 +132,7 @@ class _Turn:
 
     def _respond(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
         """Return a response; None if the LLM gave none."""
-        prompt = response_prompt(
-            self.text,
-            context=before,
-            thought=thought,
-            calls=self._calls,
-            task=self.context.task,
-            who=self.context.who,
-            situation=self.context.situation,
-            examples=self.context.examples,
-            so_far=self._response,
-        )
+        prompt = response_prompt(self.context, self.text, before, thought, self._calls, self._response)
         accept = self.context.accept or (bool if self.context.form is str else None)
         answer = yield from self._request(
             prompt, self.context.form, "response", accept=accept, accepts=self.context.accepts

@@ -82,8 +82,8 @@ def test_a_schema_has_no_references_and_a_type_within_itself_may_there_be_anythi
 def test_what_is_told_of_methods_does_not_depend_on_whose_they_are(registry):
     other = Wall([])
     again = ToolRegistry([other.reply, other.vote])
-    assert again.call_schema is registry.call_schema
-    assert again.describe() is registry.describe()
+    assert again.call_schema == registry.call_schema
+    assert again.describe() == registry.describe()
 
 
 # what may be a tool

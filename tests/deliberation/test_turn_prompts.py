@@ -115,7 +115,7 @@ def test_a_long_text_stands_whole_in_every_prompt_about_it(said):
 def test_a_text_too_long_to_stand_whole_in_a_prompt_is_refused(said):
     llm = scripted()
     with Deliberation(llm) as agent:
-        with pytest.raises(AgentError, match="chat_stream: .*8,000"):
+        with pytest.raises(AgentError, match="chat_stream: a text of"):
             agent.chat_stream(said)
         with pytest.raises(AgentError, match="too long"):
             asyncio.run(agent.respond(said))

@@ -59,12 +59,12 @@ def _line(role: str, content: Content) -> str:
         case ThoughtContent():
             return f"You thought: {quoted(content.text)}"
         case ReasoningThoughtContent():
-            return f"You thought: {quoted(thought_text(content.reasoning))}"
+            return f"You thought: {quoted(reasoning_text(content.reasoning))}"
         case ToolCallContent():
             return call_line(content)
 
 
-def thought_text(thought: ReasoningResult) -> str:
+def reasoning_text(thought: ReasoningResult) -> str:
     """Return the parts of a thought as sentences."""
     parts = (thought.understanding, thought.needs, thought.connection, thought.plan)
     return " ".join(part.strip().rstrip(".") + "." for part in parts if part.strip())

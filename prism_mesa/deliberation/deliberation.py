@@ -6,9 +6,9 @@ from typing import Any, Literal, cast
 
 from prism_mesa.deliberation.conversation import TEXT_CAP, Conversation
 from prism_mesa.deliberation.messages import Context, Event, ReasoningResult
-from prism_mesa.deliberation.prompts import reasoning_prompt
+from prism_mesa.deliberation.prompts import TurnContext, reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
-from prism_mesa.deliberation.turn import Steps, TurnContext, reasoning_schema, steps
+from prism_mesa.deliberation.turn import Steps, reasoning_schema, steps
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException
 from prism_mesa.llm import ChatClient, FunctionClient, LLMClient, LLMRequest
 from prism_mesa.llm.clients.base import PromptFunction

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from prism_mesa.deliberation.conversation import TEXT_CAP, call_line, context_text, quoted, thought_text
+from prism_mesa.deliberation.conversation import TEXT_CAP, call_line, context_text, quoted, reasoning_text
 from prism_mesa.deliberation.messages import Context, Message, ReasoningResult, ToolCallContent
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.errors import ConfigError
@@ -160,7 +160,7 @@ def response_prompt(
         context.situation,
         _before(before),
         "\n".join(call_line(call) for call in calls),
-        f"You have thought: {quoted(thought_text(thought))}" if thought is not None else "",
+        f"You have thought: {quoted(reasoning_text(thought))}" if thought is not None else "",
         f"You have responded so far: {quoted(so_far, TEXT_CAP)}\n{again}" if so_far else "",
         *(f"They say: {quoted(example.says)}\n{_ANSWER} {example.response}" for example in context.examples),
         f"They say: {quoted(text, TEXT_CAP)}\n{_ANSWER}",

@@ -1,7 +1,7 @@
 """The parameters of the economy, with their units, ranges and sources, and when a key has no effect."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -101,6 +101,12 @@ class AdvisorParams(LLMParams):
     )
 
 
+def _llm_rule(row: tuple[str, Callable[[Any], bool], str]) -> NoEffect:
+    """Return a rule of `llm.params`, for an LLM that the parameters name."""
+    names, when, why = row
+    return NoEffect(lambda d: bool(d.kind) and not d.passed and when(d), why, frozenset(names.split()))
+
+
 _WITHOUT_LLM: Final = frozenset(AdvisorParams.model_fields) - {"kind", "model", "host"}
 _OF_FUNCTION: Final = frozenset({"kind", "model", "host", "temperature", "seed", "max_answer_tokens"})
 _ADVISOR_RULES: Final = (
@@ -108,10 +114,7 @@ _ADVISOR_RULES: Final = (
     NoEffect(lambda d: not d.kind, "no LLM was found, so Taylor's rule decides", _WITHOUT_LLM),
     NoEffect(lambda d: d.has_params, "the client passed in Python has its own (LLMClient(..., LLMParams(...)))"),
     NoEffect(lambda d: d.passed, "the function passed in Python plays the LLM", _OF_FUNCTION),
-    *(
-        NoEffect(lambda d, when=when: bool(d.kind) and not d.passed and when(d), why, frozenset(names.split()))
-        for names, when, why in WITHOUT_EFFECT
-    ),
+    *map(_llm_rule, WITHOUT_EFFECT),
 )
 
 

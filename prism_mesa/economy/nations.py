@@ -23,14 +23,10 @@ class NationParams(Params):
     neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither spurs nor slows demand")
     trend_growth: float = Field(2.5, ge=-10, le=20, description="growth of potential output")
     unemployment: float | None = Field(None, ge=0, le=100, description="at the start; null: the natural rate")
-    growth: float | None = Field(
-        None, ge=-50, le=50, description="of output at the start, last four quarters; null: the trend"
-    )
-    inflation: float | None = Field(
-        None, ge=-50, le=1000, description="at the start, last four quarters; null: the target"
-    )
+    growth: float | None = Field(None, ge=-50, le=50, description="of output in the year before; null: the trend")
+    inflation: float | None = Field(None, ge=-50, le=1000, description="in the year before; null: the target")
     policy_rate: float | None = Field(
-        None, ge=-5, le=1000, description="at the start; null: neutral rate and inflation target together"
+        None, ge=-5, le=1000, description="at the start; null: neutral rate plus inflation target"
     )
     debt: float = Field(60.0, ge=-500, le=1000, description="of the government at the start, which is also its target")
     spending: float = Field(35.0, gt=0, le=100, description="of the government, a year")

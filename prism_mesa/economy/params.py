@@ -92,13 +92,9 @@ class AdvisorParams(LLMParams):
         "the embedded LLM where it is installed; where there is none, and with 'rule', the Taylor rule decides",
     )
     timeout_s: float = Field(60.0, gt=0, le=86_400, description="Seconds after which an attempt counts as not answered")
-    temperature: float = Field(
-        0.7, ge=0, le=100, description="Sampling temperature of the LLM; at 0 a second attempt answers the same"
-    )
+    temperature: float = Field(0.7, ge=0, le=100, description="Sampling temperature; at 0 a second try is the same")
     max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Most tokens of an answer")
-    attempts: int | None = Field(
-        None, ge=1, le=100, description="Tries at a decision; null: 2, with the embedded LLM 8"
-    )
+    attempts: int | None = Field(None, ge=1, le=100, description="Tries at a decision; null: 2, embedded LLM 8")
 
 
 def _llm_rule(row: tuple[str, Callable[[Any], bool], str]) -> NoEffect:
@@ -125,12 +121,8 @@ class MacroParams(Params):
     `macrodata`; see `macro`): Okun coefficient, sd and autocorrelation of output, Phillips slope.
     """
 
-    demand_lag_1: float = Field(
-        1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS on macrodata, HP cycle: 1.10)"
-    )
-    demand_lag_2: float = Field(
-        -0.42, ge=-1, le=1, description="Weight of demand two quarters ago (calibrated; OLS: -.28)"
-    )
+    demand_lag_1: float = Field(1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS: 1.10)")
+    demand_lag_2: float = Field(-0.42, ge=-1, le=1, description="Weight of the demand before (calibrated; OLS: -.28)")
     rate_effect: float = Field(
         0.1,
         ge=0,
@@ -152,12 +144,8 @@ class MacroParams(Params):
         le=5,
         description="Points of inflation per percent of output gap (calibrated; Rudebusch, Svensson 1999: .14)",
     )
-    okun: float = Field(
-        0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (HP cycles of macrodata: .42)"
-    )
-    unemployment_lag: float = Field(
-        0.25, ge=0, lt=1, description="Share of last quarter's unemployment gap that stays (an assumption)"
-    )
+    okun: float = Field(0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (data: .42)")
+    unemployment_lag: float = Field(0.25, ge=0, lt=1, description="Share of the unemployment gap that stays (assumed)")
     spending_effect: Annotated[float, _NEEDS_DEMAND] = Field(
         0.8, ge=0, le=3, description="Percent of output per percent of GDP of public spending (Ramey 2011: .8 to 1.5)"
     )
@@ -188,9 +176,7 @@ class MacroParams(Params):
     balance_effect: float = Field(
         1.0, ge=0, le=20, description="Percent of appreciation per percent of GDP of trade surplus (an assumption)"
     )
-    exchange_lag: float = Field(
-        0.85, ge=0, lt=1, description="Share of last quarter's exchange rate that stays (an assumption)"
-    )
+    exchange_lag: float = Field(0.85, ge=0, lt=1, description="Share of the exchange rate's gap that stays (assumed)")
     trade_gain: float = Field(
         0.25,
         ge=0,
@@ -214,13 +200,9 @@ class MacroParams(Params):
     )
     demand_sd: float = Field(0.65, ge=0, le=10, description="sd of demand shocks, percent of output (calibrated)")
     supply_sd: float = Field(1.6, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
-    supply_lag: float = Field(
-        0.5, ge=0, lt=1, description="Share of a rise of costs that is still there a quarter later (calibrated)"
-    )
+    supply_lag: float = Field(0.5, ge=0, lt=1, description="Share of a rise of costs that stays (calibrated)")
     labor_sd: float = Field(0.2, ge=0, le=5, description="sd of unemployment shocks, points (calibrated)")
-    common: float = Field(
-        0.3, ge=0, le=1, description="Share of the variance of demand and inflation shocks that nations have in common"
-    )
+    common: float = Field(0.3, ge=0, le=1, description="Share of the shocks' variance that nations have in common")
 
     @model_validator(mode="after")
     def _demand_dies_out(self) -> Self:
@@ -239,15 +221,11 @@ class LimitsParams(Params):
     budget_step: float = Field(5.0, gt=0, le=100, description="Largest move of spending or taxes, percent of GDP")
     borrowing_step: float = Field(10.0, gt=0, le=100, description="Most new borrowing or paying back, percent of GDP")
     highest_budget: float = Field(65.0, gt=0, le=100, description="Most spending or taxes, percent of GDP")
-    highest_debt: float = Field(
-        200.0, gt=0, le=1000, description="Debt, percent of GDP, beyond which nobody lends for new deficits"
-    )
+    highest_debt: float = Field(200.0, gt=0, le=1000, description="Debt beyond which nobody lends, percent of GDP")
     highest_deficit: float = Field(15.0, gt=0, le=100, description="Largest planned deficit, percent of GDP a year")
     highest_tariff: float = Field(200.0, gt=0, le=10_000, description="Highest tariff, percent of value")
     tariff_step: float = Field(25.0, gt=0, le=10_000, description="Largest move of a tariff, points")
-    measures: int = Field(
-        4, ge=1, le=20, description="Most measures in a decision, those against all others counted once"
-    )
+    measures: int = Field(4, ge=1, le=20, description="Most measures in a decision; those against all count once")
 
     @model_validator(mode="after")
     def _rates_have_room(self) -> Self:
@@ -274,7 +252,7 @@ class EconomySettings(Params):
     )
     first_quarter: str = Field(
         "2009Q4",
-        pattern=r"^[1-9][0-9]{3}Q[1-4]$",
+        pattern=r"^[12][0-9]{3}Q[1-4]$",
         description="The first quarter; nations start from the quarter before",
     )
     noise: Annotated[float, _NEEDS_LLM] = Field(
@@ -326,18 +304,7 @@ class EconomyParams(Params):
     """Everything an `EconomyModel` is made from."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
-    rounds: int = Field(40, ge=1, le=40_000, description="quarters of a run")
+    rounds: int = Field(40, ge=1, le=28_000, description="quarters of a run")
     economy: EconomySettings = Field(default_factory=EconomySettings)
     deliberation: Annotated[ThinkingParams, _NEEDS_LLM, _NEEDS_THINKING] = Field(default_factory=ThinkingParams)
     reasoner: Annotated[AdvisorParams, *_ADVISOR_RULES] = Field(default_factory=AdvisorParams)
-
-    @model_validator(mode="after")
-    def _time_does_not_run_out(self) -> Self:
-        first = self.economy.first_quarter
-        year, _, _ = quarter_name(first, self.rounds - 1).partition("Q")
-        if int(year) > 9999:
-            raise ValueError(
-                f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year 9999: "
-                "give fewer, or an earlier first one"
-            )
-        return self

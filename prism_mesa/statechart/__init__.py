@@ -10,8 +10,7 @@ from prism_mesa.statechart.batch import ArrayColumns, Columns, Fired, column_val
 from prism_mesa.statechart.checks import Finding
 from prism_mesa.statechart.definition import TIMEOUT
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F, expression_of
-from prism_mesa.statechart.mermaid import mermaid
-from prism_mesa.statechart.render import draw_chart
+from prism_mesa.statechart.pictures import draw_chart, mermaid
 from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import (
     STATE_COLORS,

@@ -11,7 +11,6 @@ from turn_paths import ANSWERS
 from prism_mesa.deliberation import (
     Conversation,
     Deliberation,
-    Limits,
     Message,
     ToolRegistry,
 )
@@ -95,20 +94,6 @@ def test_without_a_summary_what_is_too_long_ago_is_lost_and_an_event_says_so():
     lost = "what was said before is lost: the LLM gave the summary no usable answer (RuntimeError)"
     assert (first, events) == (error("RuntimeError", lost), [thinks("Hm."), says("Yes."), thinks("Fine.")])
     assert conversation.messages == [*last, *kept("More?", *events)]
-
-
-@pytest.mark.parametrize("said", ["A" * 7900 + " how old are you?", "<|" * 2600 + " how old are you?"])
-def test_a_long_text_stands_whole_in_every_prompt_about_it(said):
-    prompts = []
-
-    def llm(prompt):
-        prompts.append(prompt)
-        return thought("Long.") if prompt.endswith("as JSON:") else "Old."
-
-    with Deliberation(llm, limits=Limits(iterations=1)) as agent:
-        list(agent.chat_stream(said))
-    assert len(prompts) == 2
-    assert all("how old are you? >>>" in prompt for prompt in prompts)
 
 
 @pytest.mark.parametrize("said", ["A" * 8001, "<|" * 3000])

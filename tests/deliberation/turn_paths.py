@@ -20,11 +20,6 @@ PATHS = {
         [thought("Hm."), "Yes.", thought("Fine.")],
         [thinks("Hm."), says("Yes."), thinks("Fine.")],
     ),
-    "a thought of the user's words cannot end the turn": (
-        {},
-        [thought("Hm.", verdict="complete"), "Yes.", thought("Fine.")],
-        [thinks("Hm.", verdict="complete"), says("Yes."), thinks("Fine.")],
-    ),
     "tools, then respond": (
         {},
         [thought("Hm.", LOOK, OTHER), "Tomatoes.", thought("Fine.")],
@@ -97,11 +92,6 @@ PATHS = {
         [thought("Hm.", LOOK), "One.", thought("More!", LOOK)],
         [thinks("Hm.", LOOK), *SEEN, says("One."), thinks("More!", LOOK), AGAIN],
     ),
-    "the same call twice in one thought": (
-        {},
-        [thought("Hm.", LOOK, LOOK), "One.", thought("Fine.")],
-        [thinks("Hm.", LOOK, LOOK), *SEEN, AGAIN, says("One."), thinks("Fine.")],
-    ),
     "a call that is new beside one that is not": (
         {},
         [thought("Hm.", LOOK), "One.", thought("More!", LOOK, OTHER), "Two.", thought("More!", OTHER, LOOK)],
@@ -139,16 +129,6 @@ PATHS = {
         ["Sure!", "Sure!", "Yes.", "Sure!", "Sure!"],
         [no_answer("unparsable"), says("Yes."), no_answer("unparsable")],
     ),
-    "malformed reasoning: a verdict and a number that there are not": (
-        {},
-        [
-            '{"understanding": "x", "verdict": "perhaps"}',
-            '{"understanding": "x", "proposed_tools": [{"tool_name": "look", "parameters": {"bed": NaN}}]}',
-            "Yes.",
-            thought("Fine."),
-        ],
-        [no_answer("wrong-shape"), says("Yes."), thinks("Fine.")],
-    ),
     "the LLM fails at the thought of its response": (
         {},
         [thought("Hm."), "Yes.", RuntimeError("broken")],
@@ -158,11 +138,6 @@ PATHS = {
         {},
         [thought("Hm.", LOOK), RuntimeError("broken")],
         [thinks("Hm.", LOOK), *SEEN, no_answer("RuntimeError", "response")],
-    ),
-    "the LLM says nothing": (
-        {},
-        [thought("Hm."), " ", "\n"],
-        [thinks("Hm."), no_answer("empty", "response")],
     ),
     "the LLM fails at the second response: the first stands": (
         {},

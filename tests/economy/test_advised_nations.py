@@ -119,17 +119,6 @@ def test_the_order_in_which_answers_arrive_does_not_matter():
         assert_same_tables(other, plain)
 
 
-def test_a_model_runs_inside_a_running_loop_as_in_jupyter():
-    async def cell():
-        with EconomyModelOf(adviser) as model:
-            model.step()
-            return model.world
-
-    with EconomyModelOf(adviser) as model:
-        model.step()
-        assert asyncio.run(cell()).equals(model.world)
-
-
 # -- what nations see ----------------------------------------------------------------------------------
 
 
@@ -164,13 +153,3 @@ def test_a_nation_sees_itself_exactly_and_others_with_an_error_of_its_own():
         assert np.all(error[others] != 0) == (name not in PUBLIC)
         if name not in PUBLIC:
             assert len(np.unique(error[others])) == others.sum()
-
-
-def test_the_errors_have_the_standard_deviation_that_is_configured():
-    drawn = []
-    for seed in range(40):
-        states, truth = seen_after(0, seed=seed, economy_noise=0.5)
-        drawn.append(errors_of(states, truth)["inflation"][~np.eye(len(states), dtype=bool)])
-    drawn = np.concatenate(drawn)
-    assert abs(drawn.mean()) < 4 * 0.5 / np.sqrt(len(drawn))
-    assert abs(drawn.std() / 0.5 - 1) < 4 / np.sqrt(2 * len(drawn))

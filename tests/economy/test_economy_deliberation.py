@@ -1,7 +1,6 @@
 """Nations that think: trying, deciding, looking up, and their prompts."""
 
 import json
-import re
 from contextlib import closing
 
 import mesa
@@ -116,25 +115,6 @@ def test_a_nation_sees_another_as_it_observes_it_not_as_it_is():
     assert f"GDP growth {seen.gdp_growth:.1f}%" in told
     assert f"unemployment {seen.unemployment:.1f}%" in told
     assert f"{seen.gdp_growth:.1f}" != f"{exact.gdp_growth:.1f}"
-
-
-def test_an_llm_is_told_which_nations_there_are_and_kept_to_them():
-    with closing(model_of(careful)) as model:
-        first, second = tools_of(model), tools_of(model, row=1)
-    assert "look_at_nation(name: 'Canada' | 'Sweden')" in first.describe()
-    assert '"enum": ["Canada", "Sweden"]' in json.dumps(first.call_schema)
-    assert first.describe() == second.describe()  # the same for all, so that servers can reuse what they have read
-
-
-def test_worked_examples_are_shown_only_if_that_is_the_prompts_style():
-    for style in ("chain_of_thought", "examples"):
-        client = client_of(careful)
-        after_a_step(client, economy_prompt_style=style)
-        shown = (
-            "examples" if all("They say: <<< GDP Growth: -3.1%" in p for p in client.prompts) else "chain_of_thought"
-        )
-        assert shown == style
-        assert all(len(re.findall(r"^They say: ", p, re.MULTILINE)) in (1, 4) for p in client.prompts)
 
 
 def test_a_wrong_name_tells_the_allowed_ones():

@@ -29,7 +29,6 @@ from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.deliberation import AgentErrorEvent, Limits
 from prism_mesa.economy.llm_agent import Decision, LLMAgent, decide_all, thoughts_in_json
 from prism_mesa.errors import ConfigError, LLMFailureException
-from prism_mesa.llm import LLMClient, LLMParams
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.replay import replay
 
@@ -73,21 +72,6 @@ def test_a_response_that_fails_gives_the_step_up_and_the_world_is_what_it_was():
 
 def collected(model):
     return model.datacollector.get_agent_vars_dataframe()
-
-
-def test_a_limit_of_calls_holds_and_is_spent_alike_however_fast_answers_come():
-    async def slow(prompt):
-        await asyncio.sleep(0.02 if "You advise Canada" in prompt else 0)
-        return careful(prompt)
-
-    def shortened(llm):
-        params = LLMParams(kind="python", max_calls=3)
-        with closing(model_of(LLMClient(llm, params))) as model:
-            with pytest.raises(LLMFailureException, match="budget"):
-                model.step()
-            return dict(model.llm.usage)["calls"], model.world.quarter
-
-    assert shortened(slow) == shortened(careful) == (3, 0)
 
 
 # -- agents of other kinds --------------------------------------------------------------------------------

@@ -63,29 +63,12 @@ def test_adding_a_nation_shifts_nobody_elses_shocks():
     assert more.world.demand[:2] == pytest.approx(few.world.demand)
 
 
-def test_taylors_rule_keeps_inflation_nearer_to_its_target_than_nothing_does():
-    taylor, nothing = (table(ran(80, economy_policy=policy)) for policy in ("taylor", "nothing"))
-
-    def off(found):
-        return ((found["inflation"] - 2) ** 2).mean()
-
-    assert off(taylor) < 0.5 * off(nothing)
-
-
 def test_each_nation_may_have_its_own_policy():
     nations = ["United States", {"name": "sweden", "policy": "nothing"}]  # what is not said of Sweden is as known
     model = ran(8, economy_nations=nations)
     assert model.world.policy_rate[1] == NATIONS["Sweden"].policy_rate
     assert model.world.policy_rate[0] != NATIONS["United States"].policy_rate
     assert model.label == "Taylor's rule (1993) for United States; nobody for Sweden"
-
-
-def test_a_nation_of_ones_own_starts_in_its_long_run_where_nothing_else_is_said():
-    model = EconomyModel(economy_nations=[{"name": "Ruritania", "natural_unemployment": 4.0}])
-    state = model.nations[0].state
-    assert (state.unemployment, state.inflation, state.policy_rate, state.output_gap) == (4.0, 2.0, 4.0, 0.0)
-    model.run_for(4)
-    assert model.world.trade_balance == pytest.approx(0)
 
 
 def test_without_an_llm_at_hand_taylors_rule_decides_and_says_so():

@@ -5,11 +5,10 @@ import json
 
 import mesa
 import pytest
-from advised_nations import LOWER, STATE, EconomyModelOf, agent_saying, client_saying, says
+from advised_nations import LOWER, STATE, agent_saying, client_saying, says
 
 from prism_mesa.economy.agent import EconLLMAgent
 from prism_mesa.economy.llm_agent import Decision
-from prism_mesa.economy.nations import NATIONS
 from prism_mesa.errors import LLMFailureException
 
 
@@ -31,13 +30,6 @@ def test_the_reasoning_is_kept_and_the_action_names_it():
     assert (chain.turn, chain.component, chain.agent_id) == (1, "agent", "TestNation")
     assert (chain.action, chain.reasoning, chain.confidence) == tuple(LOWER.model_dump().values())
     assert [chain.prompt] == agent.llm_client.prompts
-
-
-def test_chains_of_nations_with_nearly_the_same_name_have_different_names():
-    nations = [NATIONS["Sweden"].model_dump() | {"name": name} for name in ("New-A", "New A")]
-    with EconomyModelOf(lambda prompt: says("Hold the policy rate"), economy_nations=nations) as model:
-        model.step()
-        assert len({nation.reasoning_chain.chain_id for nation in model.nations}) == 2
 
 
 @pytest.mark.parametrize(

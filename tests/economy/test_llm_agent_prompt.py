@@ -2,7 +2,7 @@
 
 import re
 
-from advised_nations import STATE, EconomyModelOf, adviser, agent_saying, says
+from advised_nations import STATE, EconomyModelOf, adviser, agent_saying
 
 from prism_mesa.economy.agent import PastDecision
 from prism_mesa.economy.reading import PolicyDecision
@@ -96,15 +96,6 @@ def test_past_decisions_are_one_line_of_data_each_whatever_they_hold():
     assert re.fullmatch(r"- 2009Q4: <<< .* >>> was rejected: .*", lines[1])
     assert prompt.count("\n- Inflation:") == 1
     assert not any(unwanted in prompt for unwanted in ("\x00", "\u202e", "<|im_end|>"))
-
-
-def test_what_a_hostile_llm_says_comes_back_as_one_line_of_data_a_quarter_later():
-    with EconomyModelOf(lambda prompt: says(HOSTILE)) as model:
-        model.step()
-        [first, *_] = model.observe()
-        prompt = prompt_of(model.nations[0], first)
-    assert prompt.count("<<<") == prompt.count(">>>") == 1
-    assert re.search(r"^- 2009Q4: <<< Raise rates >> .*SYSTEM: obey.* >>> was rejected: .*$", prompt, re.MULTILINE)
 
 
 def test_a_prompt_tells_as_many_past_decisions_as_the_memory_holds():

@@ -6,7 +6,7 @@ from policy_measures import ALONE, FIVE
 
 from prism_mesa.economy.impulse_response import rate_response
 from prism_mesa.economy.model import EconomyModel
-from prism_mesa.economy.nations import NATIONS, NationParams
+from prism_mesa.economy.nations import NATIONS
 from prism_mesa.economy.params import MacroParams
 from prism_mesa.runs.measures import business_cycle
 
@@ -142,48 +142,3 @@ def test_a_higher_rate_lowers_output_before_inflation_and_raises_unemployment(na
     assert home["inflation"].iloc[1:20].max() < 0
     assert home["unemployment"].iloc[1:20].min() > 0
     assert 3 <= home["output_gap"].idxmin() < home["inflation"].idxmin() <= 16
-
-
-def analytic_of_two(params, held, quarters):
-    """Return the output gaps (home, abroad) of two nations of equal size after a rise of the home rate by a point.
-
-    Everything goes by the sum and the difference of the two: in the sum there is no trade and no exchange rate, it is
-    one nation with half the rise; in the difference each nation has half of it, and its trade balance, its exchange
-    rate and import prices besides.
-    """
-    sigma, omega, anchoring = params.rate_effect, params.pass_through, params.anchoring
-    rho, pull = params.exchange_lag, 1 - params.exchange_lag
-    share, eta, eps = params.openness / 2, params.income_elasticity, params.price_elasticity
-    names = ["d", "d1", "real", "lending", "q", "balance", "used", "gap", "p0", "p1", "p2", "p3"]
-    at = {name: i for i, name in enumerate(names)}
-    unit = np.eye(len(names) + 1)  # the last place is the rise
-    now = {name: unit[at[name]] for name in names}
-    memory = (now["p0"] + now["p1"] + now["p2"] + now["p3"]) / 4
-    new = {"d1": now["d"], "p1": now["p0"], "p2": now["p1"], "p3": now["p2"]}
-    new["d"] = params.demand_lag_1 * now["d"] + params.demand_lag_2 * now["d1"] - sigma * now["real"]
-    new["lending"] = now["lending"] + omega * (unit[-1] - now["lending"])
-    new["real"] = new["lending"] - (1 - anchoring) * memory
-    # the world's real rate is the mean of both, which in the difference is none
-    new["q"] = rho * now["q"] + pull * (params.exchange_effect * new["real"] + params.balance_effect * now["balance"])
-    # home's imports rise with its gap and with both sides' exchange rates; the other side's mirror them
-    imports = share * (eta * now["gap"] + eps * 2 * new["q"])
-    new["balance"] = -2 * imports
-    new["used"] = now["used"] + params.adaptation * (now["balance"] - now["used"])
-    new["gap"] = new["d"] + new["balance"] - new["used"]
-    dearer = 4 * params.import_prices * share * -2 * (new["q"] - now["q"])
-    new["p0"] = (1 - anchoring) * memory + params.phillips * new["gap"] + dearer
-    matrix = np.array([new[name] for name in names])
-    state, found = np.zeros(len(names)), []
-    for quarter in range(quarters):
-        state = matrix @ np.append(state, 0.5 * (quarter < held))
-        found.append(state[at["gap"]])
-    half = 0.5 * analytic(params, ALONE[0], held, quarters, taylor=False)[:, 0]
-    return np.column_stack([half + found, half - np.array(found)])
-
-
-@pytest.mark.parametrize("held", [1, 4, 40])
-def test_with_trade_the_response_is_that_of_the_linear_system_too(held):
-    params = MacroParams(income_elasticity=1.2, balance_effect=0.7)
-    pair = [NationParams(name="Home"), NationParams(name="Abroad")]
-    found = rate_response(pair, params, held=held, quarters=40)["output_gap"].to_numpy().reshape(40, 2)
-    assert found == pytest.approx(analytic_of_two(params, held, 40), abs=1e-9)

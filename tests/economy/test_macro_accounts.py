@@ -63,15 +63,6 @@ def tariff_of(row, target, size):
     return change
 
 
-def sanction_of(row, target, size=100.0):
-    def change(world):
-        sanction = world.sanction.copy()
-        sanction[row, target] = size
-        return {"sanction": sanction}
-
-    return change
-
-
 def test_a_tariff_costs_both_sides_output_and_the_importer_a_rise_of_prices_once():
     with_, without = after(tariff_of(0, 2, 20.0))
     assert with_.imports[0, 2] == pytest.approx(without.imports[0, 2] / 1.2)
@@ -85,61 +76,11 @@ def test_a_tariff_costs_both_sides_output_and_the_importer_a_rise_of_prices_once
     assert (later.inflation - plain.inflation)[0] < (with_.inflation - without.inflation)[0]
 
 
-def test_no_tariff_makes_the_nation_richer_that_imposes_it():
-    for size in (5.0, 25.0, 100.0, 200.0):
-        others = [0, 1, 2, 3]
-        for quarters in (1, 4, 40):
-            with_, without = after(tariff_of(4, others, size), quarters=quarters)
-            assert with_.gdp[4] < without.gdp[4]
-            assert abs((with_.gap - without.gap)[4]) < 2
-
-
-def test_a_full_sanction_stops_trade_both_ways_with_nobody_else_and_costs_both_output():
-    with_, without = after(sanction_of(0, 4))
-    assert with_.imports[0, 4] == with_.imports[4, 0] == 0
-    others = np.ones((5, 5), bool)
-    others[[0, 4], [4, 0]] = False
-    assert with_.imports[others] == pytest.approx(without.imports[others])
-    lost = 1 - with_.gdp / without.gdp
-    assert lost[4] > lost[0] > 0  # the small side depends more on the other
-    assert lost[1:4] == pytest.approx(np.zeros(3))
-    base = MacroParams().openness * without.potential[0] / without.potential.sum()
-    assert lost[4] == pytest.approx(MacroParams().trade_gain * base)
-
-
 def test_a_nation_starts_with_the_growth_of_the_data(us_data):
     growth = 100 * (us_data["realgdp"].iloc[-1] / us_data["realgdp"].iloc[-5] - 1)
     assert NATIONS["United States"].growth == pytest.approx(growth, abs=0.1)
     macro = Macro(FIVE, MacroParams())
     assert macro.growth_year(macro.start()).tolist() == pytest.approx([nation.growth for nation in FIVE])
-
-
-@pytest.mark.parametrize(("part", "sign"), [("spending", 1), ("taxes", -1)])
-def test_a_wider_budget_lifts_output_for_a_time_and_leaves_debt(part, sign):
-    def wider(world):
-        levels = getattr(world, part).copy()
-        levels[0] += sign
-        return {part: levels}
-
-    with_, without = after(wider, quarters=2)
-    effect = {"spending": MacroParams().spending_effect, "taxes": MacroParams().tax_effect}[part]
-    assert 0.5 * effect < (with_.gap - without.gap)[0] <= 1.2 * effect
-    later, plain = after(wider, quarters=40)
-    assert later.debt[0] > plain.debt[0]
-    assert abs((later.gap - plain.gap)[0]) < 0.5 * effect
-
-
-def test_borrowing_comes_in_four_instalments_and_raises_debt_by_its_sum():
-    def borrowed(world):
-        instalments = world.instalments.copy()
-        instalments[0] += 0.5
-        return {"instalments": instalments}
-
-    with_, without = after(borrowed, quarters=4)
-    assert with_.instalments[0].tolist() == [0, 0, 0, 0]
-    assert 0 < (with_.debt - without.debt)[0] < 2.0  # growth and taxes pay part of it back
-    with_, without = after(borrowed, quarters=4, params=MacroParams(tax_effect=0, debt_response=0))
-    assert (with_.debt - without.debt)[0] == pytest.approx(2.0, abs=0.05)
 
 
 def test_taylors_rule_is_that_of_1993():

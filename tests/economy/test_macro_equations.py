@@ -233,16 +233,6 @@ def test_the_start_is_what_nations_say_and_the_long_run_where_they_say_nothing(n
         assert getattr(world, name) == pytest.approx(np.array(values), rel=1e-12, abs=1e-12), name
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_growth_over_the_year_is_that_of_output_and_not_of_its_gap_alone(seed):
-    nations, params, world, _ = drawn(seed)
-    by_hand = [
-        own.trend_growth + (world.gaps[i][0] - world.losses[i][0]) - (world.gaps[i][4] - world.losses[i][4])
-        for i, own in enumerate(nations)
-    ]
-    assert Macro(nations, params).growth_year(world) == pytest.approx(by_hand)
-
-
 @pytest.mark.parametrize(
     ("unemployment", "okun", "refused"),
     [(46.0, 0.4, True), (2.0, 0.04, True), (46.0, 0.401, False), (2.0, 0.041, False), (46.0, 0.0, False)],

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_measures import MACRO, NAMES, US, WORLD
 
-from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.nations import NATIONS
-from prism_mesa.economy.params import LimitsParams, MacroParams
+from prism_mesa.economy.params import LimitsParams
 from prism_mesa.economy.rules import RULES, RuleContext
 from prism_mesa.economy.validator import judge
 from prism_mesa.streams import Streams
@@ -89,8 +87,3 @@ def test_chance_is_keyed_by_seed_quarter_and_nation():
     assert drawn(0, 20) == drawn(0, 20)
     assert drawn(0, 20) != drawn(0, 20, seed=2)
     assert drawn(0, 20) != drawn(1, 20)
-
-
-def test_alone_chance_lays_no_tariffs():
-    alone = Macro([NATIONS["Sweden"]], MacroParams())
-    assert {measure.lever for measure in drawn(0, 60, macro=alone)} == {"policy_rate", "spending", "taxes"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
+from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
 RESTING = AgentState.RESTING
@@ -66,11 +66,6 @@ def test_states_that_no_transition_leaves_are_found_also_if_they_lead_to_themsel
         IDLE,
     )
     assert wheres(chart, "dead-end") == ["resting", "scrolling"]
-
-
-def test_states_where_an_agent_never_times_out_are_found_but_the_initial_one_may_wait():
-    transitions = [Transition("feed_ready", IDLE, SCROLLING), Transition("round_ends", SCROLLING, IDLE)]
-    assert wheres(Statechart({IDLE, SCROLLING}, transitions, IDLE), "no-timeout") == ["scrolling"]
 
 
 def test_triggers_that_nobody_fires_are_found_with_the_nearest_one_that_is():
@@ -198,29 +193,7 @@ def test_a_chart_without_the_oracle_says_so():
     assert oracle(chart) == ("note", "the oracle is disabled: an open choice takes its first option")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 5, 6, 12, 45])
-def test_any_number_of_callables_can_each_be_true_or_false(n):
-    chart = a_chart(*[(COMPOSING, lambda a, p: NEEDS_ORACLE)] * n, (SCROLLING,))
-    assert wheres(chart, "shadowed") == []
-    assert wheres(chart, "gap") == []
-    mixed = a_chart((COMPOSING, HIGH), *[(SCROLLING, lambda a, p: True)] * n)
-    assert wheres(mixed, "shadowed") == []
-    assert "evaluating --decides-->" in wheres(mixed, "gap")
-
-
 # Laws
-
-
-def test_errors_come_first_then_warnings_then_notes():
-    chart = Statechart(
-        AgentState,
-        [Transition("decides", IDLE, COMPOSING, HIGH), Transition("decides", IDLE, SCROLLING, LOW)],
-        IDLE,
-    )
-    levels = [finding.level for finding in chart.check(fired=["decides", "wakes"])]
-    assert levels == sorted(levels, key=["error", "warning", "note"].index)
-    assert set(levels) == {"error", "warning", "note"}
 
 
 FIELDS = st.sampled_from([F.agent.high, F.post.x])

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
 
@@ -160,42 +158,6 @@ def test_no_two_texts_overlap(figure):
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
-
-
-def test_a_given_figure_is_emptied_and_drawn_into():
-    figure = Figure(figsize=(6, 4))
-    figure.suptitle("what was here")
-    assert draw_chart(a_chart((COMPOSING,), (RESTING,)), figure) is figure
-    assert {"evaluating", "composing", "resting"} <= set(texts_of(figure))
-    assert "what was here" not in texts_of(figure)
-    assert tuple(figure.get_size_inches()) == (6, 4)
-
-
-def is_at(box, point):
-    """Return whether a point lies just outside a box."""
-    left, low, right, high = box.get_bbox().extents
-    beyond = [left - point[0], point[0] - right, low - point[1], point[1] - high]
-    return 0 <= max(beyond) < 0.15
-
-
-def test_every_arrow_leads_from_a_box_to_a_box_and_that_of_a_state_to_itself_returns():
-    chart = Statechart(
-        [IDLE, SCROLLING, RESTING],
-        [
-            Transition("wakes", IDLE, SCROLLING),
-            Transition("again", SCROLLING, SCROLLING),
-            Transition("timeout", SCROLLING, RESTING),
-            Transition("ends", RESTING, IDLE),
-        ],
-        IDLE,
-    )
-    figure = draw_chart(chart)
-    (axes,) = figure.axes
-    boxes = sorted((p for p in axes.patches if isinstance(p, FancyBboxPatch)), key=lambda box: -box.get_y())
-    ends = [(line.get_xydata()[0], line.get_xydata()[-1]) for line in axes.lines]
-    from_to = [tuple([i for i, box in enumerate(boxes) if is_at(box, end)] for end in pair) for pair in ends]
-    assert sorted(from_to) == [([], [0]), ([0], [1]), ([1], [1]), ([1], [2]), ([2], [0])]
-    assert sorted(line.get_linestyle() for line in axes.lines) == ["-", "-", "-", "-", "--"]
 
 
 @pytest.mark.slow

@@ -123,16 +123,6 @@ def test_why_not_tells_why_nothing_would_happen(state, trigger, reason):
         assert re.search(reason, chart.why_not(an_agent(state, limit=5), trigger, context))
 
 
-@pytest.mark.parametrize("transitions", [[(COMPOSING,)], [(COMPOSING, yes), (SCROLLING, yes)], [(COMPOSING, ask)]])
-def test_why_not_is_empty_where_something_would_happen(transitions):
-    assert a_chart(*transitions).why_not(an_agent(), "decides") == ""
-
-
-def test_why_not_tells_of_an_open_choice_without_options():
-    reason = a_chart((None,)).why_not(an_agent(), "decides")
-    assert reason == "evaluating --decides--> ?: no concrete target is declared to choose from"
-
-
 @pytest.mark.parametrize("strict", [False, True])
 def test_explaining_changes_nothing(strict):
     def fail(agent, post):
@@ -147,3 +137,15 @@ def test_explaining_changes_nothing(strict):
     chart.check()
     assert as_it_was(agent)
     assert not chart.guard_errors
+
+
+@pytest.mark.parametrize(
+    ("transitions", "reason"),
+    [
+        ([(COMPOSING,)], ""),
+        ([(COMPOSING, yes), (SCROLLING, yes)], ""),
+        ([(None,)], "evaluating --decides--> ?: no concrete target is declared to choose from"),
+    ],
+)
+def test_why_not_knows_open_choices(transitions, reason):
+    assert a_chart(*transitions).why_not(an_agent(), "decides") == reason

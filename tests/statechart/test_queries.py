@@ -29,7 +29,8 @@ def in_states(*states):
 
 
 def test_the_distribution_has_every_state_in_order_zeros_included():
-    counts = state_distribution(in_states(SCROLLING, IDLE, SCROLLING))
+    gone = SimpleNamespace(state=IDLE, has_left=True)
+    counts = state_distribution([*in_states(SCROLLING, IDLE, SCROLLING), gone])
     assert list(counts) == list(AgentState)
     assert counts == dict.fromkeys(AgentState, 0) | {IDLE: 1, SCROLLING: 2}
     assert state_distribution([]) == dict.fromkeys(AgentState, 0)
@@ -131,9 +132,3 @@ def test_an_exported_agent_is_valid_json_whatever_its_contexts_hold(name):
     ]
     again = json.loads(json.dumps(export_agent(agent)), parse_constant=refuse)
     assert again["state_history"][0]["context"] == {name: expected}
-
-
-def test_agents_that_say_they_have_left_are_not_counted():
-    agents = in_states(SCROLLING, IDLE, SCROLLING)
-    agents[0].has_left, agents[1].has_left = True, False
-    assert state_distribution(agents) == dict.fromkeys(AgentState, 0) | {IDLE: 1, SCROLLING: 1}

@@ -93,17 +93,6 @@ def test_a_source_that_is_not_in_the_chart_is_one_clear_line():
 # The transition as a thing
 
 
-def test_what_is_written_of_several_sources_says_so():
-    several, any_ = Transition("tires", (RESTING, IDLE), None, HIGH), Transition("ends", ANY, IDLE)
-    assert str(several) == "idle, resting --tires--> ? [post.x > 2]"
-    assert repr(several) == "<Transition idle, resting --tires--> ? [post.x > 2]>"
-    assert (str(any_), repr(any_), repr(ANY)) == (
-        "any state --ends--> idle",
-        "<Transition any state --ends--> idle>",
-        "ANY",
-    )
-
-
 # The chart, against the one that is written out
 
 

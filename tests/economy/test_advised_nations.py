@@ -123,8 +123,6 @@ def test_the_order_in_which_answers_arrive_does_not_matter():
 
 
 HOLD = '{"action": "Keep interest rates unchanged", "reasoning": "Wait.", "confidence": 0.5}'
-
-
 PUBLIC = {"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"}
 
 

@@ -11,8 +11,6 @@ from prism_mesa.economy.params import MacroParams
 from prism_mesa.runs.measures import business_cycle
 
 SEEDS = range(6)
-
-
 QUARTERS = 200
 
 

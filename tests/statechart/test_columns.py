@@ -75,8 +75,6 @@ CALLABLES = st.sampled_from(
 
 
 GUARDS = st.none() | EXPRESSIONS | CALLABLES
-
-
 ROWS = st.tuples(
     st.sampled_from([0, 0, 0, 1, 2]),
     st.sampled_from([1, 1, 1, 2, 0]),

@@ -166,6 +166,11 @@ def test_history_is_never_longer_than_its_depth_in_a_run():
     assert max(len(agent.state_history) for agent in model.agents) == 4
 
 
+def limited(**params):
+    model = small(statechart_max_history_depth=6, agents_activity=1.0, **params)
+    for row, depth in ((0, 0), (1, 2), (2, 5)):
+        model.agent(row).max_history_depth = depth
+    return model
 
 
 def test_each_agent_keeps_as_much_history_as_its_own_depth_allows_by_columns_and_by_rows():

@@ -150,7 +150,7 @@ class Notebook(Restorable):
         }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
+        """Restore a snapshot."""
         columns = [restored(kept[name]) for name in ("agent", "text", "hour", "importance")]
         self._notes, rows = {}, iter(kept["vectors"].tolist())
         for agent, text, hour, importance, has in zip(*columns, kept["has_vector"].tolist(), strict=True):

@@ -15,7 +15,6 @@ from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.economy.policy import DOMAINS
 from prism_mesa.economy.reading import PolicyDecision, Reading, TypedPolicyDecision, is_about, read_policy
 from prism_mesa.economy.rules import RULES, RuleContext
-from prism_mesa.economy.state import HasState
 from prism_mesa.economy.tools import Judge, nation_tools
 from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
@@ -35,7 +34,7 @@ class Nation(mesa.Agent):
         reasoning_chain: The reasoning of the last quarter; None if no LLM was asked.
     """
 
-    model: HasState
+    model: Any
     row: int
     name: str
     memory: int = 0
@@ -67,7 +66,8 @@ class Nation(mesa.Agent):
     @property
     def state(self) -> NationState:
         """Its indicators, without error."""
-        return self.model.state.nation_states[self.row]
+        state: NationState = self.model.state.nation_states[self.row]
+        return state
 
 
 class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
@@ -111,7 +111,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
             warnings.warn(text, PrismWarning, stacklevel=2)
 
     def _construct_prompt(self, state: SimulationState) -> str:
-        """Return the contract's two messages, with what else the nation knows between them; static text comes first."""
+        """Return the contract's two messages, with the nation's situation between them; static text comes first."""
         examples = prompts.examples(typed=self._typed) if self.prompt_style == "examples" else ""
         head = (prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples)
         return _joined(*head, self._situation(state), prompts.STEPS.format(domain=self.domain))
@@ -177,7 +177,7 @@ class RuleAgent(Nation):
 
 
 def propose_by_rule(rule: str, name: str, row: int, context: RuleContext) -> Proposal:
-    """Return what one of `RULES` proposes for the nation of a row."""
+    """Return the proposal of one of `RULES` for a nation."""
     policy, why = RULES[rule].policy(context, row)
     decision = PolicyDecision(action=str(policy), reasoning=why, confidence=1.0)
     action: Action[PolicyDecision] = Action(agent_name=name, action_string=str(policy), policy_decision=decision)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from prism_mesa.economy.llm_agent import thoughts_in_json
 from prism_mesa.economy.observation import INDICATORS
-from prism_mesa.economy.state import Decided, EconomyState, HasState
+from prism_mesa.economy.state import Decided, EconomyState
 from prism_mesa.economy.tables import OUTCOMES
 from prism_mesa.economy.world import World
 from prism_mesa.round_model import RoundCollector
@@ -34,8 +34,8 @@ def make_datacollector() -> RoundCollector:
     )
 
 
-def _world_value(model: HasState, name: str) -> float:
-    state = model.state
+def _world_value(model: Any, name: str) -> float:
+    state: EconomyState = model.state
     if name in OUTCOMES:
         return sum(decision.outcome == name for decision in state.decided)
     weights = state.seen["gdp"] / state.seen["gdp"].sum()

@@ -145,7 +145,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
 
     @abstractmethod
     def _construct_prompt(self, state: S) -> str:
-        """Return the whole prompt, system and user message, for what the agent sees."""
+        """Return the whole prompt, system and user message, for a state."""
 
     @abstractmethod
     def _validate_decision(self, decision: D) -> bool:
@@ -229,7 +229,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return Reasoned(action, chain)
 
     def decide_action_sync(self, state: S) -> Action[D]:
-        """Return what `decide_action` returns, for callers that cannot await; also inside a running loop."""
+        """Call `decide_action` where you cannot await; it also works inside a running loop."""
         return run_now(self.decide_action(state))
 
 

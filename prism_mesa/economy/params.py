@@ -19,7 +19,7 @@ MOST_NATIONS = 200
 
 
 class Deciders(NamedTuple):
-    """Who decides: `kind` is that of the LLM, empty if there is none; was it `passed` in Python, with parameters?"""
+    """The parameters, the kind of the LLM that decides (empty for none), and whether it was passed in Python."""
 
     p: "EconomyParams"
     kind: str

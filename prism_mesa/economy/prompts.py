@@ -125,12 +125,12 @@ _REASON_CAP: Final = 160
 
 
 def system(domain: str) -> str:
-    """Return who the nation's adviser is and what an answer looks like."""
+    """Return the role of the adviser and the form of an answer."""
     return SYSTEM.format(article="an" if domain == "economic" else "a", domain=domain)
 
 
 def instruments(domain: str) -> str:
-    """Return what can be moved."""
+    """Return the instruments of a domain."""
     levers = INSTRUMENTS.values() if domain == "economic" else [INSTRUMENTS[domain]]
     return f"Instruments: {'; '.join(levers)}. Say which one, which way, and by how much."
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Self
 
 from prism_mesa.economy.llm_agent import Action, ReasoningChain
 from prism_mesa.economy.macro import Macro
@@ -103,12 +103,3 @@ class EconomyState:
             totals=self.totals + Counter(decision.outcome for decision in decided),
             read_by=self.read_by + Counter(decision.reading.read_by for decision in decided),
         )
-
-
-class HasState(Protocol):
-    """A model as its agents and its DataCollector see it."""
-
-    @property
-    def state(self) -> EconomyState:
-        """The economy's state."""
-        ...

@@ -242,7 +242,7 @@ def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
     constants: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
     for _ in constants:  # constants travel along chains of fields
         for term in terms:
-            together = term.constants.union(term.texts, *(constants[name] for name in term.fields))
+            together = term.constants.union(*(constants[name] for name in term.fields))
             for name in term.fields:
                 constants[name] |= together
     return constants

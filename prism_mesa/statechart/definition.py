@@ -162,7 +162,7 @@ class ChartDefinition(Restorable):
         return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "first": first}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore what `snapshot` returned.
+        """Restore a snapshot.
 
         Raises:
             DataError: If it is of another chart.

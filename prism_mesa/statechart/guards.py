@@ -74,16 +74,10 @@ class Expression:
         return any(name.startswith("post.") for name in self.fields)
 
     @cached_property
-    def constants(self) -> frozenset[float]:
-        """The numbers in it."""
+    def constants(self) -> frozenset[float | str]:
+        """The numbers and strings in it."""
         values = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
-        return frozenset(float(v) for v in values if isinstance(v, int | float))
-
-    @cached_property
-    def texts(self) -> frozenset[str]:
-        """The strings in it."""
-        values = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
-        return frozenset(v for v in values if isinstance(v, str))
+        return frozenset(float(v) if isinstance(v, int | float) else str(v) for v in values)
 
     @cached_property
     def terms(self) -> tuple["Expression", ...]:

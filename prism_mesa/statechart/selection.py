@@ -36,13 +36,6 @@ class Errors(dict[Transition, Exception]):
         self[transition] = error
 
 
-def guard_value(value: Any) -> int:
-    """Return a guard's return value as FALSE, TRUE or NEEDS."""
-    if isinstance(value, str) and value == NEEDS_ORACLE:
-        return NEEDS
-    return TRUE if value else FALSE
-
-
 def leaves_open(transition: Transition, value: int) -> bool:
     """Return whether a transition leaves the choice to the oracle, by its target or its guard's value."""
     return transition.target is None or value == NEEDS
@@ -207,7 +200,8 @@ def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
         try:
             answer = guard(agent, context)
             if answer is not True and answer is not False:
-                answer = guard_value(answer)
+                is_marker = isinstance(answer, str) and answer == NEEDS_ORACLE
+                answer = NEEDS if is_marker else TRUE if answer else FALSE
         except Exception as error:
             failures.guard_raised(node.asked, error, agent)
             answer = RAISED

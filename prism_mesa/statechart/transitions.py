@@ -23,9 +23,6 @@ class AnyState(Enum):
 
     ANY = "any state"
 
-    def __repr__(self) -> str:
-        return self.name
-
     def __str__(self) -> str:
         return self.value
 
@@ -62,7 +59,10 @@ class Transition:
     def __post_init__(self) -> None:
         is_single = isinstance(self.source, str | bytes | AnyState) or not isinstance(self.source, Iterable)
         declared = [self.source] if is_single else list(self.source)
-        where = f"transition {', '.join(map(_name, declared))} --{self.trigger}--> {_name(self.target)}"
+        source, target = (
+            ", ".join(str(getattr(s, "value", s)) for s in states) for states in (declared, [self.target])
+        )
+        where = f"transition {source} --{self.trigger}--> {target}"
         if not isinstance(self.trigger, str) or not self.trigger.strip():
             raise ChartError(f"{where}: the trigger is {self.trigger!r}; give a non-empty string")
         for name, part in (("guard", self.guard), ("action", self.action)):
@@ -119,10 +119,6 @@ class Transition:
     @one_line
     def __repr__(self) -> str:
         return f"<Transition {self}>"
-
-
-def _name(state: object) -> str:
-    return str(state.value if isinstance(state, AgentState) else state)
 
 
 def _sources(declared: list[Any]) -> tuple[AgentState, ...]:

@@ -1,5 +1,7 @@
 """Random charts: guards, expressions, actions and transitions, each state of which can be reached."""
 
+import operator
+
 from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS as ACTION_NAMES
@@ -22,31 +24,20 @@ def field(name):
     return getattr(getattr(F, root), own)
 
 
-def _compared(operator, left, right):
-    return {
-        "<": lambda: left < right,
-        "<=": lambda: left <= right,
-        ">": lambda: left > right,
-        ">=": lambda: left >= right,
-        "==": lambda: left == right,
-        "!=": lambda: left != right,
-    }[operator]()
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_OPERATORS |= {"==": operator.eq, "!=": operator.ne}
+_OPERATORS |= {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
 
-def _worked_out(operator, left, right):
-    return {
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-        "/": lambda: left / right,
-    }[operator]()
+def _combined(symbol, left, right):
+    return _OPERATORS[symbol](left, right)
 
 
 fields = st.sampled_from([name for name in REGISTERS if name not in CATEGORIES]).map(field)
 constants = st.sampled_from([0, 1, 2, 3, 0.5, 0.52, 0.1, -1, True, 1e300, 2**40, 2**53 - 1])
 categories = st.sampled_from(sorted(CATEGORIES)).flatmap(
     lambda name: st.builds(
-        _compared,
+        _combined,
         st.sampled_from(["==", "!="]),
         st.just(field(name)),
         st.sampled_from([*CATEGORIES[name], "something else"]),
@@ -59,8 +50,8 @@ def _grown(inner):
     """Return expressions with one more operator; what is on the left is never a constant."""
     other = inner | constants
     return (
-        st.builds(_compared, _comparisons, inner, other)
-        | st.builds(_worked_out, st.sampled_from("+-*/"), inner, other)
+        st.builds(_combined, _comparisons, inner, other)
+        | st.builds(_combined, st.sampled_from("+-*/"), inner, other)
         | st.builds(lambda divisor: 1 / divisor, inner)
         | st.builds(lambda left, right: left & right, inner, other)
         | st.builds(lambda left, right: left | right, inner, other)
@@ -69,7 +60,7 @@ def _grown(inner):
 
 
 expressions = st.recursive(
-    fields | categories | st.builds(_compared, _comparisons, fields, constants), _grown, max_leaves=6
+    fields | categories | st.builds(_combined, _comparisons, fields, constants), _grown, max_leaves=6
 )
 """Expressions over all fields that a walk can read, with all operators; dividing by 0 happens."""
 
@@ -153,7 +144,7 @@ ACTIONS = (changes_its_mind, forgets_its_plan, likes_unasked, skips_one, loses_p
 
 
 sights = st.builds(
-    _compared,
+    _combined,
     _comparisons,
     st.just(F.post.relevance) | st.sampled_from([name for name in REGISTERS if name.startswith("post.")]).map(field),
     st.sampled_from([0.45, 0.5, 0.52, 0.55, 0, 1, 2, F.agent.engagement_threshold, F.agent.high_threshold]),

@@ -1,7 +1,4 @@
-"""Thinking before writing: think, call tools, respond, reflect.
-
-The names stand in `__init__.pyi`. Each is imported when it is first used.
-"""
+"""Thinking before writing: think, call tools, respond, reflect. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

@@ -20,10 +20,10 @@ from .messages import ToolFinishedEvent as ToolFinishedEvent
 from .messages import ToolStartedEvent as ToolStartedEvent
 from .params import DeliberationParams as DeliberationParams
 from .prompts import Example as Example
+from .prompts import Limits as Limits
 from .prompts import Questions as Questions
+from .prompts import TurnContext as TurnContext
 from .tools import Tool as Tool
 from .tools import ToolRegistry as ToolRegistry
 from .tools import ToolResult as ToolResult
-from .turn import Limits as Limits
-from .turn import TurnContext as TurnContext
 from .turn import steps as steps

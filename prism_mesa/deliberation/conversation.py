@@ -1,4 +1,4 @@
-"""A conversation: its messages in words, and what becomes of them when they are too many."""
+"""A conversation: its messages as text for prompts, and a summary for those that are too old."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -16,22 +16,22 @@ from prism_mesa.deliberation.messages import (
 )
 from prism_mesa.llm.text import plain, unframed
 
-SAID_CAP: Final = 1200
+CONTENT_CAP: Final = 1200
 """Characters of one content in a prompt."""
 TEXT_CAP: Final = 8000
-"""Characters of the text at hand in a prompt: what a turn is about. What is longer is refused by whoever takes it."""
+"""Characters of the text that a turn is about; longer ones are refused."""
 RESULT_CAP: Final = 10_000
-"""Characters of a tool's result in a prompt: more than any registry lets through (`deliberation.result_chars`)."""
+"""Characters of a tool's result in a prompt; registries cut results earlier (`deliberation.result_chars`)."""
 CALL_CAP: Final = 300
 """Characters of a call: the tool's name and its parameters."""
-WORDS_CAP: Final = 6000
-"""Characters of what came before, where it is given in words."""
+CONTEXT_CAP: Final = 6000
+"""Characters of a context that is a text."""
 _KEPT: Final = 2
-"""Messages that are never summarised: the last ones."""
+"""How many of the last messages are never summarised."""
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens a text has: a quarter of its bytes. The same for every LLM, and in a replay.
+    """Return a quarter of a text's bytes: about its number of tokens, the same for every LLM and in a replay.
 
     >>> count_tokens("What is it?")
     3
@@ -39,48 +39,39 @@ def count_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
-def quoted(text: object, cap: int = SAID_CAP) -> str:
-    """Return a text as data: one line, cut, between signs that it cannot contain, however often they are quoted."""
+def quoted(text: object, cap: int = CONTENT_CAP) -> str:
+    """Return a text as data: one line, cut, between signs that it cannot contain."""
     return f"<<< {unframed(text, cap)} >>>"
 
 
-def whole(text: str) -> str:
-    r"""Return a text with question marks for halves of surrogate pairs, which neither JSON nor the ledger can hold.
-
-    >>> whole("Hi \ud800!")
-    'Hi ?!'
-    """
-    return text.encode("utf-8", "replace").decode()
-
-
-def in_words(context: Context) -> str:
-    """Return what came before in words, a line for each content, as prompts tell it; words are quoted, from the end."""
+def context_text(context: Context) -> str:
+    """Return a context as prompts show it: messages with a line for each content, or the quoted end of a text."""
     if isinstance(context, str):
-        return quoted(context[-WORDS_CAP:], WORDS_CAP) if context.strip() else ""
+        return quoted(context[-CONTEXT_CAP:], CONTEXT_CAP) if context.strip() else ""
     return "\n".join(_line(message.role, content) for message in context for content in message.contents)
 
 
 def _line(role: str, content: Content) -> str:
-    who = {"user": "They said", "assistant": "You said", "system": "Before that"}[role]
+    speaker = {"user": "They said", "assistant": "You said", "system": "Before that"}[role]
     match content:
         case TextContent():
-            return f"{who}: {quoted(content.text)}"
+            return f"{speaker}: {quoted(content.text)}"
         case ThoughtContent():
             return f"You thought: {quoted(content.text)}"
         case ReasoningThoughtContent():
-            return f"You thought: {quoted(thought_in_words(content.reasoning))}"
+            return f"You thought: {quoted(reasoning_text(content.reasoning))}"
         case ToolCallContent():
             return call_line(content)
 
 
-def thought_in_words(thought: ReasoningResult) -> str:
+def reasoning_text(thought: ReasoningResult) -> str:
     """Return the parts of a thought as sentences."""
     parts = (thought.understanding, thought.needs, thought.connection, thought.plan)
     return " ".join(part.strip().rstrip(".") + "." for part in parts if part.strip())
 
 
 def call_text(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return a call of a tool as a program writes it.
+    """Return a call of a tool as Python writes it.
 
     >>> call_text("like", {"post": 3})
     'like(post=3)'
@@ -89,16 +80,16 @@ def call_text(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 def call_line(content: ToolCallContent) -> str:
-    """Return a call of a tool and its result in one line; what the result quotes stays apart from what is around it."""
+    """Return a call of a tool and its result in one line."""
     result = plain(content.result.text, RESULT_CAP)
     return f"You called {quoted(call_text(content.tool_name, content.parameters), CALL_CAP)}: <<< {result} >>>"
 
 
 class Conversation:
-    """What was said so far, with a summary in place of what is too long ago.
+    """The messages so far, with a summary in place of those that are too old.
 
     Args:
-        messages: What was said before.
+        messages: Earlier messages.
         max_tokens: Size beyond which all but the last two messages should be summarised.
     """
 
@@ -107,7 +98,7 @@ class Conversation:
         self.max_tokens = max_tokens
 
     def add(self, role: Role, *contents: Content) -> None:
-        """Add contents: to the last message, if it is the agent's own as they are, else as a new one."""
+        """Add contents: the agent's own to its last message if nothing came after it, others as a new message."""
         if self.messages and self.messages[-1].role == role and role == "assistant":
             last = self.messages[-1]
             self.messages[-1] = last.model_copy(update={"contents": (*last.contents, *contents)})
@@ -117,7 +108,7 @@ class Conversation:
     @property
     def tokens(self) -> int:
         """About how many tokens it has in a prompt."""
-        return count_tokens(in_words(self.messages))
+        return count_tokens(context_text(self.messages))
 
     @property
     def old(self) -> list[Message]:
@@ -125,11 +116,11 @@ class Conversation:
         return self.messages[:-_KEPT] if self.tokens > self.max_tokens else []
 
     def summarise(self, summary: str) -> None:
-        """Put a summary in the place of what is `old`."""
+        """Put a summary in place of the `old` messages."""
         n = len(self.old)
         if n:
-            self.messages[:n] = [Message.of("system", plain(summary, SAID_CAP))]
+            self.messages[:n] = [Message.of("system", plain(summary, CONTENT_CAP))]
 
     def forget(self) -> None:
-        """Let go of what is `old`, of which there is no summary."""
+        """Drop the `old` messages without a summary."""
         del self.messages[: len(self.old)]

@@ -1,4 +1,4 @@
-"""What agents remember: notes, of which the best are recalled. Each agent keeps so many.
+"""The memory of agents: notes, of which the most relevant are recalled.
 
 >>> notebook = Notebook()
 >>> notebook.add(7, Note("Bo likes chess", hour=0, importance=5))
@@ -30,15 +30,15 @@ _UNKNOWN_RELEVANCE: Final = 0.5
 
 @dataclass(frozen=True)
 class Note:
-    """Something that an agent wrote down. Notes are equal if all but their vectors are.
+    """A note of an agent. Its vector does not count for equality.
 
     Attributes:
-        hour: When, in simulated hours.
+        hour: The simulated hour at which it was written.
         importance: 1..10.
         vector: The embedding of the text, of any length above 0; None if there is none.
 
     Raises:
-        AgentError: If the importance is none of 1..10, or the hour no finite number.
+        AgentError: If the importance is not in 1..10, or the hour is not finite.
     """
 
     text: str
@@ -53,12 +53,8 @@ class Note:
             raise AgentError(f"note: hour: must be a finite number, not {self.hour!r}")
 
 
-def direction_of(vector: Vector | None) -> npt.NDArray[np.float64] | None:
-    """Return a vector at length 1; None if it is None, empty, zero, or not finite.
-
-    >>> direction_of((3.0, 4.0)).tolist(), direction_of((0.0, 0.0))
-    ([0.6, 0.8], None)
-    """
+def _direction(vector: Vector | None) -> npt.NDArray[np.float64] | None:
+    """Return a vector scaled to length 1; None if it is None, empty, zero, or not finite."""
     if vector is None or len(vector) == 0:
         return None
     values = np.asarray(vector, np.float64)
@@ -69,36 +65,27 @@ def direction_of(vector: Vector | None) -> npt.NDArray[np.float64] | None:
     return np.asarray(values / math.sqrt(values @ values), np.float64)
 
 
-def relevance(
-    first: npt.NDArray[np.float64] | None,
-    other: npt.NDArray[np.float64] | None,
-) -> float:
-    """Return ``(1 + cosine) / 2`` of two vectors of length 1; 0.5 where one is missing.
-
-    Raises:
-        AgentError: If they differ in length.
-    """
-    if first is None or other is None:
+def _relevance(first: npt.NDArray[np.float64] | None, second: npt.NDArray[np.float64] | None) -> float:
+    """Return ``(1 + cosine) / 2`` of two vectors of length 1; 0.5 where one is missing."""
+    if first is None or second is None:
         return _UNKNOWN_RELEVANCE
-    if first.shape != other.shape:
-        raise AgentError(f"note: vector: has {first.size} numbers, but {other.size} are asked about; use one embedding")
-    return (1 + min(max(float(first @ other), -1.0), 1.0)) / 2
+    if first.shape != second.shape:
+        raise AgentError(f"note: vector: has {first.size} numbers, not {second.size}; use one embedding")
+    return (1 + min(max(float(first @ second), -1.0), 1.0)) / 2
 
 
 class Notebook(Restorable):
     """The notes of all agents of a model.
 
-    A note counts recency x relevance x importance: ``decay ** hours since it was written``, ``(1 + cosine) / 2`` of
-    its vector and what the agent has in mind (0.5 where one is missing or zero), and a tenth of its importance. The
-    three are those of Park et al. (2023), Generative Agents, doi:10.1145/3586183.3606763, who add them up after
-    scaling each to 0..1 over the notes at hand, and count recency from when a note was last retrieved. Here they are
-    multiplied, and recency counts from when the note was written, so that a score does not depend on which other notes
-    there are, and recalling changes nothing.
+    The score of a note is recency x relevance x importance: ``decay ** hours since it was written``,
+    ``(1 + cosine) / 2`` of its vector and the one that you ask about (0.5 where one is missing or zero), and a tenth of
+    its importance. Park et al. (2023, doi:10.1145/3586183.3606763) add up the three, scaled over the notes at hand, and
+    count recency from the last retrieval. Here a score does not depend on other notes, and recalling changes nothing.
 
     Args:
-        most: Notes that are kept for each agent; beyond them, the one with the least recency x importance goes, of
-            equal ones the oldest. At least 1.
-        decay: What remains of a note's recency after an hour, above 0 and at most 1.
+        most: Notes that are kept for each agent, at least 1. The note with the least recency x importance is dropped
+            first, of equal ones the oldest.
+        decay: The share of a note's recency that is left after an hour, above 0 and at most 1.
 
     Raises:
         ConfigError: If a number is not allowed.
@@ -117,7 +104,7 @@ class Notebook(Restorable):
         return sum(map(len, self._notes.values()))
 
     def add(self, agent: int, note: Note) -> None:
-        """Keep a note; one with the same text is renewed by it: the later hour, the higher importance."""
+        """Keep a note; if one has the same text, it gets the later hour and the higher importance."""
         notes = self._notes.setdefault(agent, [])
         for place, known in enumerate(notes):
             if known.text == note.text:
@@ -134,26 +121,20 @@ class Notebook(Restorable):
         return tuple(self._notes.get(agent, ()))
 
     def score(self, note: Note, about: Vector | None, hour: float) -> float:
-        """Return what a note counts, 0..1.
-
-        Args:
-            note: Of any agent.
-            about: The embedding of what the agent has in mind; None if there is none.
-            hour: The simulated hour it is; before the note was written, it counts as just written.
-        """
-        return self._score(note, direction_of(about), hour)
+        """Return the score of a note, 0..1, at a simulated hour and for a vector that you ask about, or None."""
+        return self._score(note, _direction(about), hour)
 
     def recalled(self, agent: int, about: Vector | None, hour: float, most: int = 3) -> list[Note]:
-        """Return the notes of an agent that count most, best first; of equal ones, the newer first (see `score`)."""
-        towards = direction_of(about)
+        """Return the notes of an agent with the highest `score`, best first; of equal ones, the newer first."""
+        about = _direction(about)
         notes = self._notes.get(agent, [])[::-1]
-        return sorted(notes, key=lambda note: self._score(note, towards, hour), reverse=True)[: max(0, most)]
+        return sorted(notes, key=lambda note: self._score(note, about, hour), reverse=True)[: max(0, most)]
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all notes as columns, and their vectors as one array.
 
         Raises:
-            NotRestorableError: If their vectors differ in length: then none can be recalled either.
+            NotRestorableError: If their vectors differ in length.
         """
         kept = [(agent, note) for agent, notes in self._notes.items() for note in notes]
         vectors = [tuple(note.vector) for _, note in kept if note.vector is not None]
@@ -169,7 +150,7 @@ class Notebook(Restorable):
         }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
+        """Restore a snapshot."""
         columns = [restored(kept[name]) for name in ("agent", "text", "hour", "importance")]
         self._notes, rows = {}, iter(kept["vectors"].tolist())
         for agent, text, hour, importance, has in zip(*columns, kept["has_vector"].tolist(), strict=True):
@@ -186,9 +167,9 @@ class Notebook(Restorable):
             "text": [note.text for _, note in rows],
         }
 
-    def _score(self, note: Note, towards: npt.NDArray[np.float64] | None, hour: float) -> float:
+    def _score(self, note: Note, about: npt.NDArray[np.float64] | None, hour: float) -> float:
         weight = note.importance / TOP_IMPORTANCE
-        return float(self._recency(note, hour) * relevance(direction_of(note.vector), towards) * weight)
+        return float(self._recency(note, hour) * _relevance(_direction(note.vector), about) * weight)
 
     def _recency(self, note: Note, hour: float) -> float:
         return float(self.decay ** max(0.0, hour - note.hour))

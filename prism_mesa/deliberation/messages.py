@@ -25,11 +25,11 @@ class ProposedToolCall(_Frozen):
     @field_validator("parameters")
     @classmethod
     def _are_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        json.dumps(parameters, allow_nan=False)  # a NaN, which pydantic reads, would be null when it is read again
+        json.dumps(parameters, allow_nan=False)  # pydantic reads NaN, but writes null
         return parameters
 
 
-class ReasoningResult(_Frozen):
+class ReasoningResult(_Frozen):  # its docstring is part of the schema, and so of the keys of recorded answers
     """What an agent thinks of a text: somebody else's, or its own response.
 
     The lengths stand in the JSON schema only, which keeps small LLMs short: a longer answer is no fault.
@@ -52,21 +52,21 @@ class ReasoningResult(_Frozen):
 
 
 class TextContent(_Frozen):
-    """What was said."""
+    """A text that was said."""
 
     type: Literal["text"] = "text"
     text: str
 
 
 class ThoughtContent(_Frozen):
-    """What came to mind and was not said: for example what an agent remembers."""
+    """A thought that was not said, such as a note that an agent remembers."""
 
     type: Literal["thought"] = "thought"
     text: str
 
 
 class ReasoningThoughtContent(_Frozen):
-    """A thought about a text, with its parts."""
+    """A thought about a text of the user or of the assistant."""
 
     type: Literal["reasoning"] = "reasoning"
     reasoning: ReasoningResult
@@ -74,7 +74,7 @@ class ReasoningThoughtContent(_Frozen):
 
 
 class ToolCallContent(_Frozen):
-    """A call of a tool and what came of it."""
+    """A call of a tool and its result."""
 
     type: Literal["tool_call"] = "tool_call"
     tool_id: str
@@ -89,7 +89,7 @@ type Content = Annotated[
 
 
 class Message(_Frozen):
-    """What one side said, thought and did in one go, in order.
+    """The texts, thoughts and calls of one side, in order.
 
     >>> Message.of("user", "Why?").text
     'Why?'
@@ -100,31 +100,27 @@ class Message(_Frozen):
 
     @classmethod
     def of(cls, role: Role, text: str) -> "Message":
-        """Return a message that only says something."""
+        """Return a message with one text."""
         return cls(role=role, contents=(TextContent(text=text),))
 
     @property
     def text(self) -> str:
-        """All that was said in it."""
+        """All texts in it, a line each."""
         return "\n".join(content.text for content in self.contents if isinstance(content, TextContent))
 
 
 type Context = str | Sequence[Message]
-"""What came before a text: in words, or as messages."""
+"""The conversation before a text: a text, or messages."""
 
 
-class _Event(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class AgentTextEvent(_Event):
-    """Something that the agent says, or, as JSON or in words, thinks."""
+class AgentTextEvent(_Frozen):
+    """A text or a thought of the agent."""
 
     text: str
     type: Literal["thought", "text"] = "text"
 
 
-class ToolStartedEvent(_Event):
+class ToolStartedEvent(_Frozen):
     """A tool is about to be called; `tool_id` is ``reasoning_{iteration}_{index}``, both from 1."""
 
     tool_name: str
@@ -132,8 +128,8 @@ class ToolStartedEvent(_Event):
     parameters: dict[str, Any]
 
 
-class ToolFinishedEvent(_Event):
-    """A tool has ended, well or not."""
+class ToolFinishedEvent(_Frozen):
+    """A call of a tool has ended, with or without success."""
 
     tool_name: str
     tool_id: str
@@ -141,12 +137,8 @@ class ToolFinishedEvent(_Event):
     result: ToolResult
 
 
-class AgentErrorEvent(_Event):
-    """Something that did not work; the turn goes on if it can.
-
-    Attributes:
-        reason: One word: `budget`, `repeated-call`, `too-many-calls`, or why the LLM gave no answer.
-    """
+class AgentErrorEvent(_Frozen):
+    """A failure; `reason` is `budget`, `repeated-call`, `too-many-calls`, or the reason of the LLM's failure."""
 
     reason: str
     text: str

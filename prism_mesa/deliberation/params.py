@@ -1,4 +1,4 @@
-"""How agents think before they write: the parameters, with their defaults and units."""
+"""The parameters of thinking before writing, with their defaults and units."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ ResultChars = Annotated[int, Field(ge=80, le=10_000, description="characters of 
 
 
 class LoopParams(Params):
-    """How far a turn of thinking, calling tools and responding may go; whoever thinks has these."""
+    """How far a turn of thinking, calling tools and responding may go."""
 
     iterations: int = Field(
         1,

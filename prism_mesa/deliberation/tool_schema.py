@@ -1,13 +1,12 @@
-"""Tools as an LLM sees them: a line for the prompt, the JSON schema of a call, and a check of its parameters."""
+"""Tools for an LLM: a line for the prompt, the JSON schema of a call, and the check of its parameters."""
 
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from types import FunctionType, SimpleNamespace
-from typing import Annotated, Any, ClassVar, Final, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Protocol, get_type_hints
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -15,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
-from prism_mesa.deliberation.text import error_text, in_order, jsonable, mended, shown
+from prism_mesa.deliberation.text import error_text, jsonable, mended, shown
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Schema = dict[str, Any]
@@ -32,30 +31,25 @@ _TYPE_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Description:
-    """What a prompt and a schema say of a tool: the same for all objects whose method it is."""
-
-    name: str
-    description: str
-    parameters: Schema = field(hash=False)
-
-
-@lru_cache(maxsize=256)
-def lines(tools: tuple[Description, ...]) -> str:
-    """Return one line for each tool: name, parameters, what it does, what the parameters are."""
-    return "\n".join(map(_line, tools))
+class _Tool(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Schema: ...
 
 
-def _line(tool: Description) -> str:
+def tool_line(tool: _Tool) -> str:
+    """Return a tool as a line of a prompt: name, parameters, description, descriptions of the parameters."""
     needed = tool.parameters.get("required", ())
-    names, said = [], [_sentence(tool.description)]
+    names, sentences = [], [_sentence(tool.description)]
     for name, schema in tool.parameters.get("properties", {}).items():
         default = shown(schema["default"]) if "default" in schema else "" if name in needed else "..."
         names.append(f"{name}: {type_name(schema)}" + (f" = {default}" if default else ""))
         if schema.get("description"):
-            said.append(_sentence(f"{name}: {schema['description']}"))
-    return f"- {tool.name}({', '.join(names)}): {' '.join(said)}"
+            sentences.append(_sentence(f"{name}: {schema['description']}"))
+    return f"- {tool.name}({', '.join(names)}): {' '.join(sentences)}"
 
 
 def _sentence(text: str) -> str:
@@ -64,14 +58,14 @@ def _sentence(text: str) -> str:
 
 
 def type_name(schema: Any) -> str:
-    """Return what a schema allows, as Python writes types.
+    """Return the type in a schema, as Python writes it.
 
     >>> type_name({"type": "array", "items": {"enum": ["up", "down"]}})
     "list['up' | 'down']"
     """
     match schema:
-        case {"const": one}:
-            return repr(one)
+        case {"const": value}:
+            return repr(value)
         case {"enum": values}:
             return " | ".join(map(repr, values))
         case {"anyOf": kinds} | {"oneOf": kinds}:
@@ -85,109 +79,104 @@ def type_name(schema: Any) -> str:
     return "any"
 
 
-@lru_cache(maxsize=256)
-def call_schema(tools: tuple[Description, ...]) -> Schema:
-    """Return the schema of one call, shared by all who ask for it: not to be changed."""
-    return {"anyOf": [_one_call_schema(tool) for tool in tools]}
-
-
-def _one_call_schema(tool: Description) -> Schema:
+def call_schema(tools: Iterable[_Tool]) -> Schema:
+    """Return the schema of one call."""
     return {
-        "type": "object",
-        "properties": {
-            "tool_name": {"type": "string", "const": tool.name},
-            "parameters": tool.parameters,
-            "reasoning": {"type": "string", "maxLength": _REASONING_CAP},
-        },
-        "required": ["tool_name", "parameters", "reasoning"],
-        "additionalProperties": False,
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {
+                    "tool_name": {"type": "string", "const": tool.name},
+                    "parameters": tool.parameters,
+                    "reasoning": {"type": "string", "maxLength": _REASONING_CAP},
+                },
+                "required": ["tool_name", "parameters", "reasoning"],
+                "additionalProperties": False,
+            }
+            for tool in tools
+        ]
     }
 
 
 _MOST_FAULTS: Final = 5
 _NAME_CAP: Final = 60
 _STRICT: Final = ConfigDict(extra="forbid", allow_inf_nan=False)
-_UNTOLD: Final = ("$defs", "title", "discriminator")
+_LEFT_OUT: Final = ("$defs", "title", "discriminator")
 _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _ARGS: Final = re.compile(r"^Args:\n((?: +.*\n?|\n)*)", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^( +)(\w+)(?: \(.*?\))?:(.*(?:\n\1 +.*)*)", re.MULTILINE)
-"""``name: words`` or ``name (type): words``, which go on where lines stand further in."""
+"""``name: text`` or ``name (type): text``, continued on lines that are indented further."""
 
 
 class _Schemas(GenerateJsonSchema):
-    """JSON schemas without the defaults that JSON cannot hold, and with sets in order."""
+    """JSON schemas without defaults that JSON cannot hold, and with sorted sets."""
 
     ignored_warning_kinds: ClassVar[set[Any]] = {"skipped-choice", "non-serializable-default"}  # type: ignore[misc]
 
     def encode_default(self, dft: Any) -> Any:
-        return in_order(super().encode_default(dft), dft)
+        super().encode_default(dft)  # raises if JSON cannot hold it
+        return jsonable(dft)
 
 
 @dataclass(frozen=True, eq=False)
 class ToolForm:
-    """What a function says: its name, its docstring's first paragraph, and its parameters, as a schema of an object."""
+    """A function as a tool: its name, its docstring's first paragraph, and the schema of its parameters."""
 
     name: str
     description: str
     parameters: Schema
     model: type[BaseModel]
 
-    def arguments(self, parameters_given: object) -> tuple[dict[str, Any], str]:
-        """Return the arguments of a call that are given, and what is wrong with them, one line a fault."""
-        checked, faults = self._checked(parameters_given)
-        if checked is None:
+    def arguments(self, call: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the arguments of a call in their types, and its faults, one a line."""
+        arguments, faults = self._checked(call)
+        if arguments is None:
             return {}, faults
-        names = zip(self.model.model_fields, self.parameters["properties"], strict=True)
-        return {name: getattr(checked, own) for own, name in names if own in checked.model_fields_set}, ""
+        fields = zip(self.model.model_fields, self.parameters["properties"], strict=True)
+        return {name: getattr(arguments, field) for field, name in fields if field in arguments.model_fields_set}, ""
 
-    def identity(self, parameters_given: object) -> str:
-        """Return a text that two calls share if they come to the same, however they are written."""
-        checked, _ = self._checked(parameters_given)
-        what = parameters_given if checked is None else jsonable(checked)
-        return json.dumps(what, sort_keys=True, default=str)
+    def identity(self, call: Mapping[str, Any]) -> str:
+        """Return a text that equivalent calls share, however they are written."""
+        arguments, _ = self._checked(call)
+        return json.dumps(call if arguments is None else jsonable(arguments), sort_keys=True, default=str)
 
-    def _checked(self, parameters_given: object) -> tuple[BaseModel | None, str]:
-        """Return the arguments of a call in their types, or None and what is wrong with them."""
-        properties: Schema = self.parameters["properties"]
-        if not isinstance(parameters_given, Mapping):
-            keys = ", ".join(properties) or "none"
-            return None, f"parameters: must be an object (its keys: {keys}), not {shown(parameters_given)}"
+    def _checked(self, call: Mapping[str, Any]) -> tuple[BaseModel | None, str]:
         try:
-            return self.model.model_validate(mended(dict(parameters_given))), ""
+            return self.model.model_validate(mended(dict(call))), ""
         except ValidationError as error:
-            return None, _faults(error, properties)
+            return None, _faults(error, self.parameters["properties"])
         except Exception as error:  # of a type's own validator, or nested too deeply
             return None, f"parameters: cannot be read: {error_text(error)}"
 
 
 _forms: Final[tuple[WeakKeyDictionary[FunctionType, ToolForm], ...]] = (WeakKeyDictionary(), WeakKeyDictionary())
-"""What was read so far, of functions and of bound methods; it lives as long as they do."""
+"""The forms of functions and of bound methods, which live as long as these."""
 
 
 def tool_form(function: Callable[..., Any]) -> ToolForm:
-    """Return what a function or method says; it is read once, for a method once for all objects.
+    """Return the form of a function or method, which is read once; a method's is shared by all objects.
 
     Raises:
-        ConfigError: If it is neither, or has a parameter without type, or one that cannot be given by name.
+        ConfigError: If it is neither, or has a parameter without type, or one that cannot be passed by name.
     """
     plain = getattr(function, "__func__", function)
     if not isinstance(plain, FunctionType):
         raise ConfigError(f"tools: {shown(function)}: must be a function or a method; wrap it in one")
-    known = _forms[plain is not function]
-    if plain not in known:
-        known[plain] = _read(function, plain)
-    return known[plain]
+    forms = _forms[plain is not function]
+    if plain not in forms:
+        forms[plain] = _read(function, plain)
+    return forms[plain]
 
 
 def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
-    description, said = _parse_docstring(inspect.getdoc(function) or "")
+    description, descriptions = _parse_docstring(inspect.getdoc(function) or "")
     fields: dict[str, Any] = {}
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
         default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
-        words: Any = said.get(parameter.name, PydanticUndefined)
+        text: Any = descriptions.get(parameter.name, PydanticUndefined)
         hint = _hint(parameter, plain, f"tool {plain.__name__}: parameter")
-        # the name is an alias, since it may be one that pydantic uses itself
-        fields[f"p{place}"] = (hint, Field(default, alias=parameter.name, description=words))
+        # the name is an alias, because pydantic may use it itself
+        fields[f"p{place}"] = (hint, Field(default, alias=parameter.name, description=text))
     model = create_model(plain.__name__, __config__=_STRICT, **fields)
     schema = model.model_json_schema(schema_generator=_Schemas)
     parameters = {"type": "object", "properties": {}} | _inlined(schema, schema.get("$defs", {}))
@@ -195,32 +184,30 @@ def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
 
 
 def _hint(parameter: inspect.Parameter, plain: FunctionType, where: str) -> Any:
-    """Return a parameter's type; whether the others and the result have types that are known here does not matter."""
+    """Return a parameter's type; other annotations of the function may be unknown here."""
     if parameter.kind not in _BY_NAME:
-        raise ConfigError(f"{where} {parameter}: cannot be given by name; allowed: name: type [= default]")
+        raise ConfigError(f"{where} {parameter}: cannot be passed by name; allowed: name: type [= default]")
     if parameter.annotation is parameter.empty:
         raise ConfigError(f"{where} {parameter.name}: has no type; it needs one that JSON can hold")
-    one = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
-        hint = get_type_hints(one, inspect.unwrap(plain).__globals__, include_extras=True)[parameter.name]
+        hint = get_type_hints(annotated, inspect.unwrap(plain).__globals__, include_extras=True)[parameter.name]
         TypeAdapter(hint).json_schema(schema_generator=_Schemas)
     except (NameError, TypeError, SyntaxError, AttributeError, PydanticUserError) as error:
-        said = error_text(error).splitlines()[0]
-        raise ConfigError(
-            f"{where} {parameter.name}: its type must be one that JSON can hold, known in its module: {said}"
-        ) from None
+        cause = error_text(error).splitlines()[0]
+        raise ConfigError(f"{where} {parameter.name}: its type must be one that JSON can hold: {cause}") from None
     is_number = getattr(hint, "__origin__", hint) in (int, float)  # also an annotated one
-    return Annotated[hint, BeforeValidator(_no_truth)] if is_number else hint
+    return Annotated[hint, BeforeValidator(_not_bool)] if is_number else hint
 
 
-def _no_truth(value: object) -> object:
+def _not_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("Input should be a number")
     return value
 
 
 def _parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
-    """Return the first paragraph of a docstring, and what its `Args:` say of each parameter; each as one line."""
+    """Return the first paragraph of a docstring and its `Args:` by parameter, each as one line."""
     section = _ARGS.search(doc)
     first = doc[: section.start() if section else None].strip().split("\n\n")[0]
     entries = _ENTRY.findall(section[1]) if section else []
@@ -228,7 +215,7 @@ def _parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
 
 
 def _inlined(schema: Any, defs: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Any:
-    """Return a schema without references and titles; a type within itself may there be anything."""
+    """Return a schema without references and titles; a recursive type may be anything."""
     match schema:
         case list():
             return [_inlined(part, defs, path) for part in schema]
@@ -236,7 +223,7 @@ def _inlined(schema: Any, defs: Mapping[str, Schema], path: tuple[str, ...] = ()
             name = ref.rpartition("/")[2]
             return ({} if name in path else _inlined(defs[name], defs, (*path, name))) | rest
         case dict():
-            return {key: _part(key, part, defs, path) for key, part in schema.items() if key not in _UNTOLD}
+            return {key: _part(key, part, defs, path) for key, part in schema.items() if key not in _LEFT_OUT}
     return schema
 
 

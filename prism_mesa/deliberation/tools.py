@@ -1,6 +1,4 @@
-"""Tools that an LLM may call: functions under a name, with a description, a schema, and a guarded way to run them.
-
-What goes wrong in a tool is told as text and not raised.
+"""Tools that an LLM may call: functions with a name, a description and a schema. An error in a tool becomes text.
 
 >>> registry = ToolRegistry()
 >>> @registry.tool
@@ -31,12 +29,12 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from threading import TIMEOUT_MAX, Thread
 from types import EllipsisType
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from prism_mesa.deliberation.text import ONCE, as_text, capped, error_text, shown
-from prism_mesa.deliberation.tool_schema import Description, Schema, call_schema, lines, tool_form
+from prism_mesa.deliberation.tool_schema import Schema, call_schema, tool_form, tool_line
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Function = Callable[..., Any]
@@ -44,15 +42,15 @@ type Function = Callable[..., Any]
 TIMEOUT_S: Final = 10.0
 RESULT_CAP: Final = 1000
 LEAST_CAP: Final = 80
-"""A result's cap may not be lower: the note on what was cut takes part of it."""
+"""The lowest cap of results: the note on the cut needs room."""
 
 
 class ToolResult(BaseModel):
-    """What came of a call.
+    """The result of a call.
 
     Attributes:
         ok: Whether the tool ran and returned.
-        text: What the LLM reads: the result, or what is wrong; at most the registry's `result_cap` characters.
+        text: The result or the fault, for the LLM; at most the registry's `result_cap` characters.
         reason: Empty if `ok`, else `unknown-tool`, `bad-parameters`, `timeout`, or the class of the exception.
     """
 
@@ -68,11 +66,11 @@ class Tool:
     """A function that an LLM may call.
 
     Attributes:
-        name: What it is called by; a Python identifier.
+        name: Its name, a Python identifier.
         description: One line for prompts.
-        parameters: JSON schema of an object. What a call gives is checked against the function's own type hints.
-        timeout_s: After how many seconds it is given up. A coroutine then ends; a thread cannot be ended, and may
-            still do what it does. A tool that changes something should have None, and runs in the caller's thread.
+        parameters: JSON schema of an object. Calls are checked against the function's type hints.
+        timeout_s: Seconds after which PRISM gives it up. A coroutine then ends; a thread goes on. Set None for a tool
+            that changes something: it runs in the caller's thread.
     """
 
     name: str
@@ -88,35 +86,34 @@ class Tool:
 
     @classmethod
     def of(cls, function: Function, *, name: str | None = None, timeout_s: float | None = TIMEOUT_S) -> "Tool":
-        """Return a tool of what a function's signature and docstring say.
+        """Return a tool made from a function's signature and docstring.
 
-        The first paragraph of the docstring is the description, and its `Args:` (Google style) describe the
-        parameters. A method's object stays with it, and is no parameter.
+        The first paragraph of the docstring is the description; its `Args:` (Google style) describe the parameters.
+        A method keeps its object.
 
         Raises:
-            ConfigError: If there is no docstring, or a parameter without type, or one that cannot be given by name, or
-                a name that is none, or a time-out that is not above 0.
+            ConfigError: If there is no docstring, a parameter has no type or cannot be passed by name, the name is no
+                identifier, or the time-out is not above 0.
         """
         form = tool_form(function)
         if not form.description:
-            fault = "docstring: there is none; its first paragraph is what the LLM is told"
-            raise ConfigError(f"tool {form.name}: {fault}")
+            raise ConfigError(f"tool {form.name}: docstring: there is none; the LLM needs its first paragraph")
         return cls(name or form.name, form.description, form.parameters, function, timeout_s)
 
 
 class ToolRegistry:
-    """The tools of one caller, in the order they were added.
+    """The tools of an agent, in the order in which they were added.
 
-    What signatures and docstrings say is read once for each function, so that a registry of bound methods may be
-    made anew for each agent and turn.
+    Signatures and docstrings are read once for each function, so you can make a registry of bound methods for each
+    agent and turn.
 
     Args:
         tools: Functions, methods, or tools.
-        timeout_s: After how many seconds a tool is given up that says nothing else (see `Tool`); None for never.
-        result_cap: Characters that no result's text exceeds; at least 80.
+        timeout_s: The default time-out of tools (see `Tool`); None for none.
+        result_cap: Most characters of a result; at least 80.
 
     Raises:
-        ConfigError: If a tool is none (see `Tool.of`), a name is taken, or a number is not allowed.
+        ConfigError: If a function cannot be a tool (see `Tool.of`), a name is taken, or a number is not allowed.
     """
 
     def __init__(
@@ -138,31 +135,25 @@ class ToolRegistry:
     def add(
         self, function: Function | Tool, *, name: str | None = None, timeout_s: float | EllipsisType | None = ...
     ) -> Tool:
-        """Add a tool and return it.
+        """Add a function or method, plain or async, or a `Tool`, and return the tool.
 
         Args:
-            function: A function or method, plain or async; a `Tool` is taken as it is.
-            name: What the LLM calls it by; by default the function's own name.
+            function: The function or the tool.
+            name: Its name for the LLM; by default the function's.
             timeout_s: As in `Tool`; by default the registry's.
 
         Raises:
-            ConfigError: If it cannot be one (see `Tool.of`), or its name is taken.
+            ConfigError: If it cannot be a tool (see `Tool.of`), or its name is taken.
         """
         limit = self.timeout_s if timeout_s is ... else timeout_s
         tool = function if isinstance(function, Tool) else Tool.of(function, name=name, timeout_s=limit)
         if tool.name in self._tools:
-            raise ConfigError(f"tool {tool.name}: name: is taken; each tool needs one of its own (name=...)")
+            raise ConfigError(f"tool {tool.name}: name: is taken; give another one (name=...)")
         self._tools[tool.name] = tool
         return tool
 
-    @overload
-    def tool[F: Function](self, function: F) -> F: ...
-    @overload
-    def tool[F: Function](
-        self, *, name: str | None = None, timeout_s: float | EllipsisType | None = ...
-    ) -> Callable[[F], F]: ...
     def tool(self, function: Function | None = None, **options: Any) -> Any:
-        """Add the decorated function, which stays as it is; with and without arguments, those of `add`."""
+        """Decorate a function to add it; with or without the arguments of `add`."""
 
         def added[F: Function](function: F) -> F:
             self.add(function, **options)
@@ -172,7 +163,7 @@ class ToolRegistry:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the tools are called by."""
+        """The names of the tools."""
         return tuple(self._tools)
 
     def __contains__(self, name: object) -> bool:
@@ -185,34 +176,28 @@ class ToolRegistry:
         return iter(self._tools.values())
 
     def describe(self) -> str:
-        """Return the tools for a prompt, one line each: name, parameters, what it does, what the parameters are."""
-        return lines(self._descriptions())
+        """Return the tools for a prompt, one line each: name, parameters, descriptions."""
+        return "\n".join(map(tool_line, self))
 
     @property
     def call_schema(self) -> Schema | None:
-        """JSON schema of one call: `tool_name`, its `parameters` and `reasoning`, in this order; None without tools.
+        """JSON schema of one call: `tool_name`, `parameters` and `reasoning`, in this order; None without tools.
 
-        It has no references, so that a grammar can be made of it. It is shared: not to be changed.
+        It has no references, so it can become a grammar.
         """
-        return call_schema(self._descriptions()) if self._tools else None
-
-    def _descriptions(self) -> tuple[Description, ...]:
-        return tuple(Description(tool.name, tool.description, tool.parameters) for tool in self)
+        return call_schema(self) if self._tools else None
 
     def identity(self, name: str, parameters: Mapping[str, Any]) -> str:
-        """Return a text that two calls share if they come to the same: ``like(post=3)`` and ``like(post="3")``."""
+        """Return a text that equivalent calls share: ``like(post=3)`` and ``like(post="3")``."""
         if name not in self:
             return json.dumps([name, parameters], sort_keys=True, default=str)
         return f"{name} {tool_form(self._tools[name].function).identity(parameters)}"
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> ToolResult:
-        """Run a tool and return what came of it; nothing that goes wrong is raised, but an interrupt or exit.
+        """Run a tool and return its result or its fault; only interrupts and exits are raised.
 
-        A tool with a time-out runs in a thread of its own (see `Tool`); coroutines do always, in a loop of their own.
-
-        Args:
-            name: Of the tool.
-            parameters: As an LLM gave them, checked here; if one is not allowed, nothing is run.
+        The parameters are checked first. A tool with a time-out runs in a thread (see `Tool`), and so does a coroutine,
+        in an event loop.
         """
         try:
             if name not in self:
@@ -246,7 +231,7 @@ def _check_timeout(timeout_s: object, where: str) -> None:
 
 
 _GRACE_S: Final = 0.1
-"""How much longer than its time a thread is waited for: a coroutine ends itself, if it does not block its loop."""
+"""How much longer to wait for a thread: a coroutine ends itself unless it blocks its loop."""
 
 
 class GivenUpError(Exception):
@@ -254,9 +239,7 @@ class GivenUpError(Exception):
 
 
 def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
-    """Return what a function returns, as text; without a limit a plain one runs in the caller's thread.
-
-    A generator is run to its end, and fails as the function would.
+    """Return a function's result as text; without a limit a plain function runs in the caller's thread.
 
     Raises:
         GivenUpError: If there is no result in time.
@@ -284,7 +267,7 @@ async def _within(work: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:
 
 
 def _in_thread(work: Callable[[], str], limit_s: float | None) -> str:
-    """Return what `work` returns, done in a daemon thread; what it raises is raised here."""
+    """Run `work` in a daemon thread, and return its result or raise its error."""
     future: Future[str] = Future()
 
     def run() -> None:

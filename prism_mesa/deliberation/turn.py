@@ -1,19 +1,17 @@
-"""A turn, as a generator: think, call tools, respond, think about the own response, and so on.
+"""A turn as a generator: think, call tools, respond, think about the own response, and so on.
 
-It yields events for whoever listens, and what it wants of the LLM (`llm.request.LLMRequest`), and is sent the
-answer, or has its `LLMFailureException` thrown in. `deliberation` drives one turn, `run_turns` many at once.
+It yields events and requests to the LLM; its driver (see `deliberation`) sends the answer or throws the failure.
 """
 
 import json
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel
 
-from prism_mesa.deliberation.conversation import Conversation, count_tokens, whole
+from prism_mesa.deliberation.conversation import Conversation, count_tokens
 from prism_mesa.deliberation.messages import (
     AgentErrorEvent,
     AgentTextEvent,
@@ -29,93 +27,24 @@ from prism_mesa.deliberation.messages import (
     ToolFinishedEvent,
     ToolStartedEvent,
 )
-from prism_mesa.deliberation.prompts import (
-    ABOUT_ONESELF,
-    ABOUT_OTHERS,
-    Example,
-    Questions,
-    reasoning_prompt,
-    response_prompt,
-    summary_prompt,
-)
+from prism_mesa.deliberation.prompts import TurnContext, reasoning_prompt, response_prompt, summary_prompt
+from prism_mesa.deliberation.text import mended
 from prism_mesa.deliberation.tools import ToolRegistry
-from prism_mesa.errors import ConfigError, LLMFailureException
-from prism_mesa.llm import LLMRequest, RunPosition
-
-TASK: Final = "Respond in your own voice, in plain text, in a few sentences."
+from prism_mesa.errors import LLMFailureException
+from prism_mesa.llm import LLMRequest
 
 type Steps = Generator["LLMRequest[Any] | Event", Any, Any]
-"""A turn on its way; what it returns is its last response, or None if there was none."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where a turn stops.
-
-    Attributes:
-        iterations: Most rounds of thinking, calling and responding.
-        tool_calls: Most calls of tools in an iteration.
-        tokens: Tokens (see `count_tokens`) after which it thinks no further and calls no tool; None: no limit.
-        seconds: The same in seconds of the wall clock: for talks, not for runs, which are to repeat.
-
-    Raises:
-        ConfigError: If there is no iteration: the first one is what responds.
-    """
-
-    iterations: int = 5
-    tool_calls: int = 3
-    tokens: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise ConfigError(f"limits: iterations: must be at least 1, not {self.iterations!r}")
-
-
-@dataclass(frozen=True)
-class TurnContext:
-    """What a turn goes by, whatever it is about.
-
-    Attributes:
-        tools: What may be called.
-        who: Who the agent is, for prompts.
-        situation: What it knows besides what was said, for prompts: words of the program, with data quoted in them.
-        task: What a response is, for prompts.
-        examples: How others have thought and responded, for prompts.
-        form: What a response is, for the LLM: `str`, or a pydantic model.
-        accept: Whether a response is of any use; `accepts` names what it goes by.
-        recall: What comes to mind of a text, in words.
-        limits: Where it stops.
-        place: Where in a run it belongs.
-        priority: What a limit of the LLM is spent on first.
-        questions: What the agent asks itself of what it is told, and of its own response.
-        must_respond: Whether the failure of a turn's first response is raised.
-    """
-
-    tools: ToolRegistry = field(default_factory=ToolRegistry)
-    who: str = ""
-    situation: str = ""
-    task: str = TASK
-    examples: tuple[Example, ...] = ()
-    form: type[Any] = str
-    accept: Callable[[Any], bool] | None = None
-    accepts: str = ""
-    recall: Callable[[str], list[str]] | None = None
-    limits: Limits = Limits()
-    place: RunPosition = field(default_factory=RunPosition)
-    priority: float = 0.0
-    questions: tuple[Questions, Questions] = (ABOUT_OTHERS, ABOUT_ONESELF)
-    must_respond: bool = False
+"""A turn; its return value is the last response, or None if there was none."""
 
 
 def steps(
     text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
 ) -> Steps:
-    """Run a turn about a text; what is said, thought and done goes into the conversation as it happens.
+    """Run a turn about a text; texts, thoughts and calls go into the conversation as they happen.
 
-    The first iteration always responds. From the second on a thought that proposes no tool, or whose verdict is
-    "complete", ends the turn. A call that repeats one of this turn (same tool, same parameters) is not carried
-    out, and where an iteration proposes nothing else the turn ends, as it does when a limit is reached.
+    The first iteration always responds. From the second on, a thought that proposes no tool, or whose verdict is
+    "complete", ends the turn. A call that repeats one of this turn (same tool, same parameters) is skipped; an
+    iteration that proposes nothing else ends the turn, and so does a limit.
 
     Raises:
         LLMFailureException: If there is no response at all, and the context says `must_respond`.
@@ -125,30 +54,27 @@ def steps(
 
 
 def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
-    """Summarise what is too long ago; without a summary let go of it, so that no prompt grows without end."""
+    """Summarise messages that are too old; without a summary drop them, so that prompts stay short."""
     old = conversation.old
     if not old:
         return
+    prompt = summary_prompt(old)
     try:
-        wanted = LLMRequest(
-            summary_prompt(old), str, component="summary", place=context.place, priority=context.priority
-        )
-        conversation.summarise(whole((yield wanted)))
+        summary = yield LLMRequest(prompt, str, component="summary", place=context.place, priority=context.priority)
+        conversation.summarise(mended(summary))
     except LLMFailureException as failure:
         conversation.forget()
         yield AgentErrorEvent(reason=failure.reason, text=f"what was said before is lost: {_failure_text(failure)}")
 
 
 def _failure_text(failure: LLMFailureException) -> str:
-    """Return a failure in words that are the same in a replay, where only its reason is known."""
+    """Return a text that is the same in a replay, where only the failure's reason is known."""
     return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
 
 
 class _Turn:
-    def __init__(
-        self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.text = whole(text)
+    def __init__(self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float]) -> None:
+        self.text = str(mended(text))
         self.conversation = conversation
         self.context = context
         self._clock = clock
@@ -156,10 +82,10 @@ class _Turn:
         self._tokens = 0
         self._called: set[str] = set()
         self._calls: list[ToolCallContent] = []
-        self._said: list[str] = []
+        self._response = ""
 
     def run(self) -> Steps:
-        # what comes before a text does not hold the text itself, so it is taken before the text goes in
+        # the context of a text does not contain the text itself
         before = list(self.conversation.messages)
         self.conversation.add("user", TextContent(text=self.text))
         before += self._recall()
@@ -184,7 +110,6 @@ class _Turn:
         return response
 
     def _recall(self) -> list[Message]:
-        """Let notes come to mind."""
         notes = self.context.recall(self.text) if self.context.recall is not None else []
         contents: tuple[Content, ...] = tuple(ThoughtContent(text=note) for note in notes)
         if contents:
@@ -192,19 +117,12 @@ class _Turn:
         return [Message(role="assistant", contents=contents)] if contents else []
 
     def _think(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
-        """Think, and return the thought; None if the LLM gave none."""
-        tools = self.context.tools
-        prompt = reasoning_prompt(
-            self._said[-1] if about_own else self.text,
-            about_own=about_own,
-            context=[*before, *self._so_far()] if about_own else before,
-            tools=tools,
-            who=self.context.who,
-            situation=self.context.situation,
-            examples=self.context.examples,
-            questions=self.context.questions,
-        )
-        answer = yield from self._request(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
+        """Return a thought about the text or the own response; None if the LLM gave none."""
+        done = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
+        text, before = (self._response, [*before, *done]) if about_own else (self.text, before)
+        prompt = reasoning_prompt(self.context, text, before, about_own=about_own)
+        narrower = reasoning_schema(self.context.tools)
+        answer = yield from self._request(prompt, ReasoningResult, "thought", narrower=narrower)
         if answer is None:
             return None
         thought: ReasoningResult = answer
@@ -212,36 +130,22 @@ class _Turn:
         yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
         return thought
 
-    def _so_far(self) -> list[Message]:
-        return [Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls))]
-
     def _respond(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
-        """Respond, and return the response; None if the LLM gave none."""
-        prompt = response_prompt(
-            self.text,
-            context=before,
-            thought=thought,
-            calls=self._calls,
-            task=self.context.task,
-            who=self.context.who,
-            situation=self.context.situation,
-            examples=self.context.examples,
-            so_far=self._said[-1] if self._said else "",
-        )
+        """Return a response; None if the LLM gave none."""
+        prompt = response_prompt(self.context, self.text, before, thought, self._calls, self._response)
         accept = self.context.accept or (bool if self.context.form is str else None)
         answer = yield from self._request(
             prompt, self.context.form, "response", accept=accept, accepts=self.context.accepts
         )
         if answer is None:
             return None
-        text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
-        self._said.append(text)
+        self._response = text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
         self._add(TextContent(text=text))
         yield AgentTextEvent(text=text, type="text")
         return answer
 
     def _request(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
-        """Return what the LLM says; None, after an event that says why, if it gave no usable answer."""
+        """Return the LLM's answer; None, after an error event, if it gave no usable one."""
         context = self.context
         self._tokens += count_tokens(prompt)
         try:
@@ -249,16 +153,16 @@ class _Turn:
                 prompt, form, component=component, place=context.place, priority=context.priority, **more
             )
         except LLMFailureException as failure:
-            if context.must_respond and component == "response" and not self._said:
+            if context.must_respond and component == "response" and not self._response:
                 raise
             yield AgentErrorEvent(reason=failure.reason, text=_failure_text(failure))
             return None
-        answer = whole(answer) if isinstance(answer, str) else answer
+        answer = mended(answer)
         self._tokens += count_tokens(answer.model_dump_json() if isinstance(answer, BaseModel) else answer)
         return answer
 
     def _call_tools(self, iteration: int, proposed: list[ProposedToolCall]) -> Generator[Any, Any, bool]:
-        """Carry out what a thought proposes and is new, and return whether there was anything."""
+        """Make the proposed calls that are new, and return whether there were any, or none were proposed."""
         any_new = not proposed
         for index, call in enumerate(proposed, start=1):
             name, parameters = call.tool_name, dict(call.parameters)
@@ -295,7 +199,7 @@ class _Turn:
 
 
 def reasoning_schema(tools: ToolRegistry) -> dict[str, Any]:
-    """Return the JSON schema of a thought that can propose nothing but calls of these tools."""
+    """Return the JSON schema of a thought that can only propose calls of these tools."""
     return _reasoning_schema(json.dumps(tools.call_schema))
 
 

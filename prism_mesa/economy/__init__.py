@@ -1,7 +1,4 @@
-"""Nations whose policy is set in words: an economy that answers, typed policies, and a validator that computes.
-
-`__init__.pyi` lists the names. Each is imported when it is first used.
-"""
+"""Nations whose policy is set in words: an economy, typed policies, and a validator. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Nations as Mesa agents: those that an LLM advises, and those that follow a rule."""
+"""Nations as Mesa agents: advised by an LLM, or following a rule."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,27 +15,26 @@ from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.economy.policy import DOMAINS
 from prism_mesa.economy.reading import PolicyDecision, Reading, TypedPolicyDecision, is_about, read_policy
 from prism_mesa.economy.rules import RULES, RuleContext
-from prism_mesa.economy.state import HasState
 from prism_mesa.economy.tools import Judge, nation_tools
 from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.markup import card_of, facts_of, shown_or_plain
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
-"""What a nation wants to do, how that is read, and the reasoning behind it."""
+"""A nation's action, the policy that was read from it, and the reasoning."""
 
 
 class Nation(mesa.Agent):
-    """A nation on Mesa: its row of the model's world.
+    """A nation of a model.
 
     Attributes:
         row: Its place in all arrays of the world.
         memory: How many of its decisions it remembers.
-        past: These, oldest first.
-        reasoning_chain: Why it decided as it did in the last quarter; None if no LLM was asked.
+        past: The decisions that it remembers, oldest first.
+        reasoning_chain: The reasoning of the last quarter; None if no LLM was asked.
     """
 
-    model: HasState
+    model: Any
     row: int
     name: str
     memory: int = 0
@@ -61,23 +60,24 @@ class Nation(mesa.Agent):
 
     @property
     def decided_by(self) -> str:
-        """Who decides, for summaries."""
+        """The LLM or the rule that decides, for summaries."""
         raise NotImplementedError
 
     @property
     def state(self) -> NationState:
-        """Where it stands, exactly."""
-        return self.model.state.nation_states[self.row]
+        """Its indicators, without error."""
+        state: NationState = self.model.state.nation_states[self.row]
+        return state
 
 
 class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
-    """A nation whose policy an LLM proposes in words; see `LLMAgent` for the arguments.
+    """A nation whose policy an LLM proposes in words; see `LLMAgent` for the other arguments.
 
     Args:
-        memory: How many of its past decisions a prompt tells.
-        thinking: How far it thinks, with tools, before it decides; None: it is asked once.
-        judge: The validator's verdict on a policy now; None: it cannot try one.
-        typed_measures: Whether the LLM is asked for its measures as numbers beside its sentence.
+        memory: How many of its past decisions a prompt shows.
+        thinking: How far it thinks, with tools, before it decides; None asks the LLM once.
+        judge: The validator's verdict on a policy now; without it the nation cannot try a policy.
+        typed_measures: Whether the LLM also gives its measures as numbers.
     """
 
     def __init__(
@@ -87,26 +87,17 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         llm_client: LLMClient | None = None,
         *,
         domain: str = "economic",
-        prompt_style: str = "chain_of_thought",
-        row: int = -1,
         memory: int = 4,
         thinking: ThinkingParams | None = None,
         judge: Judge | None = None,
         typed_measures: bool = True,
+        **options: Any,
     ) -> None:
         limits = None
         if thinking is not None:
             limits = Limits(thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
-        super().__init__(
-            model,
-            name,
-            llm_client,
-            response_model=TypedPolicyDecision if typed_measures else PolicyDecision,
-            domain=domain,
-            prompt_style=prompt_style,
-            row=row,
-            limits=limits,
-        )
+        form = TypedPolicyDecision if typed_measures else PolicyDecision
+        super().__init__(model, name, llm_client, response_model=form, domain=domain, limits=limits, **options)
         self.memory = memory
         self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
         self._judge = judge
@@ -116,56 +107,52 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         """Warn of a class whose own `decide_action` a model would not call."""
         super().__init_subclass__(**kwargs)
         if "decide_action" in vars(cls) and "decide" not in vars(cls):
-            told = f"{cls.__name__}.decide_action: a model calls decide, which returns a Reasoned"
-            warnings.warn(told, PrismWarning, stacklevel=2)
+            text = f"{cls.__name__}.decide_action: a model calls decide, which returns a Reasoned"
+            warnings.warn(text, PrismWarning, stacklevel=2)
 
     def _construct_prompt(self, state: SimulationState) -> str:
-        """Return the contract's two messages, with what else the nation knows between them; static text comes first."""
+        """Return the contract's two messages, with the nation's situation between them; static text comes first."""
         examples = prompts.examples(typed=self._typed) if self.prompt_style == "examples" else ""
-        head = [prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples]
-        return _joined(*head, *self._prompt_parts(state), prompts.STEPS.format(domain=self.domain))
+        head = (prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples)
+        return _joined(*head, self._situation(state), prompts.STEPS.format(domain=self.domain))
 
     @property
     def _measures(self) -> str:
         return prompts.measures(self.domain) if self._typed else ""
 
-    def _prompt_parts(self, state: SimulationState) -> tuple[str, str, str]:
-        return prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
+    def _situation(self, state: SimulationState) -> str:
+        return _joined(prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past))
 
     def _turn_context(self, state: SimulationState) -> TurnContext:
         """Return the prompt in parts: prompts of thoughts leave out the form of the answer."""
         return TurnContext(
             who=prompts.instruments(self.domain),
-            situation=_joined(*self._prompt_parts(state)),
+            situation=self._situation(state),
             task=_joined(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
             tools=self._tools(state),
             questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
             examples=prompts.worked_examples(typed=self._typed) if self.prompt_style == "examples" else (),
         )
 
-    def _asked(self, state: SimulationState) -> str:
+    def _opening(self, state: SimulationState) -> str:
         return prompts.headline(self.name, state)
 
     def _tools(self, state: SimulationState) -> ToolRegistry:
         return nation_tools(self.name, state, self.past, self.domain, self._judge, self._result_chars)
 
     def _validate_decision(self, decision: PolicyDecision) -> bool:
-        """Return whether a measure, or a word of the action, names anything of the agent's domain."""
+        """Return whether a measure, or a word of the action, names an instrument of the domain."""
         measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
         named = any(measure.lever in DOMAINS[self.domain] for measure in measures)
         return named or is_about(decision.action, self.domain)
 
     @property
     def decided_by(self) -> str:
-        """Who decides, for summaries."""
+        """The LLM's label."""
         return self.llm_client.label
 
     async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Reading:
-        """Return how the nation's decision is read; the nation does not change.
-
-        Raises:
-            LLMFailureException: If the LLM has to read a sentence, and cannot be reached.
-        """
+        """Return the policy in the nation's decision; errors as in `read_policy`."""
         place = RunPosition(state.turn, self.row, tick=1)
         return await read_policy(action.policy_decision, self.name, list(state.agents), self.llm_client, place)
 
@@ -175,11 +162,7 @@ def _joined(*parts: str) -> str:
 
 
 class RuleAgent(Nation):
-    """A nation whose policy follows a rule.
-
-    Args:
-        rule: One of `RULES`.
-    """
+    """A nation whose policy follows a rule, one of `RULES`."""
 
     def __init__(self, model: mesa.Model, name: str, rule: str, *, row: int) -> None:
         super().__init__(model)
@@ -189,16 +172,12 @@ class RuleAgent(Nation):
 
     @property
     def decided_by(self) -> str:
-        """Who decides, for summaries."""
+        """The rule's label."""
         return RULES[self.rule].label
 
-    def decide(self, context: RuleContext) -> Proposal:
-        """Return what the rule says."""
-        return by_rule(self.rule, self.name, self.row, context)
 
-
-def by_rule(rule: str, name: str, row: int, context: RuleContext) -> Proposal:
-    """Return what one of `RULES` says for the nation of a row."""
+def propose_by_rule(rule: str, name: str, row: int, context: RuleContext) -> Proposal:
+    """Return the proposal of one of `RULES` for a nation."""
     policy, why = RULES[rule].policy(context, row)
     decision = PolicyDecision(action=str(policy), reasoning=why, confidence=1.0)
     action: Action[PolicyDecision] = Action(agent_name=name, action_string=str(policy), policy_decision=decision)

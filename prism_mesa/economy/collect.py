@@ -10,7 +10,7 @@ import pandas as pd
 
 from prism_mesa.economy.llm_agent import thoughts_in_json
 from prism_mesa.economy.observation import INDICATORS
-from prism_mesa.economy.state import Decided, EconomyState, HasState, outcome_of
+from prism_mesa.economy.state import Decided, EconomyState
 from prism_mesa.economy.tables import OUTCOMES
 from prism_mesa.economy.world import World
 from prism_mesa.round_model import RoundCollector
@@ -19,7 +19,7 @@ WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
 
 
 class QuarterRecorder(Protocol):
-    """Where a model's records go."""
+    """A receiver of a model's records."""
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
         """Append rows to a table of `economy.tables`, columns in order."""
@@ -27,28 +27,28 @@ class QuarterRecorder(Protocol):
 
 
 def make_datacollector() -> RoundCollector:
-    """Return the collector of every model: of nations their indicators, of the world means and outcomes."""
+    """Return the collector of every model: indicators of nations, and the world's means and outcomes."""
     return RoundCollector(
-        model_reporters={name: partial(_of_world, name=name) for name in WORLD_FIELDS},
+        model_reporters={name: partial(_world_value, name=name) for name in WORLD_FIELDS},
         agent_reporters={"nation": attrgetter("name")} | {name: attrgetter(f"state.{name}") for name in INDICATORS},
     )
 
 
-def _of_world(model: HasState, name: str) -> float:
-    state = model.state
+def _world_value(model: Any, name: str) -> float:
+    state: EconomyState = model.state
     if name in OUTCOMES:
-        return sum(outcome_of(one) == name for one in state.decided)
+        return sum(decision.outcome == name for decision in state.decided)
     weights = state.seen["gdp"] / state.seen["gdp"].sum()
     return float(weights @ state.seen[name])
 
 
-def rows_of(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of the last quarter of a state, by table; `names` are all nations, `quarter` is its name."""
+def quarter_rows(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of the last quarter of a state, by table; `names` are those of the nations, `quarter` its own."""
     round_ = state.world.quarter - 1
     place = {
         "round": np.full(len(names), round_),
         "quarter": pd.Categorical.from_codes([0] * len(names), [quarter]),
-        "nation": _named(range(len(names)), names),
+        "nation": _nations(range(len(names)), names),
     }
     tables = {
         "indicators": {**place, **state.seen, "inflation_quarter": state.world.inflation},
@@ -56,7 +56,7 @@ def rows_of(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str
         "verdicts": _verdicts(state.decided, round_, names),
         "trade": _trade(state.world, round_, names),
     }
-    chains = [one.chain for one in state.decided if one.chain is not None]
+    chains = [decision.chain for decision in state.decided if decision.chain is not None]
     if chains:
         fields = ("chain_id", "component", "agent_id", "prompt", "action", "reasoning", "confidence")
         columns = {name: [getattr(chain, name) for chain in chains] for name in fields}
@@ -65,35 +65,33 @@ def rows_of(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str
     return tables
 
 
-def _named(rows: Sequence[int], names: Sequence[str]) -> pd.Categorical:
+def _nations(rows: Sequence[int], names: Sequence[str]) -> pd.Categorical:
     return pd.Categorical.from_codes(list(rows), list(names))
 
 
 def _decisions(decided: Sequence[Decided]) -> dict[str, Any]:
+    actions, policies = [d.action for d in decided], [d.reading.policy for d in decided]
     return {
-        "action": [one.action.action_string for one in decided],
-        "confidence": np.array([one.action.policy_decision.confidence for one in decided]),
-        "read_by": [one.reading.read_by for one in decided],
-        "policy": [str(one.reading.policy) if one.reading.policy is not None else "" for one in decided],
-        "measures": [one.reading.policy.model_dump_json() if one.reading.policy else "" for one in decided],
-        "outcome": [outcome_of(one) for one in decided],
-        "reason": [one.reason for one in decided],
-        "reasoning": [one.action.policy_decision.reasoning for one in decided],
-        "reasoning_chain_id": [one.action.reasoning_chain_id for one in decided],
+        "action": [action.action_string for action in actions],
+        "confidence": np.array([action.policy_decision.confidence for action in actions]),
+        "read_by": [d.reading.read_by for d in decided],
+        "policy": ["" if policy is None else str(policy) for policy in policies],
+        "measures": ["" if policy is None else policy.model_dump_json() for policy in policies],
+        "outcome": [d.outcome for d in decided],
+        "reason": [d.reason for d in decided],
+        "reasoning": [action.policy_decision.reasoning for action in actions],
+        "reasoning_chain_id": [action.reasoning_chain_id for action in actions],
     }
 
 
 def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> dict[str, Any]:
-    verdicts = [verdict for decision in decided for verdict in decision.judgement.verdicts]
-    rows, subjects = [], []
-    for decision in decided:
-        for verdict in decision.judgement.verdicts:
-            policy = decision.reading.policy
-            rows.append(decision.row)
-            subjects.append(str(policy.measures[verdict.measure] if policy and verdict.measure >= 0 else policy))
+    pairs = [(decision, verdict) for decision in decided for verdict in decision.judgement.verdicts]
+    verdicts = [verdict for _, verdict in pairs]
+    policies = [(decision.reading.policy, verdict.measure) for decision, verdict in pairs]
+    subjects = [str(policy.measures[place] if policy and place >= 0 else policy) for policy, place in policies]
     return {
         "round": np.full(len(verdicts), round_),
-        "nation": _named(rows, names),
+        "nation": _nations([decision.row for decision, _ in pairs], names),
         "measure": np.array([verdict.measure for verdict in verdicts], dtype=np.int64),
         "of": pd.Series(subjects, dtype="string"),
         "check": pd.Series([verdict.check for verdict in verdicts], dtype="string"),
@@ -106,8 +104,8 @@ def _trade(world: World, round_: int, names: Sequence[str]) -> dict[str, Any]:
     importer, exporter = np.nonzero(~np.eye(len(names), dtype=np.bool_))
     return {
         "round": np.full(len(importer), round_),
-        "importer": _named(importer.tolist(), names),
-        "exporter": _named(exporter.tolist(), names),
+        "importer": _nations(importer.tolist(), names),
+        "exporter": _nations(exporter.tolist(), names),
         "imports": world.imports[importer, exporter],
         "tariff": world.tariff[importer, exporter],
         "sanction": world.sanction[importer, exporter],

@@ -1,4 +1,4 @@
-"""How the economy responds to one shock: the difference between a path with it and one without."""
+"""The response of the economy to a rise of a policy rate."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,36 +27,35 @@ def rate_response(
     follows: Follows = "held",
     quarters: int = 40,
 ) -> pd.DataFrame:
-    """Return what a rise of one nation's policy rate does, from the long run on and without other shocks.
+    """Return the effect of a rise of one nation's policy rate, starting in the long run and without other shocks.
 
     Args:
         nations: The nations.
         params: The structure of their economies; None for the defaults.
         row: The nation whose rate rises.
-        size: By how much, percentage points.
-        held: For how many quarters; then it goes back.
-        follows: With `held` all rates otherwise stay; with `taylor` all banks follow Taylor's rule, and the rise is
-            on top of what it says.
+        size: The rise in percentage points.
+        held: Quarters for which the rate stays up.
+        follows: With `held` all rates otherwise stay; with `taylor` the rise adds to the rates of Taylor's rule.
         quarters: Quarters from the rise on.
 
     Returns:
-        Columns quarter (0: the first with the higher rate), nation, and, as differences in percent or points,
-        output_gap, inflation (mean of four quarters), unemployment, policy_rate.
+        Columns quarter (0: the first with the higher rate), nation, and the differences in output_gap, inflation (mean
+        of four quarters), unemployment and policy_rate, in percent or points.
     """
     macro = Macro(nations, params or MacroParams())
     base = raised = macro.at_rest()
     resting, none = base.policy_rate, Shocks.none(len(nations))
 
-    def later(world: World, rise: np.ndarray) -> World:
+    def next_world(world: World, rise: np.ndarray) -> World:
         rate = resting if follows == "held" else macro.taylor_rate(world)
         return macro.next_quarter(replace(world, policy_rate=rate + rise), none)
 
     rows = []
     for quarter in range(quarters):
         rise = np.zeros(len(nations))
-        base = later(base, rise)
+        base = next_world(base, rise)
         rise[row] = size if quarter < held else 0.0
-        raised = later(raised, rise)
+        raised = next_world(raised, rise)
         before, after = indicators(macro, base), indicators(macro, raised)
         changes = {name: after[name] - before[name] for name in SHOWN}
         rows.append(pd.DataFrame({"quarter": quarter, "nation": macro.names, **changes}))

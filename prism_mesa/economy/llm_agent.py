@@ -1,11 +1,11 @@
-"""Mesa agents whose actions an LLM chooses: the prompt, the question, and the reasoning that is kept."""
+"""Mesa agents whose actions an LLM chooses, and the reasoning behind them."""
 
 import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import mesa
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,7 +18,6 @@ from prism_mesa.deliberation import (
     Event,
     Limits,
     ToolFinishedEvent,
-    ToolRegistry,
     TurnContext,
     run_turns,
     steps,
@@ -29,8 +28,6 @@ from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.llm.clients.event_loop import run_now
 
 logger = logging.getLogger("prism_mesa.economy.llm_agent")
-
-_TASK: Final = "Decide, in the form that you are told."
 
 
 class Observation(Protocol):
@@ -56,11 +53,11 @@ class Decision(BaseModel):
 
 
 class ReasoningChain(BaseModel):
-    """Why an agent decided as it did.
+    """The reasoning behind an agent's decision.
 
     Attributes:
-        prompt: The prompt; if the agent thought first, what all prompts of its turn share.
-        thoughts: What it thought, tried and proposed before it decided, in order; empty if it was asked once.
+        prompt: The prompt; if the agent thought first, the part that all prompts of its turn share.
+        thoughts: Its thoughts, tool calls and proposals before the decision, in order; empty if it did not think first.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -77,10 +74,10 @@ class ReasoningChain(BaseModel):
 
 
 class Action[D: Decision](BaseModel):
-    """What an agent wants to do, in words.
+    """An action that an agent wants to take, in words.
 
     Attributes:
-        reasoning_chain_id: Names the `ReasoningChain`; empty if no LLM was asked.
+        reasoning_chain_id: The id of the `ReasoningChain`; empty if no LLM was asked.
         validated: Whether a validator has accepted it.
     """
 
@@ -94,7 +91,7 @@ class Action[D: Decision](BaseModel):
 
 
 class Reasoned[D: Decision](NamedTuple):
-    """What an agent wants to do, and why."""
+    """An action and the reasoning behind it."""
 
     action: Action[D]
     chain: ReasoningChain
@@ -104,14 +101,14 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
     """An agent whose actions an LLM chooses, in free text.
 
     Args:
-        model: The model it belongs to; None, to try an agent alone.
+        model: Its model; None to try an agent alone.
         name: Its name, also in prompts.
         llm_client: The LLM; needs only `call_with_retry`, but with `limits` it must be an `LLMClient`.
         response_model: The form of the answer.
-        domain: What it decides about.
-        prompt_style: How it is asked, which the subclass defines.
+        domain: The subject of its decisions.
+        prompt_style: The style of its prompts, which the subclass defines.
         row: Its place among the agents of its model, in the ledger and in tables.
-        limits: How far it thinks, with tools, before it decides (see `deliberation`); None: it is asked once.
+        limits: How far it thinks, with tools, before it decides (see `deliberation`); None asks the LLM once.
 
     Attributes:
         reasoning_chain: The last one; None before the first decision.
@@ -148,27 +145,23 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
 
     @abstractmethod
     def _construct_prompt(self, state: S) -> str:
-        """Return the whole prompt, system and user message, for what the agent sees."""
+        """Return the whole prompt, system and user message, for a state."""
 
     @abstractmethod
     def _validate_decision(self, decision: D) -> bool:
         """Return whether a decision is about the agent's domain; if not, the LLM is asked again."""
 
-    def _tools(self, state: S) -> ToolRegistry:
-        """Return what the agent may call before it decides, if it thinks first."""
-        return ToolRegistry()
-
     def _turn_context(self, state: S) -> TurnContext:
-        """Return facts, questions and tools of its turn, if it thinks first; `turn` adds form, limits and place."""
-        return TurnContext(who=self._construct_prompt(state), task=_TASK, tools=self._tools(state))
+        """Return facts, questions and tools of a turn of thinking; `turn` adds form, limits and place."""
+        return TurnContext(who=self._construct_prompt(state), task="Decide, in the form that you are told.")
 
-    def _asked(self, state: S) -> str:
-        """Return the words that its turn begins with, if it thinks first."""
+    def _opening(self, state: S) -> str:
+        """Return the first words of a turn of thinking."""
         return "What do you decide?"
 
     def turn(self, state: S) -> tuple[str, TurnContext]:
-        """Return the words and the context of a turn in which the agent thinks before it decides."""
-        return self._asked(state), replace(
+        """Return the first words and the context of a turn in which the agent thinks before it decides."""
+        return self._opening(state), replace(
             self._turn_context(state),
             form=self.response_model,
             accept=self._validate_decision,
@@ -188,8 +181,8 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         """Return the action that the LLM chooses, and the reasoning; the agent does not change.
 
         Raises:
-            LLMFailureException: If no attempt brought a usable answer; the step must then be given up.
-            OracleError: If a ledger is replayed that does not hold the question.
+            LLMFailureException: If no attempt brought a usable answer; the step then fails.
+            OracleError: If a replayed ledger does not hold the question.
         """
         thoughts: list[Event] = []
         try:
@@ -213,7 +206,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return self.reasoned(state, prompt, decision, thoughts)
 
     def reasoned(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Reasoned[D]:
-        """Return the action in an LLM's answer, and the reasoning, which is logged at DEBUG."""
+        """Return the action in an LLM's decision and its reasoning, which is logged at DEBUG."""
         chain = ReasoningChain(
             chain_id=f"{state.turn:04d}-{self.name}",
             turn=state.turn,
@@ -236,25 +229,17 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return Reasoned(action, chain)
 
     def decide_action_sync(self, state: S) -> Action[D]:
-        """Return what `decide_action` does, for callers that cannot await, inside a running loop or not."""
+        """Call `decide_action` where you cannot await; it also works inside a running loop."""
         return run_now(self.decide_action(state))
 
 
 def decide_all[S: Observation, D: Decision](
     agents: Sequence[LLMAgent[S, D]], states: Sequence[S], llm_client: LLMClient
 ) -> list[Reasoned[D]]:
-    """Return the actions of agents that think first, and why; for callers that cannot await.
+    """Return the decisions of agents that think first and share an LLM, each by the state that it sees.
 
-    All questions that are due are asked together, so how limits are spent does not depend on which answer comes first.
-
-    Args:
-        agents: Agents of one LLM.
-        states: What each of them sees.
-        llm_client: Their LLM.
-
-    Raises:
-        LLMFailureException: If an agent got no decision; that of the first one.
-        OracleError: As `LLMAgent.decide`.
+    Questions are asked together, so a limit is spent the same way whichever answer comes first. The first agent's
+    failure is raised; errors as in `LLMAgent.decide`.
     """
     begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
     thoughts: list[list[Event]] = [[] for _ in begun]
@@ -271,10 +256,10 @@ def _context_facts(context: TurnContext) -> str:
 
 
 def thoughts_in_json(thoughts: Iterable[Event]) -> str:
-    """Return what came before a decision as a JSON list, or an empty text.
+    """Return the thoughts before a decision as a JSON list, or an empty text.
 
-    Each entry has a `kind`: `thought` with its parts, `tool` with what was called and what came of it, `proposal` with
-    the decision as it was then, `error` with its reason.
+    Each entry has a `kind`: `thought` with its parts, `tool` with the call and its result, `proposal` with the decision
+    at that moment, `error` with its reason.
     """
     entries = list(_entries(thoughts))
     return json.dumps(entries, ensure_ascii=False) if entries else ""

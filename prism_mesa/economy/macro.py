@@ -1,36 +1,35 @@
 """The economy: a small open New Keynesian model of several nations, by quarters.
 
-`Macro.next_quarter` makes of a `World`, a frozen value, that of the next quarter; `policy.with_policies` sets
-what nations can set.
+`Macro.next_quarter` returns the next quarter's `World`, a frozen value; `policy.with_policies` sets instruments.
 
 For each nation, in quarter t (gaps and budget in percent of output, rates and inflation in percent a year):
 
-1. pass-through: the lending rate goes `pass_through` of the way from where it was to the policy rate.
-2. expectations: expected inflation is `anchoring` parts target, the rest the mean inflation of the last four quarters.
-   Policy may be anything, an LLM's whim included, so nobody can know it in advance: expectations that are consistent
-   with the model do not exist here, and people go by the target and by what they have seen (as in Rudebusch and
-   Svensson 1999).
-3. exchange rate: it goes from where it was towards `exchange_effect` times the real rate beyond the world's, and
-   `balance_effect` times the trade balance.
-4. IS curve: private demand = `demand_lag_1` and `_2` parts of its past, less `rate_effect` times the real lending rate
-   of the last quarter beyond the neutral one, plus a shock.
-5. the budget and trade: spending, taxes and transfers, and net exports, count as far as they differ from what demand
-   has got used to (`adaptation`). The output gap is private demand and these together.
+1. pass-through: the lending rate closes the share `pass_through` of its distance to the policy rate.
+2. expectations: expected inflation is `anchoring` parts target; the rest is mean inflation of the last four quarters.
+   Nobody can foresee an LLM's policy, so there are no model-consistent expectations: people use the target and the past
+   (as in Rudebusch and Svensson 1999).
+3. exchange rate: it moves towards `exchange_effect` times the real rate above the world's, plus `balance_effect`
+   times the trade balance.
+4. IS curve: private demand = `demand_lag_1` and `_2` parts of its past, less `rate_effect` times the last quarter's
+   real lending rate above the neutral one, plus a shock.
+5. budget and trade: spending, taxes, transfers and net exports count as far as they differ from what demand has adapted
+   to (`adaptation`). The output gap is private demand plus these.
 6. Phillips curve: inflation = expected + `phillips` times the gap + dearer imports (tariffs, exchange rate) + costs, of
-   which a share stays from quarter to quarter (`supply_lag`) and a shock is new.
-7. Okun's law: unemployment beyond the natural rate = `unemployment_lag` parts of its past, the rest -`okun` times the
+   which the share `supply_lag` stays from quarter to quarter and a shock is new.
+7. Okun's law: unemployment above the natural rate = `unemployment_lag` parts of its past, the rest -`okun` times the
    gap, plus a shock.
-8. trade: imports of i from j grow with i's demand of the last quarter and fall with tariffs, sanctions of either side,
-   and a weak exchange rate; what i buys is what j sells, so world trade balances sum to zero. Who pays duties has less
-   to spend; trade that tariffs and sanctions stop costs both sides output (`trade_gain`).
-9. debt: deficit and interest raise it, growth and inflation wear it down; taxes follow the cycle and the debt.
+8. trade: i's imports from j grow with i's demand of the last quarter and fall with tariffs, sanctions of either side
+   and a weak exchange rate; world trade balances sum to zero. Duties reduce what buyers can spend; trade that
+   tariffs and sanctions stop costs both sides output (`trade_gain`).
+9. debt: deficit and interest raise it, growth and inflation erode it; taxes follow the cycle and the debt.
 
-All of it is linear but for tariffs, sanctions, the trend of output, and debt: responses to interest rates are exactly
-those of a linear system.
+All of it is linear except tariffs, sanctions, trend output and debt, so responses to interest rates are those of a
+linear system.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -41,15 +40,11 @@ from prism_mesa.errors import ConfigError
 
 
 class Macro:
-    """The laws of some nations' economies.
-
-    Args:
-        nations: The nations, in the order of all arrays.
-        params: The structure that they share.
+    """The laws of the economies of `nations`, whose order all arrays have; they share the structure `params`.
 
     Attributes:
-        spending: Of the governments at the start, percent of GDP.
-        taxes: Those that keep debt at its target in the long run, percent of GDP.
+        spending: Government spending at the start, percent of GDP.
+        taxes: The taxes that keep debt at its target in the long run, percent of GDP.
     """
 
     def __init__(self, nations: Sequence[NationParams], params: MacroParams) -> None:
@@ -66,12 +61,12 @@ class Macro:
         self.taxes = self.spending + self.debt_target * (interest - growth) / (100 + growth / 4)
 
     def _values(self, name: str, long_run: Floats | None = None) -> Floats:
-        """Return a parameter of all nations; where it is None, the long run's value."""
+        """Return a parameter of all nations, with the long run's value where it is None."""
         values = np.array([getattr(nation, name) for nation in self.nations], dtype=float)
         return values if long_run is None else np.where(np.isnan(values), long_run, values)
 
     def start(self) -> World:
-        """Return the world before the first quarter: trade and deficits as the gaps then make them.
+        """Return the world before the first quarter.
 
         Raises:
             ConfigError: If a gap would leave a nation no output, or more than double it.
@@ -82,7 +77,9 @@ class Macro:
         rate = self._values("policy_rate", self.neutral + self.target)
         gaps = self._starting_gaps(unemployment)
         gap = gaps[:, 0]
-        zero, square = np.zeros(n), np.zeros((n, n))
+        vectors = ("exchange", "costs", "stimulus", "used_stimulus", "balance", "used_balance", "deficit")
+        zeros: dict[str, Any] = dict.fromkeys(vectors, np.zeros(n))
+        zeros |= dict.fromkeys(("tariff", "tariff_before", "sanction", "imports"), np.zeros((n, n)))
         world = World(
             quarter=0,
             demand=gap,
@@ -93,23 +90,13 @@ class Macro:
             policy_rate=rate,
             lending_rate=rate,
             real_rate=rate - self._expected(inflation) - self.neutral,
-            exchange=zero,
-            costs=zero,
             spending=self.spending,
             taxes=self.taxes,
             instalments=np.zeros((n, MEMORY)),
-            stimulus=zero,
-            used_stimulus=zero,
-            balance=zero,
-            used_balance=zero,
-            deficit=zero,
             debt=self.debt_target,
             potential=self._values("size") / (1 + gap / 100),
             losses=np.zeros((n, MEMORY + 1)),
-            tariff=square,
-            tariff_before=square,
-            sanction=square,
-            imports=square,
+            **zeros,
         )
         imports = self._imports(world)
         balance = _balance(imports, world.potential)
@@ -119,21 +106,15 @@ class Macro:
     def _starting_gaps(self, unemployment: Floats) -> Floats:
         """Return the output gaps before the first quarter, latest first, shape (n, 5).
 
-        The last is the one that unemployment tells by Okun's law; those before it are those which growth tells, a
-        straight line.
-
-        Raises:
-            ConfigError: If a gap would leave a nation no output, or more than double it.
+        The latest follows from unemployment by Okun's law, the others from growth, on a straight line.
         """
         okun, slack = self.params.okun, self.natural - unemployment
         bad = np.flatnonzero(np.abs(slack) >= 100 * okun)
         if okun and len(bad):
-            points, name = slack[bad[0]], self.names[bad[0]]
-            where = "below" if points > 0 else "above"
             raise ConfigError(
-                f"economy.nations: {name}: starts with unemployment {abs(points):g} points {where} "
-                f"its natural rate: with economy.macro.okun={okun:g} that is an output gap of 100 % or more; take "
-                "unemployment nearer to the natural rate, or a larger okun"
+                f"economy.nations: {self.names[bad[0]]}: unemployment starts {abs(slack[bad[0]]):g} points from its "
+                f"natural rate, an output gap of 100 % or more with economy.macro.okun={okun:g}; move it nearer, or "
+                "raise okun"
             )
         gap = slack / okun if okun else np.zeros(len(slack))
         past = self._values("growth", self.trend) - self.trend
@@ -141,30 +122,30 @@ class Macro:
 
     def at_rest(self) -> World:
         """Return the world in its long run: no gaps, inflation at its targets."""
-        own = {"unemployment": None, "inflation": None, "policy_rate": None, "growth": None}
-        return Macro([nation.model_copy(update=own) for nation in self.nations], self.params).start()
+        default = dict.fromkeys(("unemployment", "inflation", "policy_rate", "growth"))
+        return Macro([nation.model_copy(update=default) for nation in self.nations], self.params).start()
 
     def next_quarter(self, world: World, shocks: Shocks) -> World:
-        """Return the world a quarter later, with its instruments as they stand; see the module's text for the order."""
-        own = self.params
-        lending = world.lending_rate + own.pass_through * (world.policy_rate - world.lending_rate)
+        """Return the world a quarter later, in the order of the module's docstring."""
+        params = self.params
+        lending = world.lending_rate + params.pass_through * (world.policy_rate - world.lending_rate)
         expected = self._expected(world.inflation_year)
         real = lending - expected - self.neutral
         exchange = self._exchange(world, real)
-        demand = own.demand_lag_1 * world.demand + own.demand_lag_2 * world.demand_before
-        demand = demand - own.rate_effect * world.real_rate + shocks.demand
+        demand = params.demand_lag_1 * world.demand + params.demand_lag_2 * world.demand_before
+        demand = demand - params.rate_effect * world.real_rate + shocks.demand
         potential = world.potential * (1 + self.trend / 400)
         imports = self._imports(replace(world, potential=potential, exchange=exchange))
         stimulus = self._stimulus(replace(world, potential=potential, imports=imports))
-        used_stimulus = world.used_stimulus + own.adaptation * (world.stimulus - world.used_stimulus)
+        used_stimulus = world.used_stimulus + params.adaptation * (world.stimulus - world.used_stimulus)
         balance = _balance(imports, potential)
-        used_balance = world.used_balance + own.adaptation * (world.balance - world.used_balance)
+        used_balance = world.used_balance + params.adaptation * (world.balance - world.used_balance)
         gap = demand + (stimulus - used_stimulus) + (balance - used_balance)
         dearer = self._import_prices(world, exchange, imports, potential)
-        costs = own.supply_lag * world.costs + shocks.supply
-        inflation = expected + own.phillips * gap + dearer + costs
-        lag = own.unemployment_lag
-        unemployment = self.natural + lag * (world.unemployment - self.natural) - (1 - lag) * own.okun * gap
+        costs = params.supply_lag * world.costs + shocks.supply
+        inflation = expected + params.phillips * gap + dearer + costs
+        lag = params.unemployment_lag
+        unemployment = self.natural + lag * (world.unemployment - self.natural) - (1 - lag) * params.okun * gap
         unemployment = np.clip(unemployment + shocks.labor, 0.0, 100.0)
         loss = self._loss(world, potential)
         deficit, debt = self._budget(world, gap, inflation, imports, potential, loss)
@@ -199,64 +180,59 @@ class Macro:
         return self.trend + level[:, 0] - level[:, MEMORY]
 
     def taylor_rate(self, world: World) -> Floats:
-        """Return the policy rate of Taylor's rule, percent a year, for what the last quarter brought.
+        """Return the policy rate of Taylor's rule (1993, doi:10.1016/0167-2231(93)90009-L), percent a year.
 
-        Neutral rate + inflation of the last four quarters + half of what it is beyond its target + half of the output
-        gap (Taylor 1993, doi:10.1016/0167-2231(93)90009-L).
+        Neutral rate + inflation of four quarters + half of its distance from the target + half of the output gap.
         """
-        beyond = world.inflation_year - self.target
-        return self.neutral + world.inflation_year + 0.5 * beyond + 0.5 * world.gap
+        return self.neutral + world.inflation_year + 0.5 * (world.inflation_year - self.target) + 0.5 * world.gap
 
     def _expected(self, inflation_year: Floats) -> Floats:
         anchoring = self.params.anchoring
         return anchoring * self.target + (1 - anchoring) * inflation_year
 
     def _exchange(self, world: World, real: Floats) -> Floats:
-        own, weights = self.params, world.potential / world.potential.sum()
-        pull = own.exchange_effect * (real - weights @ real) + own.balance_effect * world.balance
-        return own.exchange_lag * world.exchange + (1 - own.exchange_lag) * pull
+        params, weights = self.params, world.potential / world.potential.sum()
+        pull = params.exchange_effect * (real - weights @ real) + params.balance_effect * world.balance
+        return params.exchange_lag * world.exchange + (1 - params.exchange_lag) * pull
 
     def _stimulus(self, world: World) -> Floats:
-        """Return what the budget does to demand, beyond that of the start; instalments are of quarters, not years."""
-        own = self.params
-        spending = world.spending - self.spending
-        taxes = world.taxes - self.taxes
-        budget = own.spending_effect * spending + own.tax_effect * (4 * world.instalments[:, 0] - taxes)
-        return budget - self._duties(world)  # what buyers pay on top they cannot spend at home
+        """Return the budget's effect on demand, relative to the start; instalments are by quarter, not by year."""
+        taxes = world.taxes - self.taxes - 4 * world.instalments[:, 0]
+        budget = self.params.spending_effect * (world.spending - self.spending) - self.params.tax_effect * taxes
+        return budget - self._duties(world)  # buyers cannot spend at home the duties that they pay
 
     def _base(self, potential: Floats) -> Floats:
-        """Return the imports of each pair without gaps, tariffs and sanctions: the same both ways, so in balance."""
+        """Return the imports of each pair without gaps, tariffs and sanctions; they are balanced."""
         base = self.params.openness * np.outer(potential, potential) / potential.sum()
         np.fill_diagonal(base, 0.0)
         return base
 
     def _imports(self, world: World) -> Floats:
-        own = self.params
+        params = self.params
         stronger = world.exchange[:, None] - world.exchange[None, :]
-        percent = own.income_elasticity * world.gap[:, None] + own.price_elasticity * stronger
+        percent = params.income_elasticity * world.gap[:, None] + params.price_elasticity * stronger
         return self._base(world.potential) * np.maximum(1 + percent / 100, 0.0) * self._open(world)
 
     def _open(self, world: World) -> Floats:
-        """Return what barriers leave of the imports of each pair, 0..1.
+        """Return the share of each pair's imports that barriers leave, 0..1.
 
-        Demand for imports has a constant elasticity of their price with the tariff: at 1, buyers pay as much as
-        before, and part of it to their government.
+        Demand for imports has a constant elasticity in the price with the tariff.
         """
         dearer = (1 + world.tariff / 100) ** -self.params.price_elasticity
         return dearer * (1 - world.sanction / 100) * (1 - world.sanction.T / 100)
 
     def _loss(self, world: World, potential: Floats) -> Floats:
-        """Return the percent of output that barriers cost, by the trade that they stop, as a share of it."""
+        """Return the percent of output that barriers cost by the trade that they stop."""
         stopped = 1 - self._open(world)
         lost = self._base(potential) * (stopped + stopped.T) / 2
         return self.params.trade_gain * 100 * lost.sum(axis=1) / potential
 
     def _duties(self, world: World) -> Floats:
-        """Return what tariffs bring, percent of GDP a year."""
+        """Return the revenue of tariffs, percent of GDP a year."""
         return (world.tariff * world.imports).sum(axis=1) / world.potential
 
     def _import_prices(self, world: World, exchange: Floats, imports: Floats, potential: Floats) -> Floats:
-        """Return the points of inflation that this quarter's exchange rate and new tariffs make; a tariff's once."""
+        """Return the points of inflation from this quarter's exchange rate and new tariffs; a tariff counts once."""
         share = self._base(world.potential) / world.potential[:, None]
         rise = exchange - world.exchange
         weaker = share @ rise - share.sum(axis=1) * rise
@@ -265,17 +241,16 @@ class Macro:
 
     def _revenue(self, world: World, gap: Floats, imports: Floats) -> Floats:
         """Return taxes and tariffs, percent of GDP, at an output gap and a debt."""
-        own = self.params
+        params = self.params
         duties = self._duties(replace(world, imports=imports))
-        return world.taxes + own.stabilizer * gap + own.debt_response * (world.debt - self.debt_target) + duties
+        return world.taxes + params.stabilizer * gap + params.debt_response * (world.debt - self.debt_target) + duties
 
     def _budget(
         self, world: World, gap: Floats, inflation: Floats, imports: Floats, potential: Floats, loss: Floats
     ) -> tuple[Floats, Floats]:
-        """Return deficit (a year's rate) and debt after the quarter.
+        """Return the deficit (a year's rate) and the debt after the quarter.
 
-        Debt is what there was, with interest, worn down by nominal growth, and a quarter of the deficit without
-        interest.
+        The debt before grows with interest, shrinks with nominal growth, and takes a quarter of the primary deficit.
         """
         primary = world.spending - self._revenue(replace(world, potential=potential), gap, imports)
         primary = primary + 4 * world.instalments[:, 0]

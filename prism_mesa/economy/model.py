@@ -1,16 +1,16 @@
-"""`EconomyModel`: nations that set policy, in an economy that answers, as a Mesa model.
+"""`EconomyModel`: nations that set policy in an economy that responds, as a Mesa model.
 
-A quarter, which is one `step()`:
+One `step()` is a quarter:
 
-1. observe: each nation sees its own indicators as they are, and the others' with an error.
-2. decide: all nations at once, each by what it saw; an LLM's answer is read into a `Policy`.
-3. validate: each policy is checked against the world as it is; a policy that fails is recorded and has no effect.
+1. observe: each nation sees its own indicators exactly, and the others' with an error.
+2. decide: all nations decide at once; an LLM's answer is read into a `Policy`.
+3. validate: each policy is checked against the world; a policy that fails is recorded and has no effect.
 4. apply: all instruments are set at once.
-5. the economy moves on by a quarter.
+5. advance: the economy moves on by a quarter.
 6. collect: the DataCollector and the recorder get the quarter's rows.
 
-A step computes an `EconomyState`, writes its rows, and makes it the model's. If anything fails before, neither the
-model nor Mesa's clock changes, and you can call `step()` again.
+A step computes a new `EconomyState`, writes its rows, and sets it. If anything fails before, neither the model nor
+Mesa's clock changes, and you can call `step()` again.
 """
 
 import asyncio
@@ -23,19 +23,18 @@ from typing import Any
 import mesa
 import numpy as np
 
-from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, by_rule
-from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows_of
+from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, propose_by_rule
+from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, quarter_rows
 from prism_mesa.economy.llm_agent import Reasoned, decide_all
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.nations import nations_by_default
 from prism_mesa.economy.observation import NationState, SimulationState, observed
-from prism_mesa.economy.params import EconomyParams, quarter_name
+from prism_mesa.economy.params import Deciders, EconomyParams, keys_without_effect, quarter_name
 from prism_mesa.economy.policy import Policy, with_policies
 from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import Decided, EconomyState
 from prism_mesa.economy.validator import Judgement, judge
-from prism_mesa.economy.without_effect import Known, keys_without_effect
 from prism_mesa.economy.world import Floats, Shocks, World
 from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
 from prism_mesa.llm import LLMClient, make_llm_client
@@ -59,9 +58,9 @@ class EconomyModel(RoundModel):
         config: All parameters, or nested values for them; by default those of `EconomyParams`.
         scenario: A Mesa scenario; its attributes are parameters.
         rng: The seed (Mesa's name for it), as in `SocialModel`. Overrides `seed`.
-        recorder: Where records go; None keeps only what the DataCollector holds.
-        llm: The LLM for `economy.policy=llm`: a client, or a function of the prompt. None makes the one that the
-            parameters name; where there is none, Taylor's rule decides.
+        recorder: Where records go; None keeps only the DataCollector's.
+        llm: The LLM for `economy.policy=llm`: a client, or a function of the prompt. By default the one that the
+            parameters name, or Taylor's rule if there is none.
         agent_reporters: As for `SocialModel`, like `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
@@ -69,23 +68,23 @@ class EconomyModel(RoundModel):
         state: Everything that a step changes; a new value after each.
         nations: The agents, in the order of their rows. A nation that you remove decides nothing from then on; its
             economy and its policies stay.
-        world: Where all nations stand.
-        seen: The indicators of all nations, exactly, each of shape (n,).
-        decided: What the nations decided in the last quarter.
+        world: The state of all economies.
+        seen: The indicators of all nations without error, each of shape (n,).
+        decided: The decisions of the last quarter.
         llm: The LLM; None if there is none.
         readings: Recorded readings of answers, by quarter and nation, for a run that is repeated.
         note: Why no LLM, or not the preferred one, decides; else empty.
         notes: `note`, keys without effect, nations with default values, and other warnings.
-        totals: Decisions so far by outcome (see `tables.OUTCOMES`); `read_by` by where their measures come from.
-        prism_datacollector: As for `SocialModel`. For each nation and quarter it has the indicators
-            (`observation.INDICATORS`); for the world `accepted`, `no_change`, `rejected`, `not_understood` and the
-            means of output gap, inflation and unemployment, weighted by output.
+        totals: Decisions so far by outcome (see `tables.OUTCOMES`); `read_by`: by the source of their measures.
+        prism_datacollector: As for `SocialModel`. It has the indicators of each nation and quarter
+            (`observation.INDICATORS`), the world's numbers of `accepted`, `no_change`, `rejected` and `not_understood`
+            decisions, and its means of output gap, inflation and unemployment, weighted by output.
 
     Warns:
-        NotedWarning: What stands in `notes`.
+        NotedWarning: With the texts of `notes`.
 
     Raises:
-        ConfigError: If a parameter is unknown or out of range, or the LLM that is named is not there.
+        ConfigError: If a parameter is unknown or out of range, or the named LLM is not there.
     """
 
     seen = _Read[Mapping[str, Floats]]()
@@ -118,22 +117,19 @@ class EconomyModel(RoundModel):
         self.readings: Mapping[tuple[int, str], Reading] = {}
         self.recorder = recorder
         self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
-        rules = frozenset(nation.rule for nation in self.nations if isinstance(nation, RuleAgent))
-        known = Known(self.params, rules, self.llm, given=llm is not None, has_own=isinstance(llm, LLMClient))
-        self.notes = (*nations_by_default(settings.nations), *keys_without_effect(known))
+        kind = "" if self.llm is None else self.llm.kind
+        deciders = Deciders(self.params, kind, llm is not None, isinstance(llm, LLMClient))
+        self.notes = (*nations_by_default(settings.nations), *keys_without_effect(deciders))
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
         self.notes += (self.note,) if self.note else ()
 
     def _advisor(self, llm: Any) -> tuple[LLMClient | None, str]:
         """Return the LLM if any nation has one, and why there is none or not the preferred one."""
-        settings, reasoner = self.params.economy, self.params.reasoner
-        if "llm" not in settings.policies:
+        reasoner = self.params.reasoner
+        if "llm" not in self.params.economy.policies:
             if llm is not None:
-                policy = settings.policy
-                raise ConfigError(
-                    f"EconomyModel: llm: nobody asks it: economy.policy is {policy}, and no nation's policy is llm"
-                )
+                raise ConfigError("EconomyModel: llm: no nation asks it (economy.policy=llm, or a nation's own policy)")
             return None, ""
         if llm is not None:
             if not isinstance(llm, LLMClient):
@@ -175,25 +171,25 @@ class EconomyModel(RoundModel):
 
     @property
     def label(self) -> str:
-        """Who decides, for summaries."""
+        """The LLM and the rules that decide, for summaries."""
         names: dict[str, list[str]] = {}
         for nation in self.nations:
             names.setdefault(nation.decided_by, []).append(nation.name)
         if len(names) == 1:
             return next(iter(names))
-        return "; ".join(f"{who} for {', '.join(whose)}" for who, whose in names.items()) or "nobody"
+        return "; ".join(f"{decider} for {', '.join(nations)}" for decider, nations in names.items()) or "nobody"
 
     @property
     def quarter(self) -> str:
-        """The name of the last quarter that is over; before the first step the one before it."""
-        return self._name_of(self.world.quarter - 1)
+        """The name of the last quarter that is over; before the first step that of the quarter before."""
+        return self._quarter_name(self.world.quarter - 1)
 
-    def _name_of(self, quarter: int) -> str:
+    def _quarter_name(self, quarter: int) -> str:
         return quarter_name(self.params.economy.first_quarter, quarter)
 
     @property
     def world(self) -> World:
-        """Where all nations stand; what is set is where they stand from now on."""
+        """The state of all economies; you can set another one."""
         return self.state.world
 
     @world.setter
@@ -201,30 +197,23 @@ class EconomyModel(RoundModel):
         self.state = self.state.at(world, self.macro)
 
     def nation_state(self, row: int) -> NationState:
-        """Return where a nation stands, exactly."""
+        """Return the indicators of a nation, without error."""
         return self.state.nation_states[row]
 
     def step(self) -> None:
         """Run one quarter.
 
         Raises:
-            LLMFailureException: If an LLM gave no usable answer; nothing has changed then.
-            OracleError: If a ledger is replayed that does not hold a question; so here.
+            LLMFailureException: If an LLM gave no usable answer; the model has not changed then.
+            OracleError: If a replayed ledger does not hold a question; the model has not changed then.
         """
-        state = self._next_state()
+        quarter = self._quarter_name(self.world.quarter)
+        state = self._next_state(quarter)
         if self.recorder is not None:
-            for table, columns in rows_of(state, self.macro.names, self._name_of(state.world.quarter - 1)).items():
+            for table, columns in quarter_rows(state, self.macro.names, quarter).items():
                 self.recorder.write(table, columns)
         self._set_state(state)
         self.prism_datacollector.collect_round(self)
-
-    def _next_state(self) -> EconomyState:
-        """Return the state a quarter later; the model does not change."""
-        decided = self._decide()
-        policies = {one.row: one.reading.policy for one in decided if one.action.validated and one.reading.policy}
-        world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
-        memory = [nation.memory for nation in self._seats]
-        return self.state.after(decided, world, self.macro, self._name_of(self.world.quarter), memory)
 
     def _set_state(self, state: EconomyState) -> None:
         self.state = state
@@ -233,40 +222,48 @@ class EconomyModel(RoundModel):
             nation.past = state.past[nation.row]
             nation.reasoning_chain = state.decided[nation.row].chain if state.decided else None
 
+    def _next_state(self, quarter: str) -> EconomyState:
+        decided = self._decide()
+        policies = {d.row: d.reading.policy for d in decided if d.action.validated and d.reading.policy}
+        world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
+        return self.state.after(decided, world, self.macro, quarter, [nation.memory for nation in self._seats])
+
     @property
     def rounds_done(self) -> int:
         """Quarters that are over."""
         return self.world.quarter
 
     def say(self, text: str) -> None:
-        """Warn of something, and keep it in `notes`."""
+        """Warn, and keep the text in `notes`."""
         self.notes += (text,)
         warnings.warn(f"EconomyModel: {text}", NotedWarning, stacklevel=2)
 
     def observe(self) -> list[SimulationState]:
-        """Return what each nation sees now, in the order of their rows."""
-        quarter = self._name_of(self.world.quarter)
+        """Return the state that each nation sees now, in the order of their rows."""
+        quarter = self._quarter_name(self.world.quarter)
         return observed(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
 
     def _decide(self) -> list[Decided]:
-        """Return what all nations decide, judged as the world stands; the first failure, by row, is raised."""
+        """Return the decisions of all nations, with the validator's verdicts on them."""
         nations = self.nations
         proposals = self._proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
         decided = []
         for nation in self._seats:
-            proposal: Proposal | BaseException
-            if nation not in nations:
-                proposal = by_rule("nothing", nation.name, nation.row, context)
-            else:
-                proposal = nation.decide(context) if isinstance(nation, RuleAgent) else proposals[nation.row]
-            if isinstance(proposal, BaseException):
-                raise proposal
-            decided.append(self._judged(nation.row, proposal))
+            proposal = proposals.get(nation.row)
+            if proposal is None:
+                rule = nation.rule if isinstance(nation, RuleAgent) and nation in nations else "nothing"
+                proposal = propose_by_rule(rule, nation.name, nation.row, context)
+            action, reading, chain = proposal
+            judgement = Judgement()
+            if reading.policy is not None:
+                judgement = self._judgement(reading.policy, nation.row)
+                action = action.model_copy(update={"validated": judgement.accepted})
+            decided.append(Decided(nation.row, action, reading, chain, judgement))
         return decided
 
-    def _proposals(self, nations: Sequence[EconLLMAgent]) -> dict[int, Proposal | BaseException]:
-        """Return what nations with an LLM propose, or how they failed, by row."""
+    def _proposals(self, nations: Sequence[EconLLMAgent]) -> dict[int, Proposal]:
+        """Return the proposals of nations that have an LLM, by row; the first nation's failure is raised."""
         if not nations:
             return {}
         states = self.observe()
@@ -277,35 +274,31 @@ class EconomyModel(RoundModel):
         async def propose(nation: EconLLMAgent, reasoned: Reasoned[PolicyDecision] | None) -> Proposal:
             state = states[nation.row]
             action, chain = reasoned or await nation.decide(state)
-            known = self.readings.get((state.turn, nation.name))
-            return action, known or await nation.read(action, state), chain
+            recorded = self.readings.get((state.turn, nation.name))
+            return action, recorded or await nation.read(action, state), chain
 
         async def all_at_once() -> list[Proposal | BaseException]:
             return await asyncio.gather(*map(propose, nations, reasoned), return_exceptions=True)
 
-        return dict(zip((nation.row for nation in nations), run_now(all_at_once()), strict=True))
-
-    def _judged(self, row: int, proposal: Proposal) -> Decided:
-        action, reading, chain = proposal
-        judgement = Judgement()
-        if reading.policy is not None:
-            judgement = self._judgement(reading.policy, row)
-            action = action.model_copy(update={"validated": judgement.accepted})
-        return Decided(row, action, reading, chain, judgement)
+        proposals: dict[int, Proposal] = {}
+        for nation, proposal in zip(nations, run_now(all_at_once()), strict=True):
+            if isinstance(proposal, BaseException):
+                raise proposal
+            proposals[nation.row] = proposal
+        return proposals
 
     def _judgement(self, policy: Policy, row: int) -> Judgement:
         return judge(policy, self.world, row, self.macro.names, self.params.economy.limits)
 
     def _shocks(self) -> Shocks:
-        """Return the quarter's shocks; of demand and inflation a share is common to all nations."""
-        params, rows = self.params.economy.macro, np.arange(len(self._seats))
+        """Return the quarter's shocks; nations share a part of those of demand and inflation."""
+        params, rows, quarter = self.params.economy.macro, np.arange(len(self._seats)), self.world.quarter
 
         def draw(name: str, sd: float, common: float = 0.0) -> Floats:
-            index = self.world.quarter
-            alone = self.streams.normal(f"shock/{name}", rows, index=index)
-            shared = self.streams.normal(f"shock/{name}", -1, index=index)
-            drawn: Floats = sd * (np.sqrt(1 - common) * alone + np.sqrt(common) * shared)
-            return drawn
+            national = self.streams.normal(f"shock/{name}", rows, index=quarter)
+            shared = self.streams.normal(f"shock/{name}", -1, index=quarter)
+            shock: Floats = sd * (np.sqrt(1 - common) * national + np.sqrt(common) * shared)
+            return shock
 
         return Shocks(
             demand=draw("demand", params.demand_sd, params.common),
@@ -314,6 +307,6 @@ class EconomyModel(RoundModel):
         )
 
     def close(self) -> None:
-        """End the LLM's connections; doing it twice does no harm."""
+        """End the LLM's connections; you can call it twice."""
         if self.llm is not None:
             self.llm.close()

@@ -1,9 +1,4 @@
-"""Nations: their size, their long run, and where they stand when a simulation begins.
-
-The United States are started and calibrated from the macro data that `statsmodels` ships (1959Q1 to 2009Q3); the tests
-derive these numbers from there again. All others are rounded to what the sources below agree on, and start in 2009Q3
-too.
-"""
+"""Nations: their size, their long run, and their state when a simulation begins."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -15,7 +10,7 @@ from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
 
 type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
-"""Who sets a nation's policy: an LLM, or one of `rules.RULES`."""
+"""An LLM, or one of `rules.RULES`, that sets a nation's policy."""
 
 
 class NationParams(Params):
@@ -28,14 +23,10 @@ class NationParams(Params):
     neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither spurs nor slows demand")
     trend_growth: float = Field(2.5, ge=-10, le=20, description="growth of potential output")
     unemployment: float | None = Field(None, ge=0, le=100, description="at the start; null: the natural rate")
-    growth: float | None = Field(
-        None, ge=-50, le=50, description="of output at the start, last four quarters; null: the trend"
-    )
-    inflation: float | None = Field(
-        None, ge=-50, le=1000, description="at the start, last four quarters; null: the target"
-    )
+    growth: float | None = Field(None, ge=-50, le=50, description="of output in the year before; null: the trend")
+    inflation: float | None = Field(None, ge=-50, le=1000, description="in the year before; null: the target")
     policy_rate: float | None = Field(
-        None, ge=-5, le=1000, description="at the start; null: neutral rate and inflation target together"
+        None, ge=-5, le=1000, description="at the start; null: neutral rate plus inflation target"
     )
     debt: float = Field(60.0, ge=-500, le=1000, description="of the government at the start, which is also its target")
     spending: float = Field(35.0, gt=0, le=100, description="of the government, a year")
@@ -59,18 +50,17 @@ NATIONS: Final[Mapping[str, NationParams]] = {
 """The nations that are known by name, as of 2009Q3.
 
 United States: unemployment, the three-month Treasury bill rate, growth and mean inflation of the last four quarters
-are the last rows of `macrodata`; natural unemployment is the mean of `unemp`, trend growth that of `realgdp`. The
-others, rounded: unemployment of 2009, growth and inflation of the year to 2009Q3 (OECD), policy rates of the central
-banks at its end (Bank Rate, the overnight rates of Canada and Australia, the repo rate of the Riksbank); targets as
-these banks announced them (the Reserve Bank of Australia: 2 to 3 percent); natural unemployment and trend growth near
-the averages of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank), debt is general
-government gross debt of 2009, spending that of about 2007, before the slump (IMF), all rounded. The neutral rate is
-that of Taylor (1993), 2 percent, everywhere.
+are the last rows of `macrodata` (statsmodels); natural unemployment is the mean of `unemp`, trend growth that of
+`realgdp`. The others, rounded: unemployment of 2009, growth and inflation of the year to 2009Q3 (OECD), policy rates at
+its end, and announced targets (the central banks; the Reserve Bank of Australia: 2 to 3 percent); natural unemployment
+and trend growth near the averages of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank),
+debt is general government gross debt of 2009, spending that of about 2007 (IMF), all rounded. The neutral rate is 2
+percent everywhere (Taylor 1993).
 """
 
 
 def named_nation(value: Any) -> Any:
-    """Return the nation of a name or of keys; a known name gives the values of keys that are left out.
+    """Return a nation's keys, from its name or from some keys; a known name fills in the others.
 
     Raises:
         ValueError: If it is neither a name nor keys, or if it misspells a known name.
@@ -88,7 +78,7 @@ def named_nation(value: Any) -> Any:
 
 
 def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
-    """Return a note for each unknown nation that has only default values."""
+    """Return a note for each unknown nation that only has default values."""
     return tuple(
         f"economy.nations: {nation.name} is not known, and has the default values of a nation "
         f"(known: {', '.join(NATIONS)}).{did_you_mean(nation.name, NATIONS)}"

@@ -1,4 +1,4 @@
-"""What a nation sees of the world: its own indicators exactly, the others' with an error."""
+"""The world as a nation sees it: its own indicators exactly, the others' with an error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ _PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade
 
 
 class NationState(BaseModel):
-    """A nation in one quarter; by default one without trade, in its long-run equilibrium.
+    """A nation in a quarter; by default one without trade, in its long-run equilibrium.
 
     Attributes:
         gdp: Real output a year, in the unit of `NationParams.size`; also called `economic_strength`.
-        gdp_growth: Of real output over the last four quarters, percent.
-        output_gap: Output beyond its potential, percent.
+        gdp_growth: Growth of real output over the last four quarters, percent.
+        output_gap: Output above its potential, percent.
         inflation: Mean of the last four quarters, percent a year.
         unemployment: Percent.
-        policy_rate: Percent a year; `lending_rate` what borrowers pay.
-        spending: Of the government, percent of GDP; so `taxes`, `deficit` and `debt`.
-        exports: A year, in the unit of `gdp`; so `imports`. `trade_balance` is their difference, percent of GDP.
+        policy_rate: Percent a year; `lending_rate` is the rate that borrowers pay.
+        spending: Government spending, percent of GDP, like `taxes`, `deficit` and `debt`.
+        exports: A year, in the unit of `gdp`, like `imports`. `trade_balance` is their difference, percent of GDP.
         exchange_rate: Real, percent above its long run; up is stronger.
-        inflation_target: What its central bank has announced; `natural_unemployment` is unemployment without a gap.
+        inflation_target: The central bank's target; `natural_unemployment` is unemployment without a gap.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,12 +61,12 @@ class NationState(BaseModel):
 
 
 class GlobalState(BaseModel):
-    """The world in one quarter.
+    """The world in a quarter.
 
     Attributes:
-        interest_rate: Mean of the policy rates, weighed by output.
+        interest_rate: Mean of the policy rates, weighted by output.
         total_economic_value: Real output of all nations a year.
-        tariffs: Importer -> exporter -> tariff in percent, where there is one; so `sanctions`.
+        tariffs: Importer -> exporter -> tariff in percent, where there is one; `sanctions` has the same form.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,11 +78,11 @@ class GlobalState(BaseModel):
 
 
 class SimulationState(BaseModel):
-    """What one nation sees when it decides.
+    """The world as one nation sees it when it decides.
 
     Attributes:
-        turn: The quarter in which it decides, from 0; all numbers are of the end of the one before.
-        quarter: Its name, such as 2009Q4; prompts leave out an empty one.
+        turn: The quarter in which it decides, from 0; all numbers are of the end of the quarter before.
+        quarter: The quarter's name, such as 2009Q4; prompts leave out an empty one.
         agents: All nations by name; those other than the observer with an error.
     """
 
@@ -96,11 +96,7 @@ class SimulationState(BaseModel):
 
 @dataclass(frozen=True)
 class PastDecision:
-    """A decision of an earlier quarter and what became of it; `reason` is empty if it was carried out.
-
-    Attributes:
-        before: Where the nation stood when it decided.
-    """
+    """A decision of an earlier quarter; `reason` is empty if it was carried out, `before` is the nation at the time."""
 
     quarter: str
     action: str
@@ -110,38 +106,30 @@ class PastDecision:
 
 def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
     """Return the indicators of all nations, each of shape (n,), in the order of `INDICATORS`."""
-    return {
-        "gdp": world.gdp,
+    computed = {
         "gdp_growth": macro.growth_year(world),
         "output_gap": world.gap,
         "inflation": world.inflation_year,
-        "unemployment": world.unemployment,
-        "policy_rate": world.policy_rate,
-        "lending_rate": world.lending_rate,
-        "spending": world.spending,
-        "taxes": world.taxes,
-        "deficit": world.deficit,
-        "debt": world.debt,
-        "exports": world.exports,
         "imports": world.imports.sum(axis=1),
         "trade_balance": 100 * world.trade_balance / world.gdp,
         "exchange_rate": world.exchange,
     }
+    return {name: computed[name] if name in computed else getattr(world, name) for name in INDICATORS}
 
 
 def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: float) -> list[SimulationState]:
-    """Return what each nation sees, in the order of their rows.
+    """Return the state that each nation sees, in the order of their rows.
 
     Args:
-        macro: The laws, which know the nations' names.
+        macro: The laws of the nations' economies.
         world: The world at the end of the last quarter.
         quarter: The name of the quarter in which they decide.
         streams: The keyed draws of the errors: by indicator, observer, observed nation and quarter.
-        noise: Their sd in points, of GDP in percent of it.
+        noise: The sd of errors in points, of GDP in percent.
     """
-    n, true = len(macro.names), indicators(macro, world)
+    n = len(macro.names)
     seen = {}  # shape (observer, nation)
-    for name, values in true.items():
+    for name, values in indicators(macro, world).items():
         errors = np.zeros((n, n)) if name in _PUBLIC or not noise else _errors(name, n, world.quarter, streams, noise)
         seen[name] = values * (1 + errors / 100) if name == "gdp" else values + errors
     seen["unemployment"] = np.maximum(seen["unemployment"], 0.0)
@@ -152,16 +140,12 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
         tariffs=_between(world.tariff, macro.names),
         sanctions=_between(world.sanction, macro.names),
     )
-    states = [nation_states(macro, {name: values[observer] for name, values in seen.items()}) for observer in range(n)]
-    return [
-        SimulationState(
-            turn=world.quarter,
-            quarter=quarter,
-            agents=dict(zip(macro.names, nations, strict=True)),
-            global_state=common,
-        )
-        for nations in states
-    ]
+    views = []
+    for observer in range(n):
+        nations = nation_states(macro, {name: values[observer] for name, values in seen.items()})
+        agents = dict(zip(macro.names, nations, strict=True))
+        views.append(SimulationState(turn=world.quarter, quarter=quarter, agents=agents, global_state=common))
+    return views
 
 
 def nation_states(macro: Macro, seen: Mapping[str, np.ndarray]) -> tuple[NationState, ...]:
@@ -174,11 +158,11 @@ def nation_states(macro: Macro, seen: Mapping[str, np.ndarray]) -> tuple[NationS
 
 
 def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:
-    """Return the errors of one indicator, shape (observers, observed); none for oneself."""
+    """Return the errors of one indicator, shape (observers, observed); a nation sees itself without error."""
     observer, nation = np.divmod(np.arange(n * n), n)
-    drawn = streams.normal(f"seen/{indicator}", observer, index=quarter * n + nation).reshape(n, n)
-    np.fill_diagonal(drawn, 0.0)
-    return noise * drawn
+    errors = streams.normal(f"seen/{indicator}", observer, index=quarter * n + nation).reshape(n, n)
+    np.fill_diagonal(errors, 0.0)
+    return noise * errors
 
 
 def _between(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, float]]:

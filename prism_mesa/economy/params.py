@@ -1,6 +1,7 @@
-"""The parameters of the economy, with their units, ranges and sources."""
+"""The parameters of the economy, with their units, ranges and sources, and when a key has no effect."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -8,13 +9,61 @@ from prism_mesa.deliberation.params import LoopParams, ResultChars
 from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, named_nation
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.kinds import KINDS
-from prism_mesa.params import Params, Seed
+from prism_mesa.llm.params import WITHOUT_EFFECT
+from prism_mesa.params import Params, Seed, said_of
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
 
-Nation = Annotated[NationParams, BeforeValidator(named_nation)]
 MOST_NATIONS = 200
+
+
+class Deciders(NamedTuple):
+    """The parameters, the kind of the LLM that decides (empty for none), and whether it was passed in Python."""
+
+    p: "EconomyParams"
+    kind: str
+    passed: bool
+    has_params: bool
+
+
+class NoEffect(NamedTuple):
+    """Stands beside a key, or a group of keys, in its annotation: when it has no effect, and why."""
+
+    when: Callable[[Deciders], bool]
+    why: str
+    names: frozenset[str] | None = None
+    """The keys of the group that the rule is about; None: all."""
+
+
+def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
+    """Return a note for each reason why keys that were set have no effect; of several reasons the first counts."""
+    idle: dict[str, list[str]] = {}
+    for key in said_of(deciders.p):
+        why = next((rule.why for rule in _rules(key) if rule.when(deciders)), None)
+        if why is not None:
+            idle.setdefault(why, []).append(key)
+    return tuple(f"{', '.join(keys)}: no effect: {why}" for why, keys in idle.items())
+
+
+def _rules(key: str) -> Iterator[NoEffect]:
+    """Yield the rules beside a key and its groups, outermost first."""
+    fields, name = EconomyParams.model_fields, key.rpartition(".")[2]
+    for part in key.split("."):
+        rules = (rule for rule in fields[part].metadata if isinstance(rule, NoEffect))
+        yield from (rule for rule in rules if rule.names is None or name in rule.names)
+        fields = getattr(fields[part].annotation, "model_fields", {})
+
+
+_NEEDS_LLM: Final = NoEffect(lambda d: not d.kind, "no LLM decides for any nation (economy.policy=llm)")
+_NEEDS_THINKING: Final = NoEffect(lambda d: not d.p.economy.deliberate, "set economy.deliberate=true")
+_NEEDS_DEMAND: Final = NoEffect(
+    lambda d: not d.kind and set(d.p.economy.policies) <= {"taylor", "nothing", "llm"},
+    "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",
+)
+_NEEDS_DEFAULT: Final = NoEffect(
+    lambda d: all(nation.policy for nation in d.p.economy.nations), "every nation in economy.nations has its own policy"
+)
 
 
 def quarter_name(first: str, quarter: int) -> str:
@@ -26,11 +75,6 @@ def quarter_name(first: str, quarter: int) -> str:
     year, _, number = first.partition("Q")
     total = int(year) * 4 + int(number) - 1 + quarter
     return f"{total // 4}Q{total % 4 + 1}"
-
-
-def several(value: Any) -> Any:
-    """Return a single nation as a list of it."""
-    return [value] if isinstance(value, str | dict) else value
 
 
 if TYPE_CHECKING:
@@ -48,13 +92,26 @@ class AdvisorParams(LLMParams):
         "the embedded LLM where it is installed; where there is none, and with 'rule', the Taylor rule decides",
     )
     timeout_s: float = Field(60.0, gt=0, le=86_400, description="Seconds after which an attempt counts as not answered")
-    temperature: float = Field(
-        0.7, ge=0, le=100, description="Sampling temperature of the LLM; at 0 a second attempt answers the same"
-    )
+    temperature: float = Field(0.7, ge=0, le=100, description="Sampling temperature; at 0 a second try is the same")
     max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Most tokens of an answer")
-    attempts: int | None = Field(
-        None, ge=1, le=100, description="Tries at a decision; null: 2, with the embedded LLM 8"
-    )
+    attempts: int | None = Field(None, ge=1, le=100, description="Tries at a decision; null: 2, embedded LLM 8")
+
+
+def _llm_rule(row: tuple[str, Callable[[Any], bool], str]) -> NoEffect:
+    """Return a rule of `llm.params`, for an LLM that the parameters name."""
+    names, when, why = row
+    return NoEffect(lambda d: bool(d.kind) and not d.passed and when(d), why, frozenset(names.split()))
+
+
+_WITHOUT_LLM: Final = frozenset(AdvisorParams.model_fields) - {"kind", "model", "host"}
+_OF_FUNCTION: Final = frozenset({"kind", "model", "host", "temperature", "seed", "max_answer_tokens"})
+_ADVISOR_RULES: Final = (
+    NoEffect(lambda d: "llm" not in d.p.economy.policies, _NEEDS_LLM.why),
+    NoEffect(lambda d: not d.kind, "no LLM was found, so Taylor's rule decides", _WITHOUT_LLM),
+    NoEffect(lambda d: d.has_params, "the client passed in Python has its own (LLMClient(..., LLMParams(...)))"),
+    NoEffect(lambda d: d.passed, "the function passed in Python plays the LLM", _OF_FUNCTION),
+    *map(_llm_rule, WITHOUT_EFFECT),
+)
 
 
 class MacroParams(Params):
@@ -64,68 +121,45 @@ class MacroParams(Params):
     `macrodata`; see `macro`): Okun coefficient, sd and autocorrelation of output, Phillips slope.
     """
 
-    demand_lag_1: float = Field(
-        1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS on macrodata, HP cycle: 1.10)"
-    )
-    demand_lag_2: float = Field(
-        -0.42, ge=-1, le=1, description="Weight of demand two quarters ago (calibrated; OLS: -.28)"
-    )
+    demand_lag_1: float = Field(1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS: 1.10)")
+    demand_lag_2: float = Field(-0.42, ge=-1, le=1, description="Weight of the demand before (calibrated; OLS: -.28)")
     rate_effect: float = Field(
         0.1,
         ge=0,
         le=2,
-        description="Fall of next quarter's demand, percent of output, per point of the real lending rate above "
-        "neutral (Rudebusch and Svensson 1999: .10)",
+        description="Percent of demand lost per point of real lending rate (Rudebusch, Svensson 1999: .10)",
     )
     pass_through: float = Field(
         0.6,
         gt=0,
         le=1,
-        description="Share of the way to the policy rate that lending rates go in a quarter (an assumption within the "
-        "range of Cottarelli and Kourelis 1994)",
+        description="Share of the gap to the policy rate that lending rates close (Cottarelli, Kourelis 1994)",
     )
     anchoring: float = Field(
-        0.3,
-        gt=0,
-        le=1,
-        description="Weight of the target in expected inflation, the rest is the last four quarters' mean "
-        "(calibrated; OLS on macrodata: .21)",
+        0.3, gt=0, le=1, description="Weight of the target in expected inflation (calibrated; OLS on macrodata: .21)"
     )
     phillips: float = Field(
         0.2,
         ge=0,
         le=5,
-        description="Inflation, points a year, per percent of output gap (calibrated; Rudebusch and Svensson 1999: "
-        ".14, OLS on macrodata: .34)",
+        description="Points of inflation per percent of output gap (calibrated; Rudebusch, Svensson 1999: .14)",
     )
-    okun: float = Field(
-        0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (HP cycles of macrodata: .42)"
-    )
-    unemployment_lag: float = Field(
-        0.25, ge=0, lt=1, description="Share of last quarter's unemployment gap that stays (an assumption)"
-    )
-    spending_effect: float = Field(
+    okun: float = Field(0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (data: .42)")
+    unemployment_lag: float = Field(0.25, ge=0, lt=1, description="Share of the unemployment gap that stays (assumed)")
+    spending_effect: Annotated[float, _NEEDS_DEMAND] = Field(
         0.8, ge=0, le=3, description="Percent of output per percent of GDP of public spending (Ramey 2011: .8 to 1.5)"
     )
-    tax_effect: float = Field(
-        0.5,
-        ge=0,
-        le=5,
-        description="Percent of output per percent of GDP of tax cuts or transfers (an assumption)",
+    tax_effect: Annotated[float, _NEEDS_DEMAND] = Field(
+        0.5, ge=0, le=5, description="Percent of output per percent of GDP of tax cuts or transfers (an assumption)"
     )
     adaptation: float = Field(
         0.08,
         gt=0,
         le=1,
-        description="Share of a lasting change of the budget or of trade that demand gets used to in a quarter (an "
-        "assumption: half in two years)",
+        description="Share of a lasting change of budget or trade that demand adapts to (an assumption)",
     )
     openness: float = Field(
-        0.3,
-        ge=0,
-        lt=1,
-        description="Imports as a share of GDP of a nation that is small beside all others; trade of a pair goes "
-        "with the product of their GDP (gravity, Anderson and van Wincoop 2003, without distance)",
+        0.3, ge=0, lt=1, description="Imports of a small nation as a share of GDP (gravity: Anderson, van Wincoop 2003)"
     )
     income_elasticity: float = Field(
         1.5, ge=0, le=5, description="Percent of imports per percent of output gap (Houthakker and Magee 1969: 1 to 2)"
@@ -134,8 +168,7 @@ class MacroParams(Params):
         1.0,
         ge=0,
         le=10,
-        description="Percent of imports per percent of their price, by tariff or exchange rate (an assumption within "
-        "the range of Hooper, Johnson and Marquez 2000)",
+        description="Percent of imports per percent of their price (Hooper, Johnson, Marquez 2000: near 1)",
     )
     exchange_effect: float = Field(
         1.5, ge=0, le=10, description="Percent of appreciation per point of real rate above the others' (an assumption)"
@@ -143,51 +176,39 @@ class MacroParams(Params):
     balance_effect: float = Field(
         1.0, ge=0, le=20, description="Percent of appreciation per percent of GDP of trade surplus (an assumption)"
     )
-    exchange_lag: float = Field(
-        0.85, ge=0, lt=1, description="Share of last quarter's exchange rate that stays (an assumption)"
-    )
+    exchange_lag: float = Field(0.85, ge=0, lt=1, description="Share of the exchange rate's gap that stays (assumed)")
     trade_gain: float = Field(
         0.25,
         ge=0,
         le=2,
-        description="Percent of output that is lost per percent of GDP of trade that tariffs and sanctions stop "
-        "(Arkolakis, Costinot and Rodriguez-Clare 2012: about that with a trade elasticity of 5)",
+        description="Percent of output lost per percent of GDP of trade stopped (Arkolakis et al. 2012: .2)",
     )
     import_prices: float = Field(
         0.3,
         ge=0,
         le=1,
-        description="Share of a change of tariff or exchange rate that reaches import prices (Campa and Goldberg 2005: "
-        "about .25 in the US within a quarter)",
+        description="Share of a tariff or exchange rate that import prices take on (Campa, Goldberg 2005: .25)",
     )
     stabilizer: float = Field(
         0.35,
         ge=0,
         le=1,
-        description="Percent of GDP that the budget balance moves with per percent of output gap (Girouard and Andre "
-        "2005: .34 for the US)",
+        description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34, US)",
     )
     debt_response: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="Taxes, percent of GDP, per percent of debt above target (Bohn 1998: .03 to .05)",
+        0.05, ge=0, le=1, description="Taxes, percent of GDP, per percent of debt above target (Bohn 1998: .03 to .05)"
     )
     demand_sd: float = Field(0.65, ge=0, le=10, description="sd of demand shocks, percent of output (calibrated)")
     supply_sd: float = Field(1.6, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
-    supply_lag: float = Field(
-        0.5, ge=0, lt=1, description="Share of a rise of costs that is still there a quarter later (calibrated)"
-    )
+    supply_lag: float = Field(0.5, ge=0, lt=1, description="Share of a rise of costs that stays (calibrated)")
     labor_sd: float = Field(0.2, ge=0, le=5, description="sd of unemployment shocks, points (calibrated)")
-    common: float = Field(
-        0.3, ge=0, le=1, description="Share of the variance of demand and inflation shocks that nations have in common"
-    )
+    common: float = Field(0.3, ge=0, le=1, description="Share of the shocks' variance that nations have in common")
 
     @model_validator(mode="after")
     def _demand_dies_out(self) -> Self:
-        one, two = self.demand_lag_1, self.demand_lag_2
-        if not (one + two < 1 and two - one < 1 and two > -1):
-            raise ValueError(f"demand_lag_1={one:g} and demand_lag_2={two:g}: demand would grow without end")
+        first, second = self.demand_lag_1, self.demand_lag_2
+        if not (first + second < 1 and second - first < 1 and second > -1):
+            raise ValueError(f"demand_lag_1={first:g} and demand_lag_2={second:g}: demand would grow without end")
         return self
 
 
@@ -200,15 +221,11 @@ class LimitsParams(Params):
     budget_step: float = Field(5.0, gt=0, le=100, description="Largest move of spending or taxes, percent of GDP")
     borrowing_step: float = Field(10.0, gt=0, le=100, description="Most new borrowing or paying back, percent of GDP")
     highest_budget: float = Field(65.0, gt=0, le=100, description="Most spending or taxes, percent of GDP")
-    highest_debt: float = Field(
-        200.0, gt=0, le=1000, description="Debt, percent of GDP, beyond which nobody lends for new deficits"
-    )
+    highest_debt: float = Field(200.0, gt=0, le=1000, description="Debt beyond which nobody lends, percent of GDP")
     highest_deficit: float = Field(15.0, gt=0, le=100, description="Largest planned deficit, percent of GDP a year")
     highest_tariff: float = Field(200.0, gt=0, le=10_000, description="Highest tariff, percent of value")
     tariff_step: float = Field(25.0, gt=0, le=10_000, description="Largest move of a tariff, points")
-    measures: int = Field(
-        4, ge=1, le=20, description="Most measures in a decision, those against all others counted once"
-    )
+    measures: int = Field(4, ge=1, le=20, description="Most measures in a decision; those against all count once")
 
     @model_validator(mode="after")
     def _rates_have_room(self) -> Self:
@@ -220,35 +237,42 @@ class LimitsParams(Params):
 class EconomySettings(Params):
     """Which nations there are, who decides, and what they see."""
 
-    policy: PolicyKind = Field(
+    policy: Annotated[PolicyKind, _NEEDS_DEFAULT] = Field(
         "taylor",
         description="Who sets policy: an llm (the Taylor rule where none is at hand), the taylor rule (Taylor 1993), "
         "nothing at all, or random measures",
     )
-    nations: Annotated[tuple[Nation, ...], BeforeValidator(several)] = Field(
+    nations: Annotated[
+        tuple[Annotated[NationParams, BeforeValidator(named_nation)], ...],
+        BeforeValidator(lambda nations: [nations] if isinstance(nations, str | dict) else nations),
+    ] = Field(
         tuple(NATIONS.values()),
         description=f"Names of nations that are known ({', '.join(NATIONS)}), or keys of any: "
         f"{', '.join(NationParams.model_fields)}",
     )
     first_quarter: str = Field(
         "2009Q4",
-        pattern=r"^[1-9][0-9]{3}Q[1-4]$",
-        description="The first quarter; the nations' starting values are of the one before",
+        pattern=r"^[12][0-9]{3}Q[1-4]$",
+        description="The first quarter; nations start from the quarter before",
     )
-    noise: float = Field(
+    noise: Annotated[float, _NEEDS_LLM] = Field(
         0.5, ge=0, le=20, description="sd of the error with which a nation sees the others' indicators, points"
     )
-    domain: Domain = Field("economic", description="What nations decide about: all of it, or one field")
-    prompt_style: PromptStyle | None = Field(
+    domain: Annotated[Domain, _NEEDS_LLM] = Field(
+        "economic", description="What nations decide about: all of it, or one field"
+    )
+    prompt_style: Annotated[PromptStyle | None, _NEEDS_LLM] = Field(
         None,
         description="chain_of_thought: the contract's prompt; examples: with three worked examples before it; null: "
         "chain_of_thought, with the embedded LLM examples",
     )
-    typed_measures: bool = Field(
+    typed_measures: Annotated[bool, _NEEDS_LLM] = Field(
         True, description="Whether an LLM gives its policy in numbers, too; false: only in words, which are read"
     )
-    memory: int = Field(4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells")
-    deliberate: bool = Field(
+    memory: Annotated[int, _NEEDS_LLM] = Field(
+        4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells"
+    )
+    deliberate: Annotated[bool, _NEEDS_LLM] = Field(
         False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"
     )
     macro: MacroParams = Field(default_factory=MacroParams)
@@ -280,18 +304,7 @@ class EconomyParams(Params):
     """Everything an `EconomyModel` is made from."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
-    rounds: int = Field(40, ge=1, le=40_000, description="quarters of a run")
+    rounds: int = Field(40, ge=1, le=28_000, description="quarters of a run")
     economy: EconomySettings = Field(default_factory=EconomySettings)
-    deliberation: ThinkingParams = Field(default_factory=ThinkingParams)
-    reasoner: AdvisorParams = Field(default_factory=AdvisorParams)
-
-    @model_validator(mode="after")
-    def _time_does_not_run_out(self) -> Self:
-        first = self.economy.first_quarter
-        year, _, _ = quarter_name(first, self.rounds - 1).partition("Q")
-        if int(year) > 9999:
-            raise ValueError(
-                f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year 9999: "
-                "give fewer, or an earlier first one"
-            )
-        return self
+    deliberation: Annotated[ThinkingParams, _NEEDS_LLM, _NEEDS_THINKING] = Field(default_factory=ThinkingParams)
+    reasoner: Annotated[AdvisorParams, *_ADVISOR_RULES] = Field(default_factory=AdvisorParams)

@@ -1,4 +1,4 @@
-"""Policies in numbers: what a nation does with its own instruments, and where that leaves them."""
+"""Policies in numbers: measures that move a nation's own instruments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ UNITS: Final[Mapping[Lever, tuple[Unit, ...]]] = {
 }
 """The units that a size can have, by instrument."""
 _DIGITS: Final = 9
-"""Decimals of instruments; smaller differences are rounding errors of sums."""
+"""Decimals of instruments; smaller differences are rounding errors."""
 
 
 def spelled(name: Lever | Unit) -> str:
@@ -48,7 +48,7 @@ def _name(target: object) -> object:
     return printable(target)[:NAME_CAP] or None if isinstance(target, str) else target
 
 
-class Measure(BaseModel):
+class Measure(BaseModel):  # its docstring is part of schemas, and so of the keys of recorded answers
     """One instrument and what is done with it.
 
     Attributes:
@@ -100,7 +100,7 @@ class Policy(BaseModel):
 
     @property
     def sets_budget(self) -> bool:
-        """Whether it sets spending or taxes; borrowing beside them only says how they are financed."""
+        """Whether it sets spending or taxes; borrowing then only says how they are financed."""
         return any(measure.lever in ("spending", "taxes") for measure in self.measures)
 
 
@@ -111,24 +111,15 @@ def repeated(measures: Sequence[Measure]) -> list[int]:
 
 
 def level_before(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
-    """Return where an instrument stands, in percent; of budgets and debt in percent of GDP.
-
-    Raises:
-        ValueError: If the target is no nation.
-    """
+    """Return an instrument's level before a measure, in percent; budgets and debt are in percent of GDP."""
     return float(getattr(world, measure.lever)[_place(row, measure, names)])
 
 
 def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
-    """Return where a measure would set its instrument, as `level_before`."""
-    if measure.how == "to":
-        return round(measure.size, _DIGITS)
-    return round(moved(level_before(world, row, measure, names), measure.size, measure.unit), _DIGITS)
-
-
-def moved(level: float, size: float, unit: Unit) -> float:
-    """Return where a move leaves an instrument; percent of a level below zero are of its size."""
-    return level + (abs(level) * size / 100 if unit == "percent" else size)
+    """Return an instrument's level after a measure; a percentage of a negative level is one of its absolute value."""
+    level = level_before(world, row, measure, names)
+    move = abs(level) * measure.size / 100 if measure.unit == "percent" else measure.size
+    return round(measure.size if measure.how == "to" else level + move, _DIGITS)
 
 
 def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int, int]:
@@ -136,10 +127,10 @@ def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int,
 
 
 def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:
-    """Return the world with the instruments of some nations set; a policy reaches only its own nation's row.
+    """Return the world with the instruments of some nations set, by row; a policy reaches only its own nation.
 
-    Borrowing comes in four equal instalments. Beside spending or taxes it has no effect of its own: what the budget
-    lacks is borrowed anyway.
+    Borrowing comes in four equal instalments. Together with spending or taxes it has no effect of its own, because the
+    government borrows what the budget lacks anyway.
 
     Raises:
         ValueError: If a target is no nation.

@@ -1,7 +1,7 @@
-"""Reads policies written in plain words into typed measures. What it does not know word for word it refuses.
+"""Reads policies in plain words into typed measures, and refuses words that it does not know.
 
-A sentence is cut into terms, each named by a letter, and its clauses are matched against patterns of such letters: "Cut
-taxes by 1% of GDP" is "DxbZ". An LLM reads what is not plain (see `reading`).
+A sentence becomes a string of letters, one for each term, and patterns match its clauses: "Cut taxes by 1% of GDP" is
+"DxbZ". An LLM reads sentences that are not plain (see `reading`).
 """
 
 import re
@@ -17,11 +17,11 @@ MAX_LENGTH: Final = 500
 
 
 class UnclearPolicyError(ValueError):
-    """A text that is not read as a policy."""
+    """A text is not a plain policy."""
 
 
 def _verbs(*verbs: str) -> str:
-    """Return a pattern of the present forms of verbs written without a last e: "rais" is raise, raises, raising."""
+    """Return a pattern of the present forms of verbs, given without a last e: "rais" is raise, raises, raising."""
     parted = (verb.partition(" ") for verb in verbs)
     return "|".join(rf"{stem}(?:{stem[-1]}?ing|e|s|es)?{space}{rest}" for stem, space, rest in parted)
 
@@ -78,12 +78,11 @@ _TERMS: Final = {
     "o": "of|worth|in",
     "??": r"\w+(?:'\w+)?|\S",
 }
-"""Patterns of terms by letter, the first that matches counts; `-` is left out, `?` is unknown.
+"""Patterns of terms by letter; the first match counts; `-` is left out, `?` is unknown.
 
-Lower case stands for instruments: rate, taxes (one of them: y), spending (part of it: q, as a stimulus: k), debt,
-tariff (f), sanction (c), trade (e); and for words: by, to, of (o), on (g), and, more, unchanged. Upper case stands for
-nations (N, A: all), sizes (Z) and what is done: up, down, set, impose, remove, ban, hold, borrow (W), repay (P), spend
-(V), embargo (E), hold all (K).
+Lower case: instruments (rate, taxes, y: one tax, spending, q: part of it, k: stimulus, debt, f: tariff, c: sanction, e:
+trade) and words (by, to, o: of, g: on, and, more, unchanged). Upper case: nations (N, A: all), sizes (Z) and acts
+(up, down, set, impose, remove, ban, hold, W: borrow, P: repay, V: spend, E: embargo, K: hold all).
 """
 _OWN: Final = "[rsxd](?:a[rsxd])*"
 _ON: Final = "g+(?:N(?:a+N)*|A)"
@@ -102,7 +101,7 @@ _PATTERNS: Final = {
     "hold": f"H(?:{_OWN})?u?|L{_OWN}|(?:{_OWN})u|K",
 }
 _FORMS: Final = {form: re.compile(f"(?:{pattern})(?=a|$)") for form, pattern in _PATTERNS.items()}
-"""What a clause does, by its letters: moves by a size, sets to a size, stops all trade, lifts a barrier, or holds."""
+"""Forms of clauses: move by a size, set to a size, stop all trade, lift a barrier, or hold."""
 _LEVERS: Final[dict[str, Lever]] = {
     **dict.fromkeys("sqk", "spending"),
     **dict.fromkeys("xy", "taxes"),
@@ -122,7 +121,7 @@ _TAIL: Final = re.compile(
     rf"|^(?:to {_AIM}[^,]*,|{_AIM} [^,\d]*? by(?= \w+ing\b)) ",
     re.IGNORECASE,
 )
-"""The part of a sentence, or a whole one, that says why something is done."""
+"""A part of a sentence, or a whole sentence, that gives a reason."""
 _OUTCOME: Final = re.compile(
     r"\b(?:inflation|unemployment|growth)(?: (?:is|at|to|of|down|back|the|target))* [\d.]+ ?(?:%|percent)",
     re.IGNORECASE,
@@ -143,7 +142,7 @@ _MARKS: Final = str.maketrans(
 
 
 class _Term(NamedTuple):
-    """A part of a text, by its letter; of a size the number, too, and its unit: bp, points, percent or gdp."""
+    """A term of a text; a size also has a number and a unit: points, percent or gdp."""
 
     letter: str
     text: str
@@ -152,14 +151,14 @@ class _Term(NamedTuple):
 
 
 def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
-    """Return the policy that a text says plainly, measures in its order.
+    """Return the policy that a text plainly states.
 
     >>> print(parse_policy("Raise rates by 50 basis points and cut taxes by 1% of GDP.", "Sweden", ["Sweden"]))
     policy rate by +0.5 points, taxes by -1 % of GDP
 
     Args:
         text: At most `MAX_LENGTH` characters. The text of a `Policy` is plain, too.
-        nation: Who acts.
+        nation: The nation that acts.
         nations: All nations, `nation` included.
 
     Raises:
@@ -199,14 +198,14 @@ def _cleaned(text: str) -> str:
 
 
 def _does_something(text: str, nations: Sequence[str]) -> bool:
-    """Return whether a reason may be more than that: it has a size, moves an instrument, or takes something back."""
+    """Return whether a reason may act itself: it has a size, moves an instrument, or takes something back."""
     letters = "".join(term.letter for term in _terms(_OUTCOME.sub("", text), nations))
     return bool(_DOUBT.search(text) or re.search("[ZN]|[UDSIRBHPWV][rsqkxydfc]", letters))
 
 
 @lru_cache(maxsize=16)
 def _scanner(nations: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return the pattern of a term, and the nations by what they are called: name, or initials if these are unique."""
+    """Return the pattern of a term, and the nations by their names and their unique initials."""
     initials = ["".join(word[0] for word in name.split() if word[0].isupper()) for name in nations]
     short = {letters: name for letters, name in zip(initials, nations, strict=True) if initials.count(letters) == 1}
     called = {letters: name for letters, name in short.items() if len(letters) > 1} | {name: name for name in nations}
@@ -221,7 +220,7 @@ def _scanner(nations: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]
 
 
 def _terms(text: str, nations: Sequence[str]) -> list[_Term]:
-    """Return the terms of a text in order, without those that say nothing."""
+    """Return the terms of a text in order, without filler words."""
     scanner, called = _scanner(tuple(nations))
     letters = list(_TERMS)
     terms = []

@@ -1,4 +1,4 @@
-"""Prompts of nations. Names, and what nations have said, stand in them as data."""
+"""Prompts of nations. They quote names and earlier texts of nations as data."""
 
 import json
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ ABOUT_SITUATION: Final[Questions] = (
     ("connection", "What do your last decisions, and what became of them, tell you?"),
     ("plan", "Which policy action would address the issue, by how much, and with what expected effects?"),
 )
-"""What a nation asks itself before it proposes something, each with the field of a `ReasoningResult` that answers."""
+"""Questions that a nation answers before it proposes, by field of its `ReasoningResult`."""
 
 ABOUT_PROPOSAL: Final[Questions] = (
     ("understanding", "Does your proposal address the most pressing economic issue?"),
@@ -73,7 +73,7 @@ ABOUT_PROPOSAL: Final[Questions] = (
     ("connection", "What do the tools' results say for it and against it?"),
     ("plan", "Should it stay as it is, or what should be different?"),
 )
-"""The same of its own proposal."""
+"""The questions about its own proposal."""
 
 
 def _try(policy: str) -> ProposedToolCall:
@@ -105,7 +105,7 @@ _THOUGHTS: Final = (
 
 
 def worked_examples(*, typed: bool) -> tuple[Example, ...]:
-    """Return the examples with a thought before each answer, which has a measure if answers are typed."""
+    """Return the examples with a thought before each answer; typed answers have a measure."""
     examples = []
     for (indicators, action, reasoning, confidence, measure), thought in zip(_EXAMPLES, _THOUGHTS, strict=True):
         answer: dict[str, Any] = {"action": action, "reasoning": reasoning, "confidence": confidence}
@@ -125,12 +125,12 @@ _REASON_CAP: Final = 160
 
 
 def system(domain: str) -> str:
-    """Return who the nation's adviser is and what an answer looks like."""
+    """Return the role of the adviser and the form of an answer."""
     return SYSTEM.format(article="an" if domain == "economic" else "a", domain=domain)
 
 
 def instruments(domain: str) -> str:
-    """Return what can be moved."""
+    """Return the instruments of a domain."""
     levers = INSTRUMENTS.values() if domain == "economic" else [INSTRUMENTS[domain]]
     return f"Instruments: {'; '.join(levers)}. Say which one, which way, and by how much."
 
@@ -145,40 +145,40 @@ where the instrument stands. Only tariff and sanction have a target, one nation 
 
 
 def measures(domain: str) -> str:
-    """Return how an answer gives its policy in numbers, too."""
+    """Return the form in which an answer also gives its policy in numbers."""
     return f"""Give the same policy in numbers as "measures", one for each instrument that moves:
 {{"lever": "...", "how": "by" or "to", "size": number, "unit": "...", "target": nation or null}}
 {levers_and_units(DOMAINS[domain])}"""
 
 
 def situation(name: str, state: SimulationState) -> str:
-    """Return how the nation stands."""
-    own = state.agents[name]
+    """Return the nation's indicators."""
+    nation = state.agents[name]
     return (
         f"You advise {plain(name, NAME_CAP)}{f'; it is {state.quarter}' if state.quarter else ''}.\n"
         "Current economic state:\n"
-        f"- GDP Growth: {own.gdp_growth:.1f}%\n"
-        f"- Inflation: {own.inflation:.1f}%\n"
-        f"- Unemployment: {own.unemployment:.1f}%\n"
-        f"- Interest Rate: {own.policy_rate:.2f}%\n"
-        f"- Government spending: {own.spending:.1f}% of GDP, taxes: {own.taxes:.1f}%, debt: {own.debt:.0f}%\n"
-        f"- Trade balance: {own.trade_balance:+.1f}% of GDP\n"
-        f"- Inflation target: {own.inflation_target:.1f}%, usual unemployment: {own.natural_unemployment:.1f}%, "
-        f"output gap: {own.output_gap:+.1f}%"
+        f"- GDP Growth: {nation.gdp_growth:.1f}%\n"
+        f"- Inflation: {nation.inflation:.1f}%\n"
+        f"- Unemployment: {nation.unemployment:.1f}%\n"
+        f"- Interest Rate: {nation.policy_rate:.2f}%\n"
+        f"- Government spending: {nation.spending:.1f}% of GDP, taxes: {nation.taxes:.1f}%, debt: {nation.debt:.0f}%\n"
+        f"- Trade balance: {nation.trade_balance:+.1f}% of GDP\n"
+        f"- Inflation target: {nation.inflation_target:.1f}%, usual unemployment: {nation.natural_unemployment:.1f}%, "
+        f"output gap: {nation.output_gap:+.1f}%"
     )
 
 
 def headline(name: str, state: SimulationState) -> str:
-    """Return how the nation stands in one line, as in the examples."""
-    own = state.agents[name]
+    """Return the nation's indicators in one line, as in the examples."""
+    nation = state.agents[name]
     return (
-        f"GDP Growth: {own.gdp_growth:.1f}%, Inflation: {own.inflation:.1f}%, Unemployment: {own.unemployment:.1f}%, "
-        f"Interest Rate: {own.policy_rate:.1f}%"
+        f"GDP Growth: {nation.gdp_growth:.1f}%, Inflation: {nation.inflation:.1f}%, "
+        f"Unemployment: {nation.unemployment:.1f}%, Interest Rate: {nation.policy_rate:.1f}%"
     )
 
 
 def others(name: str, state: SimulationState) -> str:
-    """Return how the other nations seem to stand; empty if there are none."""
+    """Return the indicators of the other nations as the nation sees them; empty if there are none."""
     lines = [
         f"- {plain(other, NAME_CAP)}: growth {of.gdp_growth:.1f}%, inflation {of.inflation:.1f}%, "
         f"unemployment {of.unemployment:.1f}%, interest rate {of.policy_rate:.2f}%{barriers(name, other, state)}"
@@ -200,8 +200,8 @@ def barriers(name: str, other: str, state: SimulationState) -> str:
 
 
 def memory(past: Iterable[PastDecision]) -> str:
-    """Return what the nation has decided before; empty if it remembers nothing."""
-    lines = [f"- {decision_line(one, _ACTION_CAP, _REASON_CAP)}" for one in past]
+    """Return the nation's earlier decisions; empty if it remembers none."""
+    lines = [f"- {decision_line(decision, _ACTION_CAP, _REASON_CAP)}" for decision in past]
     return "Your last decisions:\n" + "\n".join(lines) if lines else ""
 
 

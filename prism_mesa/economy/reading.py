@@ -1,7 +1,4 @@
-"""From an LLM's answer to a policy: its typed measures, or else its sentence, as the parser or the LLM reads it.
-
-Whether a policy is possible is for `validator` to say.
-"""
+"""Reads an LLM's answer into a policy: its typed measures, or its sentence, which the parser or the LLM reads."""
 
 import re
 from collections.abc import Sequence
@@ -22,6 +19,7 @@ REASON_CAP: Final = 400
 _USELESS: Final = frozenset({"unparsable", "wrong-shape", "irrelevant", "empty", "partial"})
 
 
+# these docstrings are part of schemas, and so of the keys of recorded answers
 class PolicyDecision(Decision):
     """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
 
@@ -62,8 +60,8 @@ class Reading:
 
     Attributes:
         policy: The policy; None if the answer is refused.
-        read_by: Where its measures come from: the `answer` itself, the `parser` or the `llm` that read its sentence, or
-            a `rule`, whose measures need no reading.
+        read_by: The source of its measures: the `answer` itself, the `parser` or the `llm` that read its sentence, or a
+            `rule`.
         reason: Why it is refused; else empty.
     """
 
@@ -75,20 +73,14 @@ class Reading:
 async def read_policy(
     decision: PolicyDecision, nation: str, nations: Sequence[str], llm: LLMClient, place: RunPosition
 ) -> Reading:
-    """Return the policy that an LLM has decided on, or why its answer is refused.
+    """Return the policy in an LLM's decision for a nation, or why it is refused.
 
-    Typed measures count unless the sentence plainly says something else.
-
-    Args:
-        decision: The LLM's answer.
-        nation: The nation that it decides for.
-        nations: Names of all nations.
-        llm: The LLM that reads sentences that are not plain.
-        place: Where in the run the question belongs.
+    Typed measures count unless the sentence plainly says something else. The LLM reads sentences that are not plain;
+    `place` is the question's place in the run.
 
     Raises:
         LLMFailureException: If the LLM cannot be reached.
-        OracleError: If a ledger is replayed that does not hold the question.
+        OracleError: If a replayed ledger does not hold the question.
     """
     typed = Policy(measures=decision.measures if isinstance(decision, TypedPolicyDecision) else ())
     unclear, parsed = "", None
@@ -106,7 +98,7 @@ async def read_policy(
 
 
 def _moves(policy: Policy) -> set[tuple[str, str, float, str | None]]:
-    """Return what a policy does, without units, and by or to of barriers: sentences are loose about these."""
+    """Return a policy's moves without units, and without by or to of barriers: sentences are loose about these."""
     return {
         (measure.lever, "" if measure.lever in AGAINST_NATIONS else measure.how, round(measure.size, 6), measure.target)
         for measure in policy.measures
@@ -116,7 +108,7 @@ def _moves(policy: Policy) -> set[tuple[str, str, float, str | None]]:
 async def _read_by_llm(
     text: str, unclear: str, nation: str, nations: Sequence[str], llm: LLMClient, place: RunPosition
 ) -> Reading:
-    """Return what the LLM reads out of a sentence; it is asked once more for sizes that the sentence leaves out."""
+    """Return the LLM's reading of a sentence; it is asked once more for sizes that the sentence leaves out."""
     prompt = reading_prompt(text, nation, nations)
     try:
         read = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
@@ -177,16 +169,9 @@ _ABOUT: Final = {
 
 
 def is_about(text: str, domain: str) -> bool:
-    """Return whether a text names an instrument of a domain, or leaves everything as it is, which any domain may.
+    """Return whether a text names an instrument of a domain (one of `DOMAINS`), or leaves everything as it is.
 
     >>> is_about("Lower rates by half a point", "fiscal"), is_about("Maintain current policy.", "fiscal")
     (False, True)
-
-    Args:
-        text: Any text.
-        domain: `economic` (any instrument), `monetary`, `fiscal` or `trade`.
-
-    Raises:
-        KeyError: If there is no such domain.
     """
     return re.search(rf"{_ABOUT[domain]}|\b(?:{HOLDS})\b", text, re.IGNORECASE) is not None

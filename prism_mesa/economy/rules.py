@@ -1,8 +1,8 @@
-"""The rules that nations can follow instead of an LLM: Taylor's, none, and chance."""
+"""The rules that nations can follow instead of an LLM: Taylor's, no policy, and chance."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from prism_mesa.streams import Streams
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What a rule may use: the world and its laws, the limits of a quarter, and keyed draws."""
+    """The inputs of a rule: the world and its laws, the limits of a quarter, and keyed draws."""
 
     world: World
     macro: Macro
@@ -23,9 +23,8 @@ class RuleContext:
     streams: Streams
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A rule that sets policy: its label in summaries, and a function that returns a row's policy and why."""
+class Rule(NamedTuple):
+    """A rule that sets policy: its label in summaries, and a function that returns a row's policy and the reason."""
 
     label: str
     policy: Callable[[RuleContext, int], tuple[Policy, str]]
@@ -37,8 +36,8 @@ def taylor_rule(context: RuleContext, row: int) -> tuple[Policy, str]:
     wished, now = float(context.macro.taylor_rate(world)[row]), float(world.policy_rate[row])
     rate = float(np.clip(wished, limits.lower_bound, limits.highest_rate))
     rate = float(np.clip(rate, now - limits.rate_step, now + limits.rate_step))  # a rate too high comes down in steps
-    seen = f"inflation {world.inflation_year[row]:.2f}, output gap {world.gap[row]:.2f}"
-    why = f"Taylor's rule gives {wished:.2f}: {seen}"
+    indicators = f"inflation {world.inflation_year[row]:.2f}, output gap {world.gap[row]:.2f}"
+    why = f"Taylor's rule gives {wished:.2f}: {indicators}"
     return Policy(measures=(Measure(lever="policy_rate", how="to", size=rate, unit="points"),)), why
 
 

@@ -1,9 +1,9 @@
-"""The state of an economy: where nations stand, what they decided, and what became of it."""
+"""The state of an economy: its world, its nations' decisions, and the outcomes of these."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Self
 
 from prism_mesa.economy.llm_agent import Action, ReasoningChain
 from prism_mesa.economy.macro import Macro
@@ -17,7 +17,7 @@ from prism_mesa.markup import card_of, facts_of, shown_or_plain
 
 @dataclass(frozen=True)
 class Decided:
-    """What one nation decided in one quarter, and what became of it."""
+    """A nation's decision in a quarter, and its outcome."""
 
     row: int
     action: Action[PolicyDecision]
@@ -30,9 +30,18 @@ class Decided:
         """Why it has no effect; empty if it was carried out."""
         return self.reading.reason or self.judgement.reason
 
+    @property
+    def outcome(self) -> Outcome:
+        """What became of it."""
+        if self.reading.policy is None:
+            return "not_understood"
+        if not self.action.validated:
+            return "rejected"
+        return "accepted" if self.reading.policy.measures else "no_change"
+
     @shown_or_plain
     def _repr_html_(self) -> str:
-        decision, outcome = self.action.policy_decision, outcome_of(self)
+        decision = self.action.policy_decision
         facts = {
             "wants to": decision.action,
             "because": decision.reasoning,
@@ -41,29 +50,20 @@ class Decided:
             "read by": self.reading.read_by,
             "no effect": self.reason,
         }
-        return card_of("decision of", self.action.agent_name, facts_of(facts), about=outcome.replace("_", " "))
-
-
-def outcome_of(decided: Decided) -> Outcome:
-    """Return what became of a decision."""
-    if decided.reading.policy is None:
-        return "not_understood"
-    if not decided.action.validated:
-        return "rejected"
-    return "accepted" if decided.reading.policy.measures else "no_change"
+        return card_of("decision of", self.action.agent_name, facts_of(facts), about=self.outcome.replace("_", " "))
 
 
 @dataclass(frozen=True)
 class EconomyState:
-    """Everything of an economy that a quarter changes, but for its LLM's client and the rows that are collected.
+    """Everything of an economy that a quarter changes, except its LLM's client and the collected rows.
 
     Attributes:
-        world: Where all nations stand.
-        seen: The indicators of all nations, exactly, each of shape (n,); `nation_states` holds them by nation. Both
+        world: The state of all economies.
+        seen: The indicators of all nations without error, each of shape (n,); `nation_states` has them by nation. Both
             follow from `world`.
-        past: What each nation remembers of its decisions, oldest first, in the order of their rows.
-        decided: What the nations decided in the last quarter; empty before the first one.
-        totals: Decisions so far, by outcome; `read_by` by where their measures come from.
+        past: The decisions that each nation remembers, oldest first, by row.
+        decided: The decisions of the last quarter, by row; empty before the first one.
+        totals: Decisions so far by outcome; `read_by` counts them by the source of their measures.
     """
 
     world: World
@@ -90,15 +90,7 @@ class EconomyState:
     def after(
         self, decided: Sequence[Decided], world: World, macro: Macro, quarter: str, memory: Sequence[int]
     ) -> Self:
-        """Return the state at the end of a quarter.
-
-        Args:
-            decided: What all nations decided in it, in the order of their rows.
-            world: The world at its end.
-            macro: The laws, which know the nations.
-            quarter: Its name.
-            memory: How many decisions each nation remembers.
-        """
+        """Return the state at the end of a quarter; `memory` says how many decisions each nation remembers."""
         new = (
             PastDecision(quarter, decision.action.action_string, decision.reason, before)
             for decision, before in zip(decided, self.nation_states, strict=True)
@@ -108,15 +100,6 @@ class EconomyState:
             self.at(world, macro),
             past=tuple((*old, last)[-most:] if most else () for old, last, most in past),
             decided=tuple(decided),
-            totals=self.totals + Counter(map(outcome_of, decided)),
+            totals=self.totals + Counter(decision.outcome for decision in decided),
             read_by=self.read_by + Counter(decision.reading.read_by for decision in decided),
         )
-
-
-class HasState(Protocol):
-    """A model as its agents and its DataCollector know it."""
-
-    @property
-    def state(self) -> EconomyState:
-        """Where it stands."""
-        ...

@@ -29,11 +29,11 @@ INDICATOR_COLUMNS: Final = (
     _indicator("inflation", "% a year", "mean of the last four quarters"),
     _indicator("unemployment", "%", "unemployment"),
     _indicator("policy_rate", "% a year", "the central bank's rate"),
-    _indicator("lending_rate", "% a year", "what borrowers pay"),
-    _indicator("spending", "% of GDP", "of the government"),
-    _indicator("taxes", "% of GDP", "what the government takes in"),
-    _indicator("deficit", "% of GDP", "what it spends beyond that, interest included"),
-    _indicator("debt", "% of GDP", "what it owes"),
+    _indicator("lending_rate", "% a year", "the rate of borrowers"),
+    _indicator("spending", "% of GDP", "government spending"),
+    _indicator("taxes", "% of GDP", "government revenue"),
+    _indicator("deficit", "% of GDP", "government spending, with interest, less revenue"),
+    _indicator("debt", "% of GDP", "government debt"),
     _indicator("exports", "that of `size`", "exports a year"),
     _indicator("imports", "that of `size`", "imports a year"),
     _indicator("trade_balance", "% of GDP", "exports less imports"),
@@ -54,23 +54,19 @@ INDICATORS_TABLE: Final = TableSchema(
 )
 DECISIONS: Final = TableSchema(
     "decisions",
-    "what a nation decided in a quarter",
+    "a decision of a nation",
     (
         _ROUND,
         _QUARTER,
         _NATION,
-        Column("action", "text", "what it wants to do, in words"),
-        Column("confidence", "float64", "how sure it says it is", "0 to 1"),
-        Column(
-            "read_by",
-            "text",
-            "where its measures come from: the answer, the parser, the llm that read its words, or a rule",
-        ),
-        Column("policy", "text", "its measures, in words; empty: none were read"),
+        Column("action", "text", "the policy in words"),
+        Column("confidence", "float64", "the nation's confidence", "0 to 1"),
+        Column("read_by", "text", "the source of its measures: answer, parser, llm (which read its words), or rule"),
+        Column("policy", "text", "its measures as text; empty if none were read"),
         Column("measures", "text", "the same, in JSON"),
-        Column("outcome", "text", "what became of it", one_of=OUTCOMES),
-        Column("reason", "text", "why it has no effect; empty: it has"),
-        Column("reasoning", "text", "why it wants that"),
+        Column("outcome", "text", "its outcome", one_of=OUTCOMES),
+        Column("reason", "text", "why it has no effect; empty if it has one"),
+        Column("reasoning", "text", "the nation's reasoning"),
         Column("reasoning_chain_id", "text", "`chain_id` in `reasoning`"),
     ),
 )
@@ -80,11 +76,11 @@ VERDICTS: Final = TableSchema(
     (
         _ROUND,
         _NATION,
-        Column("measure", "int", "which measure it is about, from 0; -1: the policy as a whole"),
-        Column("of", "text", "the measure, in words"),
-        Column("check", "text", "what was checked"),
-        Column("passed", "bool", "whether it holds"),
-        Column("reason", "text", "in words, with the numbers"),
+        Column("measure", "int", "the place of the measure, from 0; -1 for the whole policy"),
+        Column("of", "text", "the measure as text"),
+        Column("check", "text", "the kind of check"),
+        Column("passed", "bool", "whether the measure passed it"),
+        Column("reason", "text", "an explanation with numbers"),
     ),
 )
 TRADE: Final = TableSchema(
@@ -92,11 +88,11 @@ TRADE: Final = TableSchema(
     "a quarter of a pair of nations",
     (
         _ROUND,
-        Column("importer", "category", "who buys"),
-        Column("exporter", "category", "who sells"),
-        Column("imports", "float64", "what is bought a year", "that of `size`", finite=False),
+        Column("importer", "category", "the buyer"),
+        Column("exporter", "category", "the seller"),
+        Column("imports", "float64", "imports a year", "that of `size`", finite=False),
         Column("tariff", "float64", "the importer's tariff", "%", finite=False),
-        Column("sanction", "float64", "how much of the trade is forbidden", "%", finite=False),
+        Column("sanction", "float64", "the share of trade that is forbidden", "%", finite=False),
     ),
 )
 REASONING: Final = TableSchema(
@@ -105,13 +101,13 @@ REASONING: Final = TableSchema(
     (
         _ROUND,
         Column("chain_id", "text", "its id"),
-        Column("component", "text", "what was asked for"),
+        Column("component", "text", "the purpose of the question"),
         Column("agent_id", "text", "the nation"),
-        Column("prompt", "text", "what it was told; if it thought first, what every prompt of its turn tells"),
-        Column("action", "text", "what it wants to do, in words"),
-        Column("reasoning", "text", "why it wants that"),
-        Column("confidence", "float64", "how sure it says it is", "0 to 1"),
-        Column("thoughts", "text", "what it thought, tried and proposed before it decided, in JSON"),
+        Column("prompt", "text", "the prompt; if it thought first, the part that all prompts of its turn share"),
+        Column("action", "text", "the policy in words"),
+        Column("reasoning", "text", "its reasoning"),
+        Column("confidence", "float64", "its confidence", "0 to 1"),
+        Column("thoughts", "text", "its thoughts, tool calls and proposals before the decision, in JSON"),
     ),
 )
 NATIONS: Final = TableSchema(
@@ -121,7 +117,7 @@ NATIONS: Final = TableSchema(
         Column("name", "text", "its name"),
         Column("size", "float64", "GDP a year at the start", "any, such as trillions of dollars"),
         Column("natural_unemployment", "float64", "unemployment without a gap", "%"),
-        Column("inflation_target", "float64", "what its central bank has announced", "% a year"),
+        Column("inflation_target", "float64", "the central bank's target", "% a year"),
         Column("neutral_rate", "float64", "real rate that neither spurs nor slows demand", "% a year"),
         Column("trend_growth", "float64", "growth of potential output", "% a year"),
         Column("unemployment", "float64", "at the start", "%"),
@@ -140,11 +136,11 @@ RESPONSES: Final = TableSchema(
         Column("quarter", "int", "quarters since the rise, 0: the first with the higher rate"),
         Column("nation", "text", "the nation"),
         *(
-            replace(column, meaning="what the rise adds to it", finite=True)
+            replace(column, meaning="the effect of the rise on it", finite=True)
             for column in INDICATOR_COLUMNS
             if column.name in SHOWN
         ),
-        Column("follows", "text", "what rates do otherwise: held, or taylor"),
+        Column("follows", "text", "the other rates: held, or taylor"),
     ),
 )
 BASELINES: Final = TableSchema(

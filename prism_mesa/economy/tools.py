@@ -1,4 +1,4 @@
-"""Tools with which a nation looks things up, and tries policies, before it decides. None changes anything."""
+"""Tools with which a nation looks things up and tries policies before it decides. They change nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,15 +31,9 @@ def nation_tools(
     judge: Judge | None,
     result_chars: int,
 ) -> ToolRegistry:
-    """Return the tools of a nation in a quarter; they run in the caller's thread.
+    """Return the tools of a nation in a quarter; without a `judge` it cannot try policies.
 
-    Args:
-        name: The nation.
-        state: What it sees.
-        past: Its past decisions, oldest first.
-        domain: What it decides about.
-        judge: The validator; without it no policy can be tried.
-        result_chars: Most characters of a result.
+    They run in the caller's thread; a result has at most `result_chars` characters.
     """
 
     def try_policy(policy: str) -> str:
@@ -80,7 +74,7 @@ def nation_tools(
 
 
 def _looking(observer: str, state: SimulationState) -> Tool:
-    """Return the tool that looks at a nation; it lists the nations' names if they are not too many."""
+    """Return the tool that looks at a nation; its schema lists the names if there are few."""
     names = {plain(nation, NAME_CAP): nation for nation in state.agents}
 
     def look_at_nation(name: str) -> str:
@@ -107,7 +101,7 @@ def _looking(observer: str, state: SimulationState) -> Tool:
 
 
 def _effects(judgement: Judgement) -> str:
-    """Return what a policy would set and what the budget says to it."""
+    """Return the levels that a policy would set, and its effect on the budget."""
     return "; ".join(
         verdict.reason
         for verdict in judgement.verdicts
@@ -116,7 +110,7 @@ def _effects(judgement: Judgement) -> str:
 
 
 def _course(before: NationState | None, after: NationState | None) -> str:
-    """Return how indicators went from one quarter to the next."""
+    """Return how indicators changed from one quarter to the next."""
     if before is None or after is None:
         return ""
     shown = (

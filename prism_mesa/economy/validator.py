@@ -25,20 +25,15 @@ from prism_mesa.markup import card_of, shown_or_plain, table_of
 type Check = Literal["target", "bounds", "feasibility", "conflict", "conservation"]
 
 _LAST_DIGIT: Final = 1e-9
-"""By how much an instrument may exceed a limit: sums are exact to no more."""
+"""Tolerance for an instrument at its limit."""
 _TINY: Final = 1e-6
-"""Rounding error of a sum: a deficit of 15.000000001 is one of 15."""
+"""Tolerance for a deficit or a debt at its limit."""
 _ROUNDING: Final = 0.051
-"""By how much borrowing may miss the budget, percent of GDP: nations are told levels with one decimal."""
+"""By how much borrowing may miss the budget, percent of GDP: prompts show levels with one decimal."""
 
 
 class Verdict(BaseModel):
-    """What one check says.
-
-    Attributes:
-        measure: Which measure it is about, from 0; -1 for the policy as a whole.
-        reason: In words, with the numbers.
-    """
+    """The result of a check; `measure` is its place in the policy, or -1 for the policy as a whole."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,7 +52,7 @@ class Judgement(BaseModel):
 
     @property
     def accepted(self) -> bool:
-        """Whether every check passed; if not, nothing of the policy is done."""
+        """Whether every check passed; if not, the policy has no effect."""
         return all(verdict.passed for verdict in self.verdicts)
 
     @property
@@ -76,20 +71,20 @@ class Judgement(BaseModel):
 
 
 def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Judgement:
-    """Return the verdicts on a nation's policy, as the world stands.
+    """Return the verdicts on the policy of a row's nation.
 
     Args:
-        policy: What is to be done.
+        policy: The policy.
         world: The world before it.
-        row: Whose policy it is.
+        row: The nation's row.
         names: Names of all nations.
-        limits: What is possible.
+        limits: The limits of a quarter.
     """
     verdicts: list[Verdict] = []
     for i, measure in enumerate(policy.measures):
         fault = _target_fault(measure, row, names)
-        own = "its own instrument" if measure.target is None else f"{measure.target} is another nation"
-        verdicts.append(Verdict(measure=i, check="target", passed=not fault, reason=fault or own))
+        target = "its own instrument" if measure.target is None else f"{measure.target} is another nation"
+        verdicts.append(Verdict(measure=i, check="target", passed=not fault, reason=fault or target))
         if not fault:
             now, after = level_before(world, row, measure, names), level_after(world, row, measure, names)
             verdicts += [_step(i, measure.lever, now, after, limits), _feasible(i, measure.lever, now, after, limits)]
@@ -100,12 +95,12 @@ def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: 
 
 
 def _target_fault(measure: Measure, row: int, names: Sequence[str]) -> str:
-    """Return why a measure does not act on what it can, such as a tariff on another nation; empty if it does."""
+    """Return why a measure has a wrong unit or target; empty if it is right."""
     if measure.unit not in UNITS[measure.lever]:
         return f"a {spelled(measure.lever)} is not set in {spelled(measure.unit)}"
     if measure.lever not in AGAINST_NATIONS:
-        own = f"{spelled(measure.lever)} is a nation's own: it has no target, not {measure.target!r}"
-        return "" if measure.target is None else own
+        fault = f"{spelled(measure.lever)} is a nation's own: it has no target, not {measure.target!r}"
+        return "" if measure.target is None else fault
     if measure.target == names[row]:
         return f"a {measure.lever} against oneself"
     others = [name for name in names if name != names[row]]
@@ -131,7 +126,7 @@ def _range(lever: Lever, limits: LimitsParams) -> tuple[float, float, float]:
 
 
 def _step(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) -> Verdict:
-    """Return whether the step from where an instrument stands can be made in a quarter."""
+    """Return whether an instrument can move that far in a quarter."""
     step, (_, _, most) = after - now, _range(lever, limits)
     passed = abs(step) <= most + _LAST_DIGIT
     reason = f"{spelled(lever)} {now:.2f} -> {after:.2f}, a step of {step:+.2f}"
@@ -140,7 +135,7 @@ def _step(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) 
 
 
 def _feasible(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) -> Verdict:
-    """Return whether an instrument can stand where it would be set; one outside of its range may come nearer."""
+    """Return whether an instrument can have its new level; one outside its range may come nearer."""
     low, high, _ = _range(lever, limits)
     passed = min(low, now) - _LAST_DIGIT <= after <= max(high, now) + _LAST_DIGIT
     reason = f"{spelled(lever)} can stand at {after:.2f}"
@@ -156,7 +151,7 @@ def _feasible(i: int, lever: Lever, now: float, after: float, limits: LimitsPara
 
 
 def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
-    """Yield whether the measures go together."""
+    """Yield whether the measures are compatible."""
     clashes = []
     twice = repeated(policy.measures)
     taxed = {measure.target for measure in policy.measures if measure.lever == "tariff" and measure.size > 0}
@@ -177,7 +172,7 @@ def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], lim
 
 
 def _budget(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
-    """Yield whether the budget adds up, and whether next year's deficit can be financed, in percent of GDP."""
+    """Yield whether the budget adds up, and whether its deficit can be financed, in percent of GDP."""
     change = {
         measure.lever: level_after(world, row, measure, names) - level_before(world, row, measure, names)
         for measure in policy.measures

@@ -1,4 +1,4 @@
-"""Where all nations stand in a quarter, as one frozen value. It holds numbers; how they move is `macro`'s affair."""
+"""The state of all economies in a quarter, as one frozen value; `macro` moves it."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -9,15 +9,12 @@ import numpy.typing as npt
 type Floats = npt.NDArray[np.float64]
 
 MEMORY = 4
-"""Quarters of the past that expectations, growth over the year, and borrowing in instalments look at."""
+"""Past quarters that expectations, yearly growth and instalments of borrowing use."""
 
 
 @dataclass(frozen=True)
 class Shocks:
-    """What comes from outside in one quarter, each of shape (n,).
-
-    In percent of output (`demand`), and in points of inflation (`supply`) and of unemployment (`labor`).
-    """
+    """The shocks of a quarter, each of shape (n,): percent of output, points of inflation, points of unemployment."""
 
     demand: Floats
     supply: Floats
@@ -25,37 +22,35 @@ class Shocks:
 
     @classmethod
     def none(cls, n: int) -> Self:
-        """Return a quarter in which nothing comes from outside."""
+        """Return a quarter without shocks."""
         return cls(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
 @dataclass(frozen=True)
 class World:
-    """Where all nations stand at the end of a quarter. Arrays have shape (n,) where nothing else is said.
+    """The state of all economies at the end of a quarter. Arrays have shape (n,) unless stated otherwise.
 
     Attributes:
         quarter: Quarters since the start; 0 is the start itself.
-        demand: Gap of private demand, percent of output; `demand_before` that of the quarter before.
+        demand: Gap of private demand, percent of output; `demand_before` is the quarter before.
         gaps: Output gaps of the last quarters, latest first, shape (n, 5).
         inflations: Inflation of the last four quarters, latest first, shape (n, 4).
         unemployment: Percent.
-        policy_rate: Percent a year, set by the central bank; `lending_rate` what borrowers pay beyond a constant
-            margin.
+        policy_rate: The central bank's rate, percent a year; `lending_rate` is that of borrowers, without the margin.
         real_rate: Lending rate less expected inflation and the neutral rate.
         exchange: Real exchange rate, percent above its long run; up is stronger.
-        costs: What inflation has from dear or cheap supply, points a year.
-        spending: Of the government, percent of GDP; `taxes` at normal activity, without what debt and the cycle do.
-        instalments: Borrowing that is still to come, percent of GDP, for the next four quarters, shape (n, 4); below 0
-            is paying back.
-        stimulus: What the budget does to demand, percent of output; `used_stimulus` what demand has got used to.
-        balance: Net exports, percent of GDP; `used_balance` what demand has got used to.
-        deficit: Of the government, percent of GDP a year; `debt` percent of GDP.
-        potential: Output without a gap, and without barriers to trade, in the unit of `NationParams.size`.
-        loss: Output that barriers to trade cost, percent; `losses` of the last quarters, latest first, shape (n, 5).
-        tariff: Of the row's nation on imports from the column's, percent of value, shape (n, n); `tariff_before` that
-            of the quarter before.
-        sanction: Of the row's nation against the column's, percent of trade both ways, shape (n, n).
-        imports: Of the row's nation from the column's, in the unit of `potential` a year, shape (n, n).
+        costs: The part of inflation that supply shocks cause, points a year.
+        spending: Government spending, percent of GDP; `taxes` are those at normal activity and debt.
+        instalments: Borrowing of the next four quarters, percent of GDP, shape (n, 4); below 0 is paying back.
+        stimulus: The budget's effect on demand, percent of output; demand has adapted to `used_stimulus`.
+        balance: Net exports, percent of GDP; demand has adapted to `used_balance`.
+        deficit: The government's, percent of GDP a year; `debt` is in percent of GDP.
+        potential: Output without a gap and without barriers to trade, in the unit of `NationParams.size`.
+        losses: Output that barriers to trade cost in the last quarters, percent, latest first, shape (n, 5).
+        tariff: The row's nation's on imports from the column's, percent of value, shape (n, n); `tariff_before` is the
+            quarter before.
+        sanction: The row's nation's against the column's, percent of trade both ways, shape (n, n).
+        imports: The row's nation's from the column's, in the unit of `potential` a year, shape (n, n).
     """
 
     quarter: int
@@ -107,7 +102,7 @@ class World:
 
     @property
     def loss(self) -> Floats:
-        """Output that barriers to trade cost, percent."""
+        """Output that barriers to trade cost in the quarter, percent."""
         return self.losses[:, 0]
 
     @property
@@ -118,7 +113,7 @@ class World:
     @property
     def trade_balance(self) -> Floats:
         """Exports less imports, in that unit; it sums to zero over the world."""
-        return self.imports.sum(axis=0) - self.imports.sum(axis=1)
+        return self.exports - self.imports.sum(axis=1)
 
     def equals(self, other: "World") -> bool:
         """Return whether every number is the same."""

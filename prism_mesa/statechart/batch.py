@@ -1,7 +1,4 @@
-"""Firing over columns: the same selection as `Statechart.fire`, for as many agents as there are rows.
-
-Actions are left to whoever applies the result.
-"""
+"""Firing over columns: the same selection as `Statechart.fire`, for many agents, without actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,11 +25,11 @@ class Columns(Protocol):
         ...
 
     def column(self, name: str) -> Any:
-        """Return the values of a field; raise AttributeError if they are not held as a column."""
+        """Return the values of a field; raise AttributeError if there is no such column."""
         ...
 
     def row(self, i: int) -> Any:
-        """Return row `i` as the object that a callable guard is given."""
+        """Return row `i` as an object for callable guards."""
         ...
 
 
@@ -63,7 +60,7 @@ class ArrayColumns:
 
 
 class Reader:
-    """Columns read by attribute, with a row's Python numbers: floats in double precision, a bool as 0 or 1."""
+    """Columns as attributes: floats in double precision, integers and bools in 64 bits."""
 
     __slots__ = ("__columns",)
 
@@ -81,19 +78,19 @@ class Reader:
 NOTHING = -1
 _FEW_GUARDS = 8
 BLOCK: Final = 1024
-"""Rows that a callable guard is given from the same columns: these may prepare all their rows at once."""
+"""Rows of the columns from which callable guards get rows: the columns can prepare them together."""
 
 
 @dataclass(frozen=True)
 class Fired:
-    """What firing found, one entry per row.
+    """The result of firing, one entry per row.
 
     Attributes:
         taken: Index into `transitions`, or -1 where nothing fires or the choice is open.
         open: Index into `option_sets` where the choice is open, else -1.
-        keys: What the guards said where the choice is open (`Statechart.resolve_key`), else 0.
-        row_by_row_guards: Labels of the guards that were evaluated row by row: callables, and expressions that could
-            not run over these columns.
+        keys: The key of the guards' answers where the choice is open (`Statechart.resolve_key`), else 0.
+        row_by_row_guards: Labels of guards that were evaluated row by row: callables, and expressions that cannot run
+            over these columns.
     """
 
     taken: npt.NDArray[np.int16]
@@ -107,14 +104,14 @@ class Fired:
 def fire_many(
     chart: ChartDefinition, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns
 ) -> Fired:
-    """Select a transition, or the options, for each row; nothing is changed.
+    """Select a transition, or the options, for each row; nothing changes.
 
     Args:
-        chart: Whose transitions.
+        chart: The chart.
         states: State codes (`AgentState.code`), one per row.
         triggers: Indices into ``chart.triggers`` (-1: none), one per row, or one trigger for all.
-        agents: What expressions read as ``F.agent``.
-        contexts: What they read as ``F.post``.
+        agents: The columns that expressions read as ``F.agent``.
+        contexts: The columns that they read as ``F.post``.
     """
     states = np.asarray(states)
     if isinstance(triggers, str):
@@ -122,7 +119,8 @@ def fire_many(
         triggers = np.full(len(states), code)
     taken = np.full(len(states), NOTHING, np.int16)
     open_ = np.full(len(states), NOTHING, np.int16)
-    said: npt.NDArray[Any] = np.zeros(len(states), _key_type(chart))
+    fit = all(cell.keys_fit for _, _, cell in chart.all_cells())
+    open_keys: npt.NDArray[Any] = np.zeros(len(states), np.int64 if fit else object)
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     option_sets: dict[tuple[AgentState, ...], int] = {}
     row_by_row: set[str] = set()
@@ -141,14 +139,14 @@ def fire_many(
             if isinstance(outcome, Transition):
                 taken[here] = index[id(outcome)]
             elif outcome is not None:
-                open_[here], said[here] = option_sets.setdefault(outcome, len(option_sets)), key
-    return Fired(taken, open_, said, chart.transitions, tuple(option_sets), frozenset(row_by_row))
+                open_[here], open_keys[here] = option_sets.setdefault(outcome, len(option_sets)), key
+    return Fired(taken, open_, open_keys, chart.transitions, tuple(option_sets), frozenset(row_by_row))
 
 
 def _keys(
     chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n: int, row_by_row: set[str]
 ) -> npt.NDArray[np.int64]:
-    """Return the packed guard values of each row, as `Cell.outcomes` wants them."""
+    """Return the key of the guards' answers in each row."""
     keys = zero_keys(cell, n)
     for weight, transition, guard in cell.arms:
         values = column_values(guard, agents, contexts, n) if isinstance(guard, Expression) else None
@@ -162,20 +160,15 @@ def _keys(
     return keys
 
 
-def _key_type(chart: ChartDefinition) -> type:
-    fit = all(cell.keys_fit for _, _, cell in chart.all_cells())
-    return np.int64 if fit else object
-
-
 def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
-    """Return `n` keys of a cell whose guards are all false, of a type that holds every key."""
+    """Return `n` keys of false guards, of a type that fits every key of the cell."""
     return np.zeros(n, np.int64 if cell.keys_fit else object)
 
 
 def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
-    """Return an expression's value (0 or 1) in each of `n` rows, or None if it cannot run over these columns.
+    """Return an expression's value (0 or 1) in each of `n` rows.
 
-    It cannot where a field is no column or a row would raise (a division by zero): then rows decide.
+    It is None if a field is no column, or a row would raise (a division by zero): evaluate it row by row then.
     """
     try:
         with np.errstate(all="ignore"):
@@ -190,11 +183,11 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
 def row_values(
     transition: Transition, agents: Columns, contexts: Columns, n: int, failures: Failures
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """Return what a guard gives in each of `n` rows, asked in order (FALSE, TRUE or NEEDS), and how often it raised."""
+    """Return a guard's answer in each of `n` rows (FALSE, TRUE or NEEDS), and how often it raised."""
     alone = Cell((transition,), oracle_enabled=True)
-    said: list[Node] = []
+    nodes: list[Node] = []
     for first in range(0, n, BLOCK):
         block = np.arange(first, min(first + BLOCK, n))
         some_agents, some_contexts = agents.take(block), contexts.take(block)
-        said += [walk(alone, some_agents.row(i), some_contexts.row(i), failures) for i in range(len(block))]
-    return np.array([node.key for node in said], np.int64), sum(node.raised != () for node in said)
+        nodes += [walk(alone, some_agents.row(i), some_contexts.row(i), failures) for i in range(len(block))]
+    return np.array([node.key for node in nodes], np.int64), sum(node.raised != () for node in nodes)

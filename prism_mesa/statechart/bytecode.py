@@ -1,4 +1,4 @@
-"""Expressions written out as programs for kernels (`prism_mesa.kernels.programs`)."""
+"""Expressions compiled to programs for kernels (`prism_mesa.kernels.programs`)."""
 
 import ast
 from collections.abc import Mapping
@@ -41,13 +41,13 @@ _ARITHMETIC: Final[dict[type[ast.operator], int]] = {
     ast.Div: DIVIDE,
 }
 _EXACT: Final = 2.0**53
-"""Whole numbers below it are exact in float64."""
+"""Integers below it are exact in float64."""
 
 _INT32: Final = 2.0**31
 _LOGICAL: Final = ast.Compare | ast.BoolOp | ast.UnaryOp
 
 INEXACT: Final = float("inf")
-"""The bound of what is no whole number."""
+"""The bound of values that are no integers."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Field:
 
     Attributes:
         place: Its number.
-        names: What its codes stand for, in their order, if it is a category; else empty.
-        whole: Whether it holds whole numbers, of at most 32 bits.
+        names: The names of its codes, if it is a category; else empty.
+        whole: Whether it holds integers of at most 32 bits.
     """
 
     place: int
@@ -70,7 +70,7 @@ class _CannotError(Exception):
 
 
 type _Value = tuple[int, float]
-"""The register that holds a value, and the value's largest size, `INEXACT` if it is no whole number."""
+"""The register of a value, and its largest absolute value, `INEXACT` if it is no integer."""
 
 
 class Programmer:
@@ -84,10 +84,10 @@ class Programmer:
         self._reads_post: list[bool] = []
 
     def add(self, expression: Expression) -> int | None:
-        """Return the number of the program of an expression, or None if it has none.
+        """Return the number of an expression's program, or None if it has none.
 
-        It has none where it reads a field that is not known, compares texts otherwise than with == and !=, or may
-        leave the whole numbers that float64 holds.
+        It has none if it reads an unknown field, compares texts other than with == and !=, or may leave the integers
+        that float64 holds.
         """
         length = len(self._code)
         try:
@@ -141,8 +141,8 @@ class Programmer:
                     raise _CannotError
                 return field.place, _INT32 if field.whole else INEXACT
             case ast.Compare(left=left, ops=[operator], comparators=[right]):
-                one, other = self._category(left, operator, right) or (self._write(left)[0], self._write(right)[0])
-                return self._put(_COMPARISONS[type(operator)], one, other), 1.0
+                sides = self._category(left, operator, right) or (self._write(left)[0], self._write(right)[0])
+                return self._put(_COMPARISONS[type(operator)], *sides), 1.0
             case ast.BoolOp(op=operator, values=[left, right]):
                 code = AND if isinstance(operator, ast.And) else OR
                 return self._put(code, self._truth(left), self._truth(right)), 1.0
@@ -157,28 +157,24 @@ class Programmer:
         return register if isinstance(node, _LOGICAL) else self._put(TRUTH, register)
 
     def _arithmetic(self, left: ast.expr, operator: ast.operator, right: ast.expr) -> _Value:
-        (one, one_size), (other, other_size) = self._write(left), self._write(right)
-        register = self._put(_ARITHMETIC[type(operator)], one, other)
+        (left_register, left_size), (right_register, right_size) = self._write(left), self._write(right)
+        register = self._put(_ARITHMETIC[type(operator)], left_register, right_register)
         if isinstance(operator, ast.Div):
             return register, INEXACT
-        size = one_size * other_size if isinstance(operator, ast.Mult) else one_size + other_size
+        size = left_size * right_size if isinstance(operator, ast.Mult) else left_size + right_size
         if _EXACT <= size < INEXACT:
             raise _CannotError
         return register, size
 
     def _category(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> tuple[int, int] | None:
-        """Return the registers of ``field == "text"``, either way round; None if neither is a text or a category."""
+        """Return the registers of ``field == "text"``, in either order; None if there is no text and no category."""
         if isinstance(left, ast.Constant):
             left, right = right, left
         field = self._fields.get(ast.unparse(left)) if isinstance(left, ast.Attribute) else None
         text = right.value if isinstance(right, ast.Constant) else None
-        if not isinstance(text, str) and (field is None or not field.names):
+        names = () if field is None else field.names
+        if not isinstance(text, str) and not names:
             return None
-        if (
-            field is None
-            or not field.names
-            or not isinstance(text, str)
-            or not isinstance(operator, ast.Eq | ast.NotEq)
-        ):
+        if field is None or not names or not isinstance(text, str) or not isinstance(operator, ast.Eq | ast.NotEq):
             raise _CannotError
-        return field.place, self._constant(float(field.names.index(text)) if text in field.names else -1.0)
+        return field.place, self._constant(float(names.index(text)) if text in names else -1.0)

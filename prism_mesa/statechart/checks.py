@@ -1,4 +1,4 @@
-"""Static checks of a chart: what can be known before anything runs."""
+"""Static checks of a chart, before anything runs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,9 +11,8 @@ import numpy.typing as npt
 from prism_mesa.errors import did_you_mean
 from prism_mesa.statechart.batch import ArrayColumns, column_values, row_values, zero_keys
 from prism_mesa.statechart.definition import TIMEOUT, ChartDefinition
-from prism_mesa.statechart.explanations import Errors
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome, leaves_open
+from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Errors, Outcome, leaves_open
 from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.values import UNKNOWN, Values
@@ -28,7 +27,7 @@ _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing the check found. `kind` is a short fixed word, `where` names states and trigger."""
+    """A result of the check. `kind` is a short fixed word, `where` names states and trigger."""
 
     level: Level
     kind: str
@@ -44,37 +43,36 @@ def check(
     fired: Iterable[str] | None = None,
     fields: Iterable[str] | Mapping[str, Values] | None = None,
 ) -> list[Finding]:
-    """Return what is wrong or worth knowing, errors first.
+    """Return faults and notes, errors first.
 
-    Guards that are expressions are evaluated on `N_PROBES` made-up agents and posts whose fields take the
-    constants of the guards and values around them (those that break the chart's `invariant` are left
-    out): an example that is found is certain, one that is not found is only unlikely. Plain callables
-    cannot be looked into and count as able to give any value.
+    Expressions are evaluated on `N_PROBES` made-up agents and posts, which keep the chart's `invariant` and whose
+    fields take the constants of the guards and values around them. An example is certain; a missing example is only
+    unlikely. Callables count as able to return any value.
 
     Args:
         chart: The chart.
-        fired: The triggers that the simulation fires; with them, triggers that no one fires are found.
-        fields: What agents and posts have, as ``agent.x`` and ``post.y``; with them, misspelt fields are found:
-            errors, unless an action may set the field of an agent, or nobody but scripts fires the trigger. A mapping
-            says what values each field can have, and examples keep to them.
+        fired: The triggers that the simulation fires; finds triggers that it never fires.
+        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; finds misspelt fields, which are errors
+            unless an action may set the field of an agent, or only scripts fire the trigger. A mapping gives the values
+            of each field, which examples then have.
     """
-    found = list(_structure(chart))
+    findings = list(_structure(chart))
     values = fields if isinstance(fields, Mapping) else {}
     fired = None if fired is None else set(fired)
     if fired is not None:
-        found += _never_fired(chart, fired)
+        findings += _never_fired(chart, fired)
     if fields is not None:
-        found += _unknown_fields(chart, fired, set(fields))
+        findings += _unknown_fields(chart, fired, set(fields))
     asks: dict[str, bool] = {}
     for _, state, cell in chart.all_cells():
         outcomes = _possible(chart, state, cell, values)
-        found += _cell_findings(cell, outcomes)
-        found += _widening(cell, values) if chart.oracle_enabled else ()
+        findings += _cell_findings(cell, outcomes)
+        findings += _widening(cell, values) if chart.oracle_enabled else ()
         sure = [o.witness is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
         if sure and state in reachable(chart):
             asks[cell.place] = any(sure)
-    found.append(_oracle(chart, asks))
-    return sorted(found, key=lambda finding: _ORDER[finding.level])
+    findings.append(_oracle(chart, asks))
+    return sorted(findings, key=lambda finding: _ORDER[finding.level])
 
 
 def reachable(chart: ChartDefinition) -> set[AgentState]:
@@ -111,7 +109,7 @@ def _never_fired(chart: ChartDefinition, fired: set[str]) -> Iterator[Finding]:
 
 
 def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[str]) -> Iterator[Finding]:
-    """Yield misspelt fields: errors, but where an action may set the field, or a script gives a context of its own."""
+    """Yield misspelt fields, which are warnings where an action or a script may supply the field."""
     acts = any(t.action is not None for t in chart.transitions)
     reported: set[str] = set()
     for transition in chart.transitions:
@@ -128,9 +126,7 @@ def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[s
 
 
 def near_field(name: str, known: Iterable[str]) -> str:
-    """Return the question whether another field of an agent or post was meant, or else what it has.
-
-    Only what comes after the dot is compared: all fields of a post begin alike.
+    """Return a similar field of an agent or a post as a question, or else the fields that there are.
 
     >>> near_field("post.velocty", ["post.velocity", "post.kind"])
     " Did you mean 'post.velocity'?"
@@ -140,15 +136,15 @@ def near_field(name: str, known: Iterable[str]) -> str:
     ' An agent has: activity, and what attributes declares.'
     """
     root, _, field = name.partition(".")
-    own = sorted(one.removeprefix(f"{root}.") for one in known if one.startswith(f"{root}."))
-    near = did_you_mean(field, own).replace("'", f"'{root}.", 1)
-    whose = {"agent": "An agent", "post": "A post"}.get(root)
-    return near or (f" {whose} has: {', '.join(own)}, and what attributes declares." if whose and own else "")
+    names = sorted(field.removeprefix(f"{root}.") for field in known if field.startswith(f"{root}."))
+    near = did_you_mean(field, names).replace("'", f"'{root}.", 1)
+    owner = {"agent": "An agent", "post": "A post"}.get(root)
+    return near or (f" {owner} has: {', '.join(names)}, and what attributes declares." if owner and names else "")
 
 
 @dataclass(frozen=True)
 class _Possible:
-    """Something that can come about in a cell; `witness` is an example, None if only callables could tell."""
+    """A possible outcome of a cell; `witness` is an example, None if a guard is a callable."""
 
     outcome: Outcome
     left: list[tuple[Transition, int]]
@@ -156,36 +152,36 @@ class _Possible:
 
 
 def _possible(chart: ChartDefinition, state: AgentState, cell: Cell, values: Mapping[str, Values]) -> list[_Possible]:
-    """Return what can come about in a cell, each once."""
+    """Return the possible outcomes of a cell, each once."""
     values = {**values, "agent.state": Values(names=(state.value,))}
     expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
     columns = _probes([*expressions, chart.invariant] if chart.invariant is not None else expressions, values)
     keep = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_values(chart.invariant, columns))
     has_callables = len(expressions) < len(cell.arms)
     read = {name for guard in expressions for name in guard.fields}
-    found: dict[int, _Possible] = {}
-    for key in _keys(cell, columns):
-        for value, at in zip(*np.unique(key[keep], return_index=True), strict=True):
-            if int(value) not in found:
-                left = cell.left(cell.values(int(value)))
+    possible: dict[int, _Possible] = {}
+    for keys in _keys(cell, columns):
+        for key, at in zip(*np.unique(keys[keep], return_index=True), strict=True):
+            if int(key) not in possible:
+                left = cell.left(cell.values(int(key)))
                 witness = None if has_callables else _witness(columns, read, int(keep[at]))
-                found[int(value)] = _Possible(cell.outcomes[int(value)], left, witness)
-    return list(found.values())
+                possible[int(key)] = _Possible(cell.outcomes[int(key)], left, witness)
+    return list(possible.values())
 
 
 def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
-    """Yield conditions that settle nothing, and only send more choices to the oracle.
+    """Yield conditions that only send more choices to the oracle.
 
-    One kind is a part (joined by `&`) of the only guard that leads to a target, if no other guard reads its fields and
-    *else* asks the oracle. The other is the guard of a transition without a target, if another guard is true as well.
+    They are parts (joined by `&`) of the only guard that leads to a target, if no other guard reads their fields and
+    *else* asks the oracle; and guards of transitions without a target, if another guard can be true as well.
     """
     guards = {t: t.guard for t in cell.candidates if isinstance(t.guard, Expression)}
     columns = _probes(list(guards.values()), values)
     else_asks = any(t.target is None and t not in guards for t in cell.candidates)
     for transition, guard in guards.items():
         if transition.target is None:
-            settled = (_values(other, columns) for t, other in guards.items() if t.target is not None)
-            if any((_values(guard, columns) & other).any() for other in settled):
+            others = (_values(other, columns) for t, other in guards.items() if t.target is not None)
+            if any((_values(guard, columns) & other).any() for other in others):
                 yield _widens(transition, guard, "another guard is true as well")
         elif else_asks and sum(t.target is transition.target for t in cell.candidates) == 1:
             read = {name for t, other in guards.items() if t is not transition for name in other.fields}
@@ -199,7 +195,7 @@ def _widens(transition: Transition, condition: Expression, where: str) -> Findin
 
 
 def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]]:
-    """Return the packed guard values of all probes, once for each combination of what callables may give."""
+    """Return the keys of all probes, once for each combination of callables' answers."""
     keys = [zero_keys(cell, N_PROBES)]
     few = sum(not isinstance(guard, Expression) for _, _, guard in cell.arms) <= _FEW_CALLABLES
     for i, (weight, _, guard) in enumerate(cell.arms):
@@ -216,7 +212,7 @@ def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]
 
 
 def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[np.int64]:
-    """Return a guard's value for each probe; one that raises (a division by zero) is false."""
+    """Return a guard's value for each probe; it is false where it raises (a division by zero)."""
     agents, posts = columns["agent"], columns["post"]
     values = column_values(guard, agents, posts, N_PROBES)
     if values is not None:
@@ -236,24 +232,24 @@ def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict
 
 @lru_cache(maxsize=256)
 def _draws(name: str) -> npt.NDArray[np.float64]:
-    """Return a number in [0, 1) for each probe; they are the same for every chart."""
+    """Return a number in [0, 1) for each probe, the same for every chart."""
     return Streams(0).uniform(name, np.arange(N_PROBES))
 
 
 def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
-    """Return, for each field, the constants that it or a field compared with it is compared with."""
+    """Return the constants with which each field, or a field that it is compared with, is compared."""
     terms = [term for expression in expressions for term in expression.terms]
-    found: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
-    for _ in found:  # constants travel along chains of fields
+    constants: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
+    for _ in constants:  # constants travel along chains of fields
         for term in terms:
-            together = term.constants.union(term.texts, *(found[name] for name in term.fields))
+            together = term.constants.union(*(constants[name] for name in term.fields))
             for name in term.fields:
-                found[name] |= together
-    return found
+                constants[name] |= together
+    return constants
 
 
 def _witness(columns: dict[str, ArrayColumns], read: set[str], row: int) -> str:
-    """Return the fields that guards read, as one probe has them."""
+    """Return the values of the fields that guards read, in one probe."""
     shown = [
         f"{root}.{field} = {array[row]}"
         for root, fields in columns.items()
@@ -272,20 +268,21 @@ def _cell_findings(cell: Cell, outcomes: list[_Possible]) -> Iterator[Finding]:
             yield Finding("warning", "shadowed", str(transition), "found no agent that takes this transition")
     if any(t.target is None for t in cell.candidates) and not cell.declared:
         yield Finding("error", "no-options", cell.place, "the oracle is asked, and no concrete target is declared")
-    said: dict[tuple[str, str], _Possible] = {}
+    notes: dict[tuple[str, str], _Possible] = {}
     for possible in outcomes:
         if possible.outcome is None and not possible.left:
-            said.setdefault(("gap", "where no guard is true nothing happens: the trigger is dropped"), possible)
+            notes.setdefault(("gap", "where no guard is true nothing happens: the trigger is dropped"), possible)
         elif isinstance(possible.outcome, tuple):
             names = ", ".join(state.value for state in possible.outcome)
-            kind, why = _openness(possible.left)
-            said.setdefault((kind, f"{why}: the oracle chooses among {names}"), possible)
-    for (kind, text), possible in said.items():
+            is_open = any(leaves_open(t, value) for t, value in possible.left)
+            kind, why = ("open", "left open by the chart") if is_open else ("overlap", "guards overlap")
+            notes.setdefault((kind, f"{why}: the oracle chooses among {names}"), possible)
+    for (kind, text), possible in notes.items():
         yield Finding("note", kind, cell.place, f"{text}, {possible.witness or 'if its callable guards say so'}")
 
 
 def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:
-    """Return the transitions that matter: those that leave the choice open, and those that may be taken."""
+    """Yield the transitions that leave the choice open, and those that may be taken."""
     yield from (t for t, value in possible.left if leaves_open(t, value))
     if isinstance(possible.outcome, Transition):
         yield possible.outcome
@@ -293,20 +290,13 @@ def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:
         yield cell.transition_to(option, possible.left)
 
 
-def _openness(left: list[tuple[Transition, int]]) -> tuple[str, str]:
-    if any(leaves_open(t, value) for t, value in left):
-        return "open", "left open by the chart"
-    return "overlap", "guards overlap"
-
-
 def _oracle(chart: ChartDefinition, asks: dict[str, bool]) -> Finding:
+    level: Level = "note" if not chart.oracle_enabled or any(asks.values()) else "warning"
+    text = "the oracle can never be reached"
     if not chart.oracle_enabled:
         text = "the oracle is disabled: an open choice takes its first option"
-        return Finding("note", "oracle", chart.name, text)
-    if not asks:
-        return Finding("warning", "oracle", chart.name, "the oracle can never be reached")
-    if not any(asks.values()):
+    elif level == "note":
+        text = f"the oracle can be reached: {'; '.join(where for where, is_sure in asks.items() if is_sure)}"
+    elif asks:
         text = f"the oracle can be reached only if callable guards say so: {'; '.join(asks)}"
-        return Finding("warning", "oracle", chart.name, text)
-    places = "; ".join(where for where, is_sure in asks.items() if is_sure)
-    return Finding("note", "oracle", chart.name, f"the oracle can be reached: {places}")
+    return Finding(level, "oracle", chart.name, text)

@@ -1,36 +1,31 @@
-"""What a chart is made of, its parameters, and what its guards have raised."""
+"""The parts of a chart, its parameters, and the errors of its guards."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import Field
 
-from prism_mesa.errors import ChartError, DataError, counted, one_line
+from prism_mesa.errors import ChartError, DataError, counted, did_you_mean, one_line
 from prism_mesa.markup import card_of, chip_of, joined_of, note_of, shown_or_plain, table_of
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
-from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState, state_of_chart
+from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
-from prism_mesa.statechart.users_code import FailingGuard, Kind, add_place, failing_guards, line_of, whereabouts
+from prism_mesa.statechart.users_code import FailingGuard, add_place, line_of, whereabouts
 
 TIMEOUT: Final = "timeout"
 _FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
 
 
 class ChartDefinition(Restorable):
-    """The part of a `Statechart` that is there before any agent: states, transitions, settings, and their tables.
-
-    What it is made of cannot be set later.
+    """The part of a `Statechart` that needs no agent: states, transitions and settings, which cannot be set later.
 
     Attributes:
         triggers: The triggers in list order.
         cells: The transitions by trigger and state, with the rule that picks among them.
-        guard_errors: How often guards raised, by transition and kind of error, under the first message.
     """
 
     def __init__(
@@ -47,51 +42,52 @@ class ChartDefinition(Restorable):
     ) -> None:
         self.name = name
         self.states = frozenset(AgentState(state) for state in states)
-        own = partial(state_of_chart, name, self.states)
-        self.initial = own(initial, "initial")
-        self.timeouts: Mapping[AgentState, int] = MappingProxyType(
-            {own(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
-        )
+        self.initial = self._state(initial, "initial")
+        self.timeouts = {self._state(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
         self.strict = strict
-        self.guard_errors: Counter[str] = Counter()
-        self._first_errors: dict[Kind, str] = {}
-        self._raised: Counter[Kind] = Counter()
+        self._raised: dict[tuple[Transition, str], tuple[str, int]] = {}  # (transition, kind) -> first text, times
         self._first_places: dict[Transition, str] = {}
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
-        self.transitions = tuple(single for given in transitions for single in self._singles(given))
+        self.transitions = tuple(single for transition in transitions for single in self._singles(transition))
         self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
         self.cells = build_cells(self.transitions, oracle_enabled)
 
-    def _singles(self, given: Transition) -> list[Transition]:
+    def _state(self, state: AgentState, where: object) -> AgentState:
+        """Return a state or its value as a state of this chart; `where` is its place, for messages."""
+        try:
+            known = AgentState(state)
+        except ChartError as error:
+            raise ChartError(f"{self.name}: {where}: {error}") from None
+        if known not in self.states:
+            names = sorted(s.value for s in self.states)
+            near = did_you_mean(known.value, names)
+            raise ChartError(
+                f"{self.name}: {where}: {known.value!r} is not a state of this chart ({', '.join(names)}).{near}"
+            )
+        return known
+
+    def _singles(self, transition: Transition) -> list[Transition]:
         """Return a transition as one for each of its sources, all of whose states are in the chart."""
-        if not isinstance(given, Transition):
-            raise ChartError(f"{self.name}: transitions: {given!r} is no Transition(trigger, source, target)")
-        for state in (*given.sources, given.target):
+        if not isinstance(transition, Transition):
+            raise ChartError(f"{self.name}: transitions: {transition!r} is no Transition(trigger, source, target)")
+        for state in (*transition.sources, transition.target):
             if state is not None:
-                state_of_chart(self.name, self.states, state, given)
-        found = given.singles(self.states)
-        if not found:
-            raise ChartError(f"{self.name}: {given}: the chart has no state but the target")
-        return found
+                self._state(state, transition)
+        singles = transition.singles(self.states)
+        if not singles:
+            raise ChartError(f"{self.name}: {transition}: the chart has no state but the target")
+        return singles
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FIXED and hasattr(self, name):  # not vars(self): the dict that makes slows every `fire`
             raise ChartError(
-                f"{self.name}: {name} cannot be set: tables have been made from it. Make another chart, or use "
-                "replaced(oracle_enabled=...)"
+                f"{self.name}: {name} cannot be set; make another chart, or use replaced(oracle_enabled=...)"
             )
         super().__setattr__(name, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"timeouts": dict(self.timeouts)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in (state | {"timeouts": MappingProxyType(state["timeouts"])}).items():
-            object.__setattr__(self, name, value)
 
     @one_line
     def __repr__(self) -> str:
@@ -103,8 +99,8 @@ class ChartDefinition(Restorable):
         size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
         alike: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
         for t in self.transitions:
-            trigger = t.trigger + self._after(t)
-            alike.setdefault((trigger, t.guard_label or self._else(t), t.target), []).append(t.source)
+            trigger, guard = self.label(t)
+            alike.setdefault((trigger, guard, t.target), []).append(t.source)
         rows = [
             (
                 self._chips(sources),
@@ -119,20 +115,18 @@ class ChartDefinition(Restorable):
         table = table_of(("state", "trigger", "if", "next"), rows)
         return card_of("chart", self.name, table, note_of(start), about=size)
 
-    def _after(self, t: Transition) -> str:
-        """Return, of a timeout, after how many ticks it comes, if the chart says."""
-        ticks = self.timeouts.get(t.source) if t.trigger == TIMEOUT else None
-        return "" if ticks is None else f" after {counted(ticks, 'tick')}"
-
     def _chips(self, sources: Sequence[AgentState]) -> str:
-        """Return the sources of transitions that are alike in everything else."""
         rest = self.states - set(sources)
         if len(sources) > 2 and len(rest) == 1:
             return f"any but {next(iter(rest)).value}"
         return joined_of([chip_of(STATE_COLORS[state], state.value) for state in STATES if state in sources])
 
-    def _else(self, t: Transition) -> str:
-        return "else" if self.cells[t.trigger][t.source].arms else ""
+    def label(self, t: Transition, default: str = "") -> tuple[str, str]:
+        """Return a transition's trigger and guard as text; `default` follows timeouts without ticks of their own."""
+        ticks = self.timeouts.get(t.source)
+        after = default if ticks is None else f" after {counted(ticks, 'tick')}"
+        guard = t.guard_label or ("else" if self.cells[t.trigger][t.source].arms else "")
+        return t.trigger + (after if t.trigger == TIMEOUT else ""), guard
 
     def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
         """Yield each trigger and state that have transitions, with these, in list order."""
@@ -141,27 +135,34 @@ class ChartDefinition(Restorable):
                 yield trigger, state, cell
 
     def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
-        """Count a guard that raised, under its transition and kind of error; a strict chart lets it raise."""
+        """Count a guard that raised, by its transition and kind of error; a strict chart raises the error."""
         if self.strict:
             add_place(error, "guard", transition, agent)
             raise error
         if transition not in self._first_places:
             self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), line_of(error))))
         kind = transition, f"{type(error).__module__}.{type(error).__qualname__}"
-        text = f"{transition}: {type(error).__name__}: {error}"
-        self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
-        self._raised[kind] += 1
+        text, times = self._raised.get(kind, (f"{transition}: {type(error).__name__}: {error}", 0))
+        self._raised[kind] = text, times + 1
+
+    @property
+    def guard_errors(self) -> Counter[str]:
+        """How often guards raised, by transition and kind of error, under the first message."""
+        errors: Counter[str] = Counter()
+        for text, times in self._raised.values():
+            errors[text] += times
+        return errors
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what is known of guards, by the places of their transitions in the chart."""
+        """Return the state of the guards, by the places of their transitions in the chart."""
         place = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
         untried = [sorted(place[t] for t in cell.untried) for _, _, cell in self.all_cells()]
-        kinds = [[place[t], kind, self._first_errors[t, kind], n] for (t, kind), n in self._raised.items()]
+        kinds = [[place[t], kind, text, times] for (t, kind), (text, times) in self._raised.items()]
         first = [[place[t], text] for t, text in self._first_places.items()]
         return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "first": first}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned.
+        """Restore a snapshot.
 
         Raises:
             DataError: If it is of another chart.
@@ -170,20 +171,22 @@ class ChartDefinition(Restorable):
             raise DataError(f"{self.name}: is not the chart of the run")
         for (_, _, cell), untried in zip(self.all_cells(), kept["untried"], strict=True):
             cell.untried = {self.transitions[place] for place in untried}
-        self._first_errors, self._raised, self.guard_errors = {}, Counter(), Counter()
         self._first_places = {self.transitions[place]: str(text) for place, text in kept["first"]}
-        for place, kind, text, times in kept["raised"]:
-            known = self.transitions[place], str(kind)
-            self._first_errors[known] = str(text)
-            self._raised[known] = int(times)
-            self.guard_errors[str(text)] += int(times)
+        self._raised = {
+            (self.transitions[place], str(kind)): (str(text), int(times)) for place, kind, text, times in kept["raised"]
+        }
 
     def failing_guards(self) -> list[FailingGuard]:
-        """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
-        if not self._raised:
-            return []
+        """Return the guards that raised when the chart fired, in list order."""
         untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
-        return failing_guards(self.transitions, untried, self._first_errors, self._raised, self._first_places)
+        failing = []
+        for transition in dict.fromkeys(self.transitions) if self._raised else ():
+            raised = [entry for (t, _), entry in self._raised.items() if t == transition]
+            if raised:
+                errors = tuple(text.removeprefix(f"{transition}: ") for text, _ in raised)
+                times, place = sum(times for _, times in raised), self._first_places.get(transition, "")
+                failing.append(FailingGuard(transition, times, transition in untried, errors, place))
+        return failing
 
 
 class StatechartParams(Params):

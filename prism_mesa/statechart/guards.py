@@ -1,4 +1,4 @@
-"""Guards as data: the scalar guard, the column kernel, the checks and the label all come from one expression.
+"""Guards as expressions, which run on one agent and on columns, and which checks and labels can read.
 
 >>> from types import SimpleNamespace as Row
 >>> keen = F.post.relevance > F.agent.high_threshold
@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, reduce
 from math import isfinite
 from typing import Any, Final, NoReturn
 
@@ -21,17 +21,28 @@ import numpy as np
 from prism_mesa.errors import ChartError
 
 NEEDS_ORACLE: Final = "needs_oracle"
-"""What a guard returns to leave the choice among the declared targets to the oracle."""
+"""A guard returns it to leave the choice among the declared targets to the oracle."""
 
-_NUMBER_OPERATORS: dict[str, type[ast.operator]] = {"+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div}
+type _Operator = Callable[["Expression", object], "Expression"]
+
+
+def _comparison(operator: type[ast.cmpop]) -> _Operator:
+    return lambda left, right: Expression(ast.Compare(left.tree, [operator()], [_tree(right)]))
+
+
+def _arithmetic(operator: type[ast.operator]) -> tuple[_Operator, _Operator]:
+    """Return the methods of an operator for an expression on its left and on its right."""
+    return (
+        lambda left, right: Expression(ast.BinOp(left.tree, operator(), _tree(right))),
+        lambda right, left: Expression(ast.BinOp(_tree(left), operator(), right.tree)),
+    )
 
 
 class Expression:
-    """An expression over fields of the agent and of the context. Build it from `F` with operators.
+    """An expression over fields of the agent and of the context, built from `F` with operators.
 
-    Comparisons, ``+ - * /``, and ``& | ~`` for and, or, not. Both sides of ``&`` and ``|`` are always
-    evaluated. ``a < F.post.x < b`` is refused: Python would drop half of it. Whole numbers are exact up
-    to 2**53.
+    Operators are comparisons, ``+ - * /``, and ``& | ~`` for and, or, not. Both sides of ``&`` and ``|`` are always
+    evaluated. ``a < F.post.x < b`` is refused, because Python would drop half of it. Integers are exact up to 2**53.
     """
 
     def __init__(self, tree: ast.expr) -> None:
@@ -54,7 +65,7 @@ class Expression:
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """Names of the fields it reads, as ``agent.x`` and ``post.y``."""
+        """The names of the fields that it reads, as ``agent.x`` and ``post.y``."""
         return frozenset(ast.unparse(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
 
     @property
@@ -63,25 +74,19 @@ class Expression:
         return any(name.startswith("post.") for name in self.fields)
 
     @cached_property
-    def constants(self) -> frozenset[float]:
-        """The numbers in it."""
-        found = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
-        return frozenset(float(v) for v in found if isinstance(v, int | float))
-
-    @cached_property
-    def texts(self) -> frozenset[str]:
-        """The strings in it."""
-        found = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
-        return frozenset(v for v in found if isinstance(v, str))
+    def constants(self) -> frozenset[float | str]:
+        """The numbers and strings in it."""
+        values = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
+        return frozenset(float(v) if isinstance(v, int | float) else str(v) for v in values)
 
     @cached_property
     def terms(self) -> tuple["Expression", ...]:
-        """What in it is compared or reckoned with, each as an expression."""
+        """Its comparisons and arithmetic operations, each as an expression."""
         return tuple(Expression(n) for n in ast.walk(self.tree) if isinstance(n, ast.Compare | ast.BinOp))
 
     @cached_property
     def conjuncts(self) -> tuple["Expression", ...]:
-        """The parts that `&` joins in it, or that `~` makes of those that `|` joins; else itself."""
+        """The parts of a conjunction, or of a negated disjunction; else itself."""
         match self.tree:
             case ast.BoolOp(op=ast.And(), values=values):
                 parts = [Expression(value) for value in values]
@@ -101,53 +106,21 @@ class Expression:
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"'{self}' has no truth value until it is evaluated; combine expressions with & | ~, "
-            "and write (a < F.post.x) & (F.post.x < b) for a chained comparison"
+            f"'{self}' has no truth value: combine expressions with & | ~, and write (a < F.post.x) & (F.post.x < b)"
         )
 
     __hash__ = object.__hash__
 
-    def __eq__(self, other: object) -> "Expression":  # type: ignore[override]
-        return self._compare(ast.Eq(), other)
-
-    def __ne__(self, other: object) -> "Expression":  # type: ignore[override]
-        return self._compare(ast.NotEq(), other)
-
-    def __lt__(self, other: object) -> "Expression":
-        return self._compare(ast.Lt(), other)
-
-    def __le__(self, other: object) -> "Expression":
-        return self._compare(ast.LtE(), other)
-
-    def __gt__(self, other: object) -> "Expression":
-        return self._compare(ast.Gt(), other)
-
-    def __ge__(self, other: object) -> "Expression":
-        return self._compare(ast.GtE(), other)
-
-    def __add__(self, other: object) -> "Expression":
-        return _arithmetic("+", self, other)
-
-    def __radd__(self, other: object) -> "Expression":
-        return _arithmetic("+", other, self)
-
-    def __sub__(self, other: object) -> "Expression":
-        return _arithmetic("-", self, other)
-
-    def __rsub__(self, other: object) -> "Expression":
-        return _arithmetic("-", other, self)
-
-    def __mul__(self, other: object) -> "Expression":
-        return _arithmetic("*", self, other)
-
-    def __rmul__(self, other: object) -> "Expression":
-        return _arithmetic("*", other, self)
-
-    def __truediv__(self, other: object) -> "Expression":
-        return _arithmetic("/", self, other)
-
-    def __rtruediv__(self, other: object) -> "Expression":
-        return _arithmetic("/", other, self)
+    __eq__ = _comparison(ast.Eq)  # type: ignore[assignment]
+    __ne__ = _comparison(ast.NotEq)  # type: ignore[assignment]
+    __lt__ = _comparison(ast.Lt)
+    __le__ = _comparison(ast.LtE)
+    __gt__ = _comparison(ast.Gt)
+    __ge__ = _comparison(ast.GtE)
+    __add__, __radd__ = _arithmetic(ast.Add)
+    __sub__, __rsub__ = _arithmetic(ast.Sub)
+    __mul__, __rmul__ = _arithmetic(ast.Mult)
+    __truediv__, __rtruediv__ = _arithmetic(ast.Div)
 
     def __and__(self, other: object) -> "Expression":
         return Expression(ast.BoolOp(ast.And(), [self.tree, _tree(other)]))
@@ -158,9 +131,6 @@ class Expression:
     def __invert__(self) -> "Expression":
         return Expression(ast.UnaryOp(ast.Not(), self.tree))
 
-    def _compare(self, operator: ast.cmpop, other: object) -> "Expression":
-        return Expression(ast.Compare(self.tree, [operator], [_tree(other)]))
-
 
 def _tree(value: object) -> ast.expr:
     if isinstance(value, Expression):
@@ -169,10 +139,6 @@ def _tree(value: object) -> ast.expr:
     if isinstance(plain, str | bool | int) or (isinstance(plain, float) and isfinite(plain)):
         return ast.Constant(plain)
     raise ChartError(f"a guard expression cannot hold {value!r}; use fields of F, finite numbers and strings")
-
-
-def _arithmetic(symbol: str, left: object, right: object) -> Expression:
-    return Expression(ast.BinOp(_tree(left), _NUMBER_OPERATORS[symbol](), _tree(right)))
 
 
 def _truth(value: Any) -> Any:
@@ -185,7 +151,7 @@ def _truth(value: Any) -> Any:
 
 
 def _quotient(left: Any, right: Any) -> Any:
-    """Return left / right; raise if a divisor is 0, also where numpy would not (nan / 0)."""
+    """Return left / right; raise if any divisor is 0, also where numpy would not (nan / 0)."""
     is_zero = right == 0
     if is_zero.any() if isinstance(is_zero, np.ndarray) else is_zero:
         raise ZeroDivisionError("division by zero")
@@ -193,10 +159,10 @@ def _quotient(left: Any, right: Any) -> Any:
 
 
 class _Elementwise(ast.NodeTransformer):
-    """Write an expression so that it means the same on columns as on one row.
+    """Rewrites an expression so that it gives the same on columns as on one row.
 
-    And, or, not become ``& | ^ True`` between truth values; in arithmetic a truth value becomes 0 or 1
-    (numpy's ``True + True`` is True).
+    And, or, not become ``& | ^ True`` between truth values; in arithmetic a truth value becomes 0 or 1, because numpy's
+    ``True + True`` is True.
     """
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
@@ -241,8 +207,6 @@ class _Fields:
 
 
 class _Roots:
-    """The two roots of field names."""
-
     agent: Final = _Fields("agent")
     post: Final = _Fields("post")
 
@@ -270,7 +234,7 @@ class _Mapped:
 
 
 def readable(context: Any) -> Any:
-    """Return `context` in a form whose fields are attributes."""
+    """Return `context` with fields as attributes."""
     return _Mapped(context) if isinstance(context, Mapping) else context
 
 
@@ -283,39 +247,35 @@ _WORDS: Final = {"true": True, "false": False}
 
 
 def expression_of(text: str) -> Expression:
-    """Return the expression that a text writes.
+    """Return the expression in a text.
 
-    Fields are those of ``agent`` and ``post``; beside them stand numbers, texts, true and false, comparisons,
-    ``+ - * /``, and ``and or not`` (or ``& | ~``).
+    It may have fields of ``agent`` and ``post``, numbers, texts, true and false, comparisons, ``+ - * /``, and ``and or
+    not`` (or ``& | ~``).
 
     >>> expression_of("agent.leaning > 0.5 and not agent.party == 'left'")
     agent.leaning > 0.5 and (not agent.party == 'left')
 
     Raises:
-        ValueError: If it writes anything else.
+        ValueError: If it has anything else.
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"an expression of {len(text):,} characters is too long (at most {MOST_CHARACTERS:,})")
     try:
-        read = _read(ast.parse(text.strip(), mode="eval").body)
+        tree = _read(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
         raise ValueError(f"cannot be read as an expression: {error.msg}") from None
     except (RecursionError, MemoryError):
         raise ValueError("is too deeply nested for an expression") from None
-    if _depth(read) > _DEEPEST:  # what compiles it goes down as deep, from wherever it is called
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):  # compiling it recurses as deep
+        level = [part for node in level for part in ast.iter_child_nodes(node)]
+    if level:
         raise ValueError("is too deeply nested for an expression")
-    return Expression(read)
-
-
-def _depth(tree: ast.expr) -> int:
-    depth, level = 0, [tree]
-    while level:
-        depth, level = depth + 1, [part for one in level for part in ast.iter_child_nodes(one)]  # type: ignore[misc]
-    return depth
+    return Expression(tree)
 
 
 def _read(node: ast.expr) -> ast.expr:
-    """Return a node as `F` would make it."""
+    """Return a node as `F` would build it."""
     match node:
         case ast.Attribute(value=ast.Name(id="agent" | "post" as root), attr=name) if not name.startswith("_"):
             return ast.Attribute(ast.Name(root, ast.Load()), name, ast.Load())
@@ -330,30 +290,27 @@ def _read(node: ast.expr) -> ast.expr:
         case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
             return ast.UnaryOp(ast.Not(), _read(operand))
         case ast.BoolOp(op=operator, values=[*values]):
-            return _all_of(operator, [_read(value) for value in values])
+            return _joined(operator, [_read(value) for value in values])
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _LOGIC:
             return ast.BoolOp(_LOGIC[type(operator)], [_read(left), _read(right)])
         case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _ARITHMETIC):
             return ast.BinOp(_read(left), operator, _read(right))
         case ast.Compare(left=left, ops=[*operators], comparators=[*others]) if all(
-            isinstance(one, _COMPARISONS) for one in operators
+            isinstance(operator, _COMPARISONS) for operator in operators
         ):
             for side in (left, *others):
                 if isinstance(side, ast.BinOp) and type(side.op) in _LOGIC:  # as Python reads agent.x > 1 & agent.y > 2
                     raise ValueError(
-                        f"expression: {ast.unparse(side)[:60]}: put ( ) around what & and | join, or say and, or"
+                        f"expression: {ast.unparse(side)[:60]}: put ( ) around both sides, or write and, or"
                     )
             sides = [_read(side) for side in (left, *others)]
             pairs = zip(sides, operators, sides[1:], strict=False)
-            return _all_of(ast.And(), [ast.Compare(one, [operator], [other]) for one, operator, other in pairs])
+            return _joined(ast.And(), [ast.Compare(first, [operator], [second]) for first, operator, second in pairs])
     raise ValueError(
-        f"{ast.unparse(node)[:60]!r} can stand in no expression (agent.x, numbers, texts, < > == and or not)"
+        f"{ast.unparse(node)[:60]!r} is not allowed in an expression (agent.x, numbers, texts, < > == and or not)"
     )
 
 
-def _all_of(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
+def _joined(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
     """Return several parts combined, two at a time."""
-    found = parts[0]
-    for part in parts[1:]:
-        found = ast.BoolOp(operator, [found, part])
-    return found
+    return reduce(lambda left, right: ast.BoolOp(operator, [left, right]), parts)

@@ -1,4 +1,4 @@
-"""The rule that picks among the transitions of one (trigger, state) by its guards' values, for agents and columns."""
+"""The rule that picks among the transitions of a trigger and a state by their guards, for agents and columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -12,7 +12,7 @@ TRUE: Final = 1
 NEEDS: Final = 2
 RAISED: Final = 3
 _PLAIN: Final[set[type]] = set()
-"""Classes of contexts seen so far that are no mappings: asking the set is faster than `isinstance`."""
+"""Classes of contexts that are no mappings: looking them up is faster than `isinstance`."""
 
 type Arm = tuple[int, Transition, Guard]
 
@@ -21,37 +21,38 @@ type Outcome = Transition | tuple[AgentState, ...] | None
 
 
 class Failures(Protocol):
-    """Whoever is told of guards that raise."""
+    """A receiver of guards' errors."""
 
     def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
-        """Note what a guard raised that was asked of an agent, or raise it."""
+        """Keep or raise a guard's error."""
         ...
 
 
-def guard_value(value: Any) -> int:
-    """Return what a guard gave as FALSE, TRUE or NEEDS."""
-    if isinstance(value, str) and value == NEEDS_ORACLE:
-        return NEEDS
-    return TRUE if value else FALSE
+class Errors(dict[Transition, Exception]):
+    """Errors of guards that were asked for an explanation; the chart does not count them."""
+
+    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
+        """Keep a guard's error."""
+        self[transition] = error
 
 
 def leaves_open(transition: Transition, value: int) -> bool:
-    """Return whether a transition that is left leaves the choice to the oracle: by its target, or its guard's value."""
+    """Return whether a transition leaves the choice to the oracle, by its target or its guard's value."""
     return transition.target is None or value == NEEDS
 
 
 class Cell:
-    """All transitions of one (trigger, state), in list order.
+    """All transitions of a trigger and a state, in list order.
 
     Attributes:
-        declared: The concrete targets, each once: what an oracle may choose from.
+        declared: The concrete targets, each once: the options of an oracle.
         arms: Triples (weight, transition, guard): the guards' values (0, 1, 2), each times its weight
             3**i, add up to the key of `outcomes`.
-        outcomes: What follows for each key; worked out when first asked for.
-        first: The first guard to ask, as it reads objects; an expression as a bare function.
+        outcomes: The outcome of each key, computed on demand.
+        first: The node of the first guard, for contexts that are objects; expressions are bare functions.
         first_mapped: The same for contexts that are mappings.
         always: `first`, if no candidate has a guard.
-        untried: The transitions whose guards have given no value so far: never asked, or raised every time.
+        untried: The transitions whose guards have returned no value so far.
     """
 
     __slots__ = (
@@ -89,12 +90,12 @@ class Cell:
 
     @property
     def place(self) -> str:
-        """The state and the trigger, as messages write them."""
+        """The state and the trigger, for messages."""
         first = self.candidates[0]
         return f"{first.source.value} --{first.trigger}-->"
 
     def copy(self) -> "Cell":
-        """Return the same cell, with nothing noted: its guards can be asked without a trace."""
+        """Return a fresh cell, whose guards can be asked without a trace."""
         return Cell(self.candidates, self.oracle_enabled)
 
     @property
@@ -103,7 +104,7 @@ class Cell:
         return bool(3 ** len(self.arms) < 2**63)
 
     def gave_values(self, transitions: Iterable[Transition]) -> None:
-        """Note that the guards of `transitions` have given a value."""
+        """Note that the guards of `transitions` have returned a value."""
         self.untried.difference_update(transitions)
 
     def values(self, key: int) -> list[int]:
@@ -114,7 +115,7 @@ class Cell:
     def left(self, values: Sequence[int]) -> list[tuple[Transition, int]]:
         """Return the candidates that the guards leave.
 
-        Unguarded transitions and markers mean *else*: they are left only if no guarded transition with a target is.
+        Unguarded transitions and markers mean *else*: they stay only if no guarded transition with a target does.
         """
         alive = [(t, v) for t, v in zip(self.candidates, values, strict=True) if v != FALSE]
         if all(t.guard is None or t.target is None for t, _ in alive):
@@ -122,7 +123,7 @@ class Cell:
         return [(t, v) for t, v in alive if t.guard is not None and (t.target or v != NEEDS)]
 
     def transition_to(self, target: AgentState, left: Sequence[tuple[Transition, int]]) -> Transition:
-        """Return the transition that enters `target`: the first that is left, else the first declared."""
+        """Return the transition to `target`: the first that is left, else the first declared."""
         return next(t for t in [*(t for t, _ in left), *self.candidates] if t.target is target)
 
     def select(self, left: Sequence[tuple[Transition, int]]) -> Outcome:
@@ -144,18 +145,16 @@ class Cell:
 
 
 class Node:
-    """What some guards of a cell have said, and what that leaves to do: to ask the next one, or the outcome.
-
-    The nodes of a cell are a tree, which grows by what guards say in firing.
+    """A node in the tree of a cell's guards: the answers of the first guards, and the next guard or the outcome.
 
     Attributes:
         guard: The guard to ask; None if all have been asked.
         asked: Its transition.
-        after: The nodes that follow, by what the guard has said so far (FALSE, TRUE, NEEDS, or that it raised).
-        key: What the guards before it said, as `Cell.outcomes` has it.
+        after: The next nodes, by the guard's answers so far (FALSE, TRUE, NEEDS or RAISED).
+        key: The answers of the guards before it, as a key of `Cell.outcomes`.
         raised: The transitions whose guards raised.
-        takes: With all guards asked, the transition to take, if there is one.
-        options: With all guards asked, the options, if the choice is ambiguous.
+        takes: At the end, the transition to take, if there is one.
+        options: At the end, the options, if the choice is ambiguous.
         enters: The target of `takes`, if that has no action.
     """
 
@@ -182,38 +181,39 @@ class Node:
         else:
             self.options = outcome
 
-    def grown(self, said: int) -> "Node":
-        """Return a new node, after the guard has said this for the first time."""
+    def grow(self, answer: int) -> "Node":
+        """Add and return the node after an answer."""
         weight, transition, _ = self._cell.arms[self._place]
-        raised = (*self.raised, transition) if said == RAISED else self.raised
-        key = self.key + weight * (said if said != RAISED else FALSE)
-        node = self.after[said] = Node(self._cell, self._guards, self._place + 1, key, raised)
+        raised = (*self.raised, transition) if answer == RAISED else self.raised
+        key = self.key + weight * (answer if answer != RAISED else FALSE)
+        node = self.after[answer] = Node(self._cell, self._guards, self._place + 1, key, raised)
         return node
 
 
 def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
-    """Ask the guards of a cell, each once and in list order, and return the node at the end.
+    """Ask the guards of a cell, each once and in list order, and return the last node.
 
-    A guard gives True, False or `NEEDS_ORACLE`, or else counts by its truth. SCXML: one that raises is false.
+    An answer other than True, False or `NEEDS_ORACLE` counts by its truth. A guard that raises is false, as in SCXML.
     """
     node = cell.first if context.__class__ in _PLAIN or _is_plain(context) else cell.first_mapped
     while (guard := node.guard) is not None:
         try:
-            said = guard(agent, context)
-            if said is not True and said is not False:
-                said = guard_value(said)
+            answer = guard(agent, context)
+            if answer is not True and answer is not False:
+                is_marker = isinstance(answer, str) and answer == NEEDS_ORACLE
+                answer = NEEDS if is_marker else TRUE if answer else FALSE
         except Exception as error:
             failures.guard_raised(node.asked, error, agent)
-            said = RAISED
+            answer = RAISED
         try:
-            node = node.after[said]
+            node = node.after[answer]
         except KeyError:
-            node = node.grown(said)
+            node = node.grow(answer)
     return node
 
 
 def _is_plain(context: Any) -> bool:
-    """Return whether a context is read by attribute, and remember its class if so."""
+    """Return whether a context is read by attribute, and remember its class then."""
     if isinstance(context, Mapping):
         return False
     _PLAIN.add(context.__class__)

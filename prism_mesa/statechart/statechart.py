@@ -8,8 +8,8 @@ from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.statechart.batch import Codes, Columns, Fired, fire_many
 from prism_mesa.statechart.checks import Finding, check
 from prism_mesa.statechart.definition import ChartDefinition
-from prism_mesa.statechart.explanations import Errors, said_by_guards, why_nothing
-from prism_mesa.statechart.selection import Cell, Outcome, walk
+from prism_mesa.statechart.guards import Expression, readable
+from prism_mesa.statechart.selection import Cell, Errors, Outcome, walk
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.users_code import take
@@ -19,28 +19,28 @@ _NO_CELLS: Final[dict[AgentState, Cell]] = {}
 
 
 class Statechart(ChartDefinition):
-    """States, and the transitions between them; shared by all agents. What a chart is made of cannot be set later.
+    """States and the transitions between them, shared by all agents; its parts cannot be set later.
 
-    For a trigger in a state the candidates are the transitions in list order. A guard gives True, False
-    or `NEEDS_ORACLE`; one that raises counts as False and is counted in `guard_errors`, by transition and
-    kind of error. An unguarded transition means *else*, and so does a marker (target None, and a guard that
-    gives `NEEDS_ORACLE`): they count only if no guarded transition with a target is left.
+    For a trigger in a state the candidates are the transitions in list order. A guard returns True, False or
+    `NEEDS_ORACLE`; if it raises, it is false, and `guard_errors` counts the error. An unguarded transition means
+    *else*, and so does a marker (target None, and a guard that returns `NEEDS_ORACLE`): they count only if no guarded
+    transition with a target is left.
 
     Args:
         states: The states of this chart, at least one.
         transitions: The transitions; every source and target is in `states`.
         initial: The state of a new agent.
         oracle_enabled: If False, an ambiguous fire takes its first option.
-        timeouts: Ticks after which ``timeout`` fires in a state, for all agents; in the other states each
-            agent's own `timeout_threshold` counts.
-        invariant: An expression that holds for every agent (say ``F.agent.low <= F.agent.high``); only
-            the static checks read it.
-        strict: When firing, let a guard's exception pass instead of counting it; a note on it says where it was.
-        name: What messages call the chart.
+        timeouts: Ticks after which ``timeout`` fires in a state, for all agents; in other states each agent's
+            `timeout_threshold` counts.
+        invariant: An expression that holds for every agent (say ``F.agent.low <= F.agent.high``), for the static
+            checks.
+        strict: Whether firing raises a guard's error, with a note on its place, instead of counting it.
+        name: The chart's name in messages.
 
     Raises:
-        ChartError: (a ValueError) if a state is unknown or not in `states`, a transition is no
-            `Transition`, or a timeout is below 1.
+        ChartError: (a ValueError) if a state is unknown or not in `states`, a transition is no `Transition`, or a
+            timeout is below 1.
     """
 
     def fire(
@@ -49,16 +49,14 @@ class Statechart(ChartDefinition):
         """Fire `trigger` on `agent`.
 
         Args:
-            agent: Any object with the fields `state`, `state_history`, `ticks_in_state` and
-                `max_history_depth`.
-            trigger: The event; one that the chart does not know does nothing.
-            context: What guards read as ``F.post``: an object or a mapping.
-            now: Simulated time in UTC, for the history. Without it the agent's own `now` counts, and
-                without that the wall clock.
+            agent: Any object with the fields `state`, `state_history`, `ticks_in_state` and `max_history_depth`.
+            trigger: The event; an unknown one does nothing.
+            context: An object or a mapping that guards read as ``F.post``.
+            now: Simulated time in UTC, for the history; by default the agent's `now`, or else the wall clock.
 
         Returns:
-            The new state; or a list of the options if the choice is ambiguous (nothing is changed then: ask
-            the oracle, and call `apply` with its choice); or None if no transition is enabled.
+            The new state; or a list of the options if the choice is ambiguous (nothing changes then: ask the oracle,
+            and call `apply` with its choice); or None if no transition is enabled.
         """
         try:
             cell = self.cells[trigger][agent.state]
@@ -69,7 +67,7 @@ class Statechart(ChartDefinition):
             node = walk(cell, agent, context, self)
         target = node.enters
         if target is not None and not agent.max_history_depth and not agent.state_history:
-            agent.state = target  # what `take` comes to where there is no action and nothing to remember
+            agent.state = target  # the same as `take`, without an action and a history
             agent.ticks_in_state = 0
             return target
         if node.takes is None:
@@ -88,7 +86,7 @@ class Statechart(ChartDefinition):
     ) -> AgentState:
         """Enter `target`, one of the options of an ambiguous fire, and return it.
 
-        Of several transitions to it `resolve` says which; guards are asked again only if these differ in their action.
+        `resolve` chooses among several transitions to it; guards are asked again only if their actions differ.
         """
         transition, *others = self._transitions_to(agent.state, trigger, target)
         if any(other.action is not transition.action for other in others):
@@ -97,10 +95,10 @@ class Statechart(ChartDefinition):
         return AgentState(target)
 
     def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
-        """Return the transition that `apply` takes; nothing is changed.
+        """Return the transition that `apply` takes; nothing changes.
 
-        It is the first transition to `target` whose guard holds, else the first one declared. If only one leads there
-        no guard is asked. Who knows what the guards said when the trigger was fired calls `resolve_key`.
+        It is the first transition to `target` whose guard holds, else the first one declared. If you know the answers
+        of the guards from firing, call `resolve_key`.
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
@@ -109,11 +107,11 @@ class Statechart(ChartDefinition):
         if not others:
             return transition
         cell = self.cells[trigger][AgentState(agent.state)]
-        said = walk(cell.copy(), agent, context, self if self.strict else Errors())  # firing has counted what raises
-        return self.resolve_key(agent.state, trigger, target, said.key)
+        node = walk(cell.copy(), agent, context, self if self.strict else Errors())  # firing has counted the errors
+        return self.resolve_key(agent.state, trigger, target, node.key)
 
     def resolve_key(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
-        """Return the transition that leads to `target` by what the guards said (`selected`, `Fired.keys`).
+        """Return the transition to `target` by the key of the guards' answers (`selected`, `Fired.keys`).
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the state.
@@ -123,9 +121,9 @@ class Statechart(ChartDefinition):
         return cell.transition_to(AgentState(target), cell.left(cell.values(key)))
 
     def selected(self, agent: Any, trigger: str, context: Any = None) -> tuple[Outcome, int]:
-        """Return what firing comes to (the transition, the options, or None) and what the guards said; nothing changes.
+        """Return the outcome of firing (the transition, the options, or None) and the key of the guards' answers.
 
-        Guards that raise are counted: it is the first half of a `fire`, and `take` the second.
+        The agent does not change, but errors of guards are counted: it is the first half of `fire`, `take` the second.
         """
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
         if cell is None:
@@ -143,10 +141,8 @@ class Statechart(ChartDefinition):
         cell = self.cells.get(trigger, _NO_CELLS).get(state)
         if cell is None or target not in cell.declared:
             declared = ", ".join(s.value for s in cell.declared) if cell else ""
-            raise ChartError(
-                f"{self.name}: {state.value} --{trigger}--> {target.value}: not declared "
-                f"(targets: {declared or 'none'})"
-            )
+            place = f"{self.name}: {state.value} --{trigger}--> {target.value}"
+            raise ChartError(f"{place}: not declared (targets: {declared or 'none'})")
         return [t for t in cell.candidates if t.target is target]
 
     def fire_many(self, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> Fired:
@@ -163,12 +159,13 @@ class Statechart(ChartDefinition):
         return list(cell.declared) if cell else []
 
     def enabled(self, agent: Any, trigger: str, context: Any = None) -> list[Transition]:
-        """Return the transitions that the guards leave now, in list order; nothing is changed."""
+        """Return the transitions that the guards leave now, in list order; nothing changes."""
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
-        if cell is None:
-            return []
-        said = walk(cell.copy(), agent, context, Errors())
-        return [t for t, _ in cell.left(cell.values(said.key))]
+        return (
+            []
+            if cell is None
+            else [t for t, _ in cell.left(cell.values(walk(cell.copy(), agent, context, Errors()).key))]
+        )
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
         """Return why `trigger` would do nothing now, or an empty string if it would do something."""
@@ -177,24 +174,28 @@ class Statechart(ChartDefinition):
             return f"{trigger!r} is no trigger of {self.name}.{did_you_mean(trigger, self.triggers)}"
         cell = self.cells[trigger].get(state)
         if cell is None:
-            known = ", ".join(self.valid_triggers(state)) or "none"
-            return f"{state.value} has no transition on {trigger!r} (its triggers: {known})"
-        errors = Errors()
-        said = walk(cell.copy(), agent, context, errors)
-        return why_nothing(cell, said.key, errors, agent, context)
+            triggers = ", ".join(self.valid_triggers(state)) or "none"
+            return f"{state.value} has no transition on {trigger!r} (its triggers: {triggers})"
+        key, candidates = _answers(cell, agent, context)
+        if cell.outcomes[key] is not None:
+            return ""
+        if cell.left(cell.values(key)):
+            return f"{cell.place} ?: no concrete target is declared to choose from"
+        reasons = []
+        for transition, answer, fields in candidates:
+            values = ", ".join(f"{name} = {value}" for name, value in fields.items())
+            answer = "is false" if answer == "false" else answer
+            reasons.append(f"{transition}: the guard {answer}{values and f' ({values})'}")
+        return "; ".join(reasons)
 
     def considered(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
-        """Return the candidates in list order, what each guard says now, and the fields that it reads.
+        """Return the candidates in list order, the answer of each guard now, and the fields that it reads.
 
-        What a guard says is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string where there is
-        none. Nothing is changed.
+        An answer is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string without a guard. Nothing
+        changes.
         """
         cell = self.cells.get(trigger, _NO_CELLS).get(AgentState(agent.state))
-        if cell is None:
-            return []
-        errors = Errors()
-        said = walk(cell.copy(), agent, context, errors)
-        return said_by_guards(cell, said.key, errors, agent, context)
+        return [] if cell is None else _answers(cell, agent, context)[1]
 
     def timeout_threshold(self, agent: Any) -> int:
         """Return the ticks after which ``timeout`` fires: the state's own, else the agent's."""
@@ -207,7 +208,7 @@ class Statechart(ChartDefinition):
         return check(self, fired, fields)
 
     def replaced(self, *, oracle_enabled: bool, strict: bool | None = None) -> "Statechart":
-        """Return a chart of the same transitions with its own settings and its own count of guard errors."""
+        """Return a chart of the same transitions with other settings and no guard errors yet."""
         return Statechart(
             self.states,
             self.transitions,
@@ -218,3 +219,25 @@ class Statechart(ChartDefinition):
             strict=self.strict if strict is None else strict,
             name=self.name,
         )
+
+
+def _answers(cell: Cell, agent: Any, context: Any) -> tuple[int, list[tuple[Transition, str, dict[str, Any]]]]:
+    """Return the key of the guards' answers now, and what `Statechart.considered` returns."""
+    errors = Errors()
+    key = walk(cell.copy(), agent, context, errors).key
+    candidates = []
+    for transition, value in zip(cell.candidates, cell.values(key), strict=True):
+        answer = ("false", "true", "needs the oracle")[value] if transition.guard is not None else ""
+        if error := errors.get(transition):
+            answer = f"raised {type(error).__name__}: {error}"
+        candidates.append((transition, answer, _fields(transition, agent, context)))
+    return key, candidates
+
+
+def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
+    """Return the fields that an expression reads, with their values now; empty for a callable."""
+    if not isinstance(transition.guard, Expression):
+        return {}
+    roots = {"agent": agent, "post": readable(context)}
+    parts = ((name, *name.split(".", 1)) for name in sorted(transition.guard.fields))
+    return {name: getattr(roots[root], field, "missing") for name, root, field in parts}

@@ -1,6 +1,6 @@
 """The eight states of an agent, and questions about the states of many agents."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final, NoReturn
 
@@ -8,7 +8,7 @@ from prism_mesa.errors import ChartError, did_you_mean
 
 
 class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum whose str() is the member
-    """What an agent is doing now. The values are lowercase, for JSON and tables."""
+    """The state of an agent. The values are lowercase, for JSON and tables."""
 
     IDLE = "idle"
     SCROLLING = "scrolling"
@@ -21,7 +21,7 @@ class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum
 
     @property
     def code(self) -> int:
-        """The state's place in this enum, 0..7: what the columns hold."""
+        """The state's place in this enum, 0..7, which columns hold."""
         return _CODES[self]
 
     @classmethod
@@ -41,37 +41,9 @@ STATE_COLORS: Final = {
     AgentState.ENGAGING_REPLY: "#06975a",
     AgentState.ENGAGING_RESHARE: "#ff6f15",
 }
-"""One colour per state for all pictures, from the least to the most that an agent can do.
-
-Any two are told apart by whoever sees no red, no green or no blue: in CIE Lab they are at least 23 apart to them.
-"""
+"""The colours of states in all pictures, at least 23 apart in CIE Lab also for people who see no red, green or blue."""
 
 _CODES = {state: code for code, state in enumerate(STATES)}
-
-
-def state_of_chart(chart: str, states: Set[AgentState], state: AgentState, where: object) -> AgentState:
-    """Return a state, or its value, as a state of a chart.
-
-    Args:
-        chart: What messages call the chart.
-        states: Its states.
-        state: What was given.
-        where: Where it was given; written out if it is wrong.
-
-    Raises:
-        ChartError: If it is no state, or none of this chart.
-    """
-    try:
-        found = AgentState(state)
-    except ChartError as error:
-        raise ChartError(f"{chart}: {where}: {error}") from None
-    if found not in states:
-        names = sorted(s.value for s in states)
-        raise ChartError(
-            f"{chart}: {where}: {found.value!r} is not a state of this chart "
-            f"({', '.join(names)}).{did_you_mean(found.value, names)}"
-        )
-    return found
 
 
 def agents_in_state(state: AgentState, agents: Iterable[Any]) -> int:
@@ -79,8 +51,8 @@ def agents_in_state(state: AgentState, agents: Iterable[Any]) -> int:
 
     Args:
         state: An `AgentState` or its value.
-        agents: Objects with a `state`; or something with a method `state_counts`, such as a `SocialModel`,
-            which answers from its columns. Agents that say `has_left` are not counted.
+        agents: Objects with a `state`, or an object with a method `state_counts`, such as a `SocialModel`. Agents with
+            a true `has_left` do not count.
     """
     return state_distribution(agents)[AgentState(state)]
 
@@ -102,10 +74,9 @@ def state_distribution(agents: Iterable[Any]) -> dict[AgentState, int]:
 
 
 def export_agent(agent: Any) -> dict[str, Any]:
-    """Return one agent as plain JSON values: id, state, ticks in it, and the history, oldest first.
+    """Return an agent in JSON types: id, state, ticks in it, and the history, oldest first.
 
-    Of a context, NaN and missing dates are None, infinities are text, sets sorted lists, and what else JSON does not
-    know, dates among it, is text.
+    In contexts NaN becomes None, infinities become text, sets sorted lists, and values that JSON does not know text.
     """
     return {
         "agent_id": str(getattr(agent, "agent_id", getattr(agent, "unique_id", ""))),

@@ -1,4 +1,4 @@
-"""What values a field can have, for the static checks: what they name as an example is to be possible."""
+"""The possible values of a field, for the examples of the static checks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Values:
     """The values of a field: any of `names` if there are some, else numbers from `low` to `high`, or texts.
 
     Attributes:
-        low: The least number.
-        high: The greatest number.
-        whole: Whether only whole numbers are values.
-        names: All values of a field that has but a few, such as a kind.
+        low: The lowest number.
+        high: The highest number.
+        whole: Whether only integers are values.
+        names: All values of a field that has few, such as a kind.
     """
 
     low: float = -inf
@@ -30,14 +30,14 @@ class Values:
     names: tuple[str | bool | None, ...] = ()
 
     def tried(self, constants: Iterable[float | str]) -> npt.NDArray[Any]:
-        """Return values to try: on, between and beside the constants that a field is compared with, and its ends."""
-        given = set(constants)
-        texts = {constant for constant in given if isinstance(constant, str)}
+        """Return values to try: the constants of a field's comparisons, values near and between them, and its ends."""
+        known = set(constants)
+        texts = {constant for constant in known if isinstance(constant, str)}
         if self.names:
             return np.array(self.names, object if None in self.names else None)
         if texts and not self.is_number:
             return np.array(sorted(texts | {"something else"}))
-        exact = sorted(constant for constant in given if not isinstance(constant, str))
+        exact = sorted(constant for constant in known if not isinstance(constant, str))
         beside = {constant + step for constant in exact for step in (-1.0, -0.01, 0.01, 1.0)}
         between = {(low + high) / 2 for low, high in pairwise(exact)}
         ends = {end for end in (self.low, self.high) if isfinite(end)}

@@ -19,7 +19,7 @@ from prism_mesa.deliberation import (
     ToolCallContent,
     ToolResult,
 )
-from prism_mesa.deliberation.conversation import call_line, count_tokens, in_words, quoted, whole
+from prism_mesa.deliberation.conversation import call_line, context_text, count_tokens, quoted
 
 LOOKED = ToolCallContent(
     tool_id="reasoning_1_1",
@@ -50,26 +50,6 @@ def test_what_an_agent_thinks_does_and_says_in_one_go_is_one_message():
     ]
 
 
-def test_what_somebody_says_twice_without_a_response_are_two_messages():
-    conversation = Conversation()
-    conversation.add("user", TextContent(text="Hello?"))
-    conversation.add("user", TextContent(text="Anybody there?"))
-    assert conversation.messages == [Message.of("user", "Hello?"), Message.of("user", "Anybody there?")]
-
-
-def test_adding_changes_no_message_that_was_read_before():
-    conversation = Conversation([Message.of("assistant", "One.")])
-    before = conversation.messages[0]
-    conversation.add("assistant", TextContent(text="Two."))
-    assert (before.text, conversation.messages[0].text) == ("One.", "One.\nTwo.")
-
-
-def test_it_does_not_change_the_list_it_was_made_of():
-    messages = talk(2)
-    Conversation(messages).add("user", TextContent(text="More."))
-    assert len(messages) == 2
-
-
 def test_the_text_of_a_message_is_what_was_said_not_what_was_thought_or_done():
     said = (ThoughtContent(text="Hm."), TextContent(text="Yes."), LOOKED, TextContent(text="Red ones."))
     assert Message(role="assistant", contents=said).text == "Yes.\nRed ones."
@@ -93,7 +73,7 @@ def test_every_kind_of_content_has_its_line():
             ),
         ),
     ]
-    assert in_words(messages).split("\n") == [
+    assert context_text(messages).split("\n") == [
         "Before that: <<< They met in May. >>>",
         "They said: <<< What grows here? >>>",
         "You thought: <<< It rained. >>>",
@@ -103,26 +83,9 @@ def test_every_kind_of_content_has_its_line():
     ]
 
 
-def test_nothing_in_words_is_nothing():
-    assert [in_words(context) for context in ([], "", "  ", [Message(role="user")])] == ["", "", "", ""]
-
-
 def test_what_was_given_in_words_is_data_too_and_its_end_counts():
-    assert in_words(HOSTILE) == f"<<< {SAFE} >>>"
-    assert in_words("a" * 10 + "b" * 6000) == f"<<< {'b' * 6000} >>>"
-
-
-def test_no_text_can_close_its_delimiter_or_hold_a_control_token():
-    assert quoted(HOSTILE) == f"<<< {SAFE} >>>"
-
-
-@given(st.text(alphabet="<>| a\n[INST]/s", max_size=60), st.text(alphabet="<>'\n (", max_size=20))
-def test_whatever_is_said_and_called_the_delimiters_are_ours(text, name):
-    call = ToolCallContent(
-        tool_id="reasoning_1_1", tool_name=name, parameters={name: text}, result=ToolResult(ok=True, text=text)
-    )
-    said = in_words([Message(role="assistant", contents=(call, TextContent(text=text)))])
-    assert (said.count("<<<"), said.count(">>>"), said.count("\n")) == (3, 3, 1)
+    assert context_text(HOSTILE) == f"<<< {SAFE} >>>"
+    assert context_text("a" * 10 + "b" * 6000) == f"<<< {'b' * 6000} >>>"
 
 
 @given(st.text(alphabet="<>| a\x00", max_size=40), st.text(alphabet="<>| a\x00", max_size=40))
@@ -136,7 +99,7 @@ def test_each_line_has_its_cap():
     call = LOOKED.model_copy(
         update={"parameters": {"place": "p" * 5000}, "result": ToolResult(ok=True, text="r" * 20_000)}
     )
-    lines = in_words([Message(role="assistant", contents=(TextContent(text="t" * 5000), call))]).split("\n")
+    lines = context_text([Message(role="assistant", contents=(TextContent(text="t" * 5000), call))]).split("\n")
     assert lines == [
         f"You said: <<< {'t' * 1199}… >>>",
         f"You called <<< look(place='{'p' * 287}… >>>: <<< {'r' * 9999}… >>>",  # 300 with "look(place='" and the dots
@@ -150,27 +113,18 @@ def test_a_token_is_a_quarter_of_the_bytes(text, tokens):
     assert count_tokens(text) == tokens
 
 
-def test_half_a_surrogate_pair_becomes_a_question_mark_as_in_the_ledger():
-    assert whole("why \ud800 🏦") == "why ? 🏦"
-
-
 # -- what is too long ago ------------------------------------------------------------------------------
 
 
 def test_nothing_is_old_while_there_is_room():
     # 22 + 20 characters and the end of a line: 43 bytes, 11 tokens
     messages = [Message.of("user", "Why?"), Message.of("assistant", "So.")]
-    assert in_words(messages) == "They said: <<< Why? >>>\nYou said: <<< So. >>>"
+    assert context_text(messages) == "They said: <<< Why? >>>\nYou said: <<< So. >>>"
     conversation = Conversation([Message.of("user", "A"), *messages], max_tokens=17)
     assert conversation.tokens == 17  # 21 + 24 + 22 characters
     assert conversation.old == []
     conversation.max_tokens = 16
     assert conversation.old == [Message.of("user", "A")]
-
-
-def test_the_last_two_messages_are_never_old():
-    assert Conversation(talk(2, "x" * 5000), max_tokens=1).old == []
-    assert Conversation(talk(5), max_tokens=1).old == talk(5)[:3]
 
 
 def test_a_summary_takes_the_place_of_what_is_old_cut_and_in_one_line():
@@ -181,26 +135,11 @@ def test_a_summary_takes_the_place_of_what_is_old_cut_and_in_one_line():
     assert len(first) == 1200
 
 
-def test_a_summary_is_itself_summarised_later():
-    conversation = Conversation(talk(4), max_tokens=1)
-    conversation.summarise("Zero, one.")
-    conversation.messages += talk(6)[4:]
-    assert conversation.old == [Message.of("system", "Zero, one."), *talk(4)[2:]]
-    conversation.summarise("Zero to three.")
-    assert conversation.messages == [Message.of("system", "Zero to three."), *talk(6)[4:]]
-
-
 def test_a_summary_of_nothing_is_not_kept():
     conversation = Conversation(talk(4), max_tokens=10_000)
     conversation.summarise("They counted.")
     conversation.forget()
     assert conversation.messages == talk(4)
-
-
-def test_what_is_forgotten_leaves_the_last_two():
-    conversation = Conversation(talk(6), max_tokens=1)
-    conversation.forget()
-    assert conversation.messages == talk(6)[4:]
 
 
 # -- values --------------------------------------------------------------------------------------------
@@ -233,8 +172,3 @@ def test_contents_survive_a_json_round_trip(text, parameters, about):
 def test_a_number_that_json_does_not_have_is_no_parameter(number):
     with pytest.raises(ValueError, match="not JSON compliant"):
         ProposedToolCall.model_validate_json(f'{{"tool_name": "water", "parameters": {{"litres": [{number}]}}}}')
-
-
-def test_a_message_cannot_be_changed():
-    with pytest.raises(ValueError, match="frozen"):
-        Message.of("user", "Why?").role = "assistant"

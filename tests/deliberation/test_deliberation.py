@@ -11,10 +11,6 @@ from prism_mesa.deliberation import (
     Conversation,
     DeliberationParams,
     Limits,
-    Message,
-    ReasoningResult,
-    ReasoningThoughtContent,
-    TextContent,
     ToolRegistry,
     TurnContext,
     run_turns,
@@ -23,51 +19,6 @@ from prism_mesa.deliberation import (
 from prism_mesa.errors import ConfigError
 
 # -- every path ----------------------------------------------------------------------------------------
-
-
-def test_it_thinks_responds_and_is_content(garden):
-    llm = scripted(thought("They greet me."), "Good morning!", thought("I greeted them.", verdict="complete"))
-    with talk(llm, garden) as agent:
-        events = list(agent.chat_stream("Hello"))
-    assert events == [
-        AgentTextEvent(
-            text="{\n"
-            '  "understanding": "They greet me.",\n'
-            '  "needs": "",\n'
-            '  "connection": "",\n'
-            '  "plan": "Answer.",\n'
-            '  "verdict": "continue",\n'
-            '  "proposed_tools": []\n'
-            "}",
-            type="thought",
-        ),
-        AgentTextEvent(text="Good morning!", type="text"),
-        AgentTextEvent(
-            text="{\n"
-            '  "understanding": "I greeted them.",\n'
-            '  "needs": "",\n'
-            '  "connection": "",\n'
-            '  "plan": "Answer.",\n'
-            '  "verdict": "complete",\n'
-            '  "proposed_tools": []\n'
-            "}",
-            type="thought",
-        ),
-    ]
-    first = ReasoningResult(understanding="They greet me.", plan="Answer.")
-    last = ReasoningResult(understanding="I greeted them.", plan="Answer.", verdict="complete")
-    assert agent.conversation.messages == [
-        Message(role="user", contents=(TextContent(text="Hello"),)),
-        Message(
-            role="assistant",
-            contents=(
-                ReasoningThoughtContent(reasoning=first, about="user"),
-                TextContent(text="Good morning!"),
-                ReasoningThoughtContent(reasoning=last, about="assistant"),
-            ),
-        ),
-    ]
-    assert (agent.response, llm.left) == ("Good morning!", [])
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -98,18 +49,6 @@ def test_callers_that_await_and_callers_of_many_turns_get_the_same(name):
         turn = steps("What grows here?", conversation, context)
         assert run_turns(client, [turn], lambda place, event: events.append(event)) == (response or [None])
     assert (events, conversation.messages) == (expected, by_respond)
-
-
-def test_without_tools_a_call_is_an_observation_too():
-    llm = scripted(thought("Hm.", LOOK), "I cannot.", thought("Fine."))
-    with talk(llm) as agent:
-        assert list(agent.chat_stream("Look!")) == [
-            thinks("Hm.", LOOK),
-            started("reasoning_1_1", "look", bed=1),
-            finished("reasoning_1_1", "look", "There is no tool 'look'. The tools are: none.", "unknown-tool", bed=1),
-            says("I cannot."),
-            thinks("Fine."),
-        ]
 
 
 def test_when_the_time_is_up_it_calls_nothing_thinks_no_further_and_responds(garden):

@@ -5,17 +5,16 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, RootModel, field_serializer
+from pydantic import BaseModel, Field
 
 from prism_mesa.deliberation.text import as_text, error_text, shown
 from prism_mesa.deliberation.tools import ToolRegistry
@@ -29,14 +28,8 @@ class Plain:
 
 
 class Profile(BaseModel):
-    model_config = ConfigDict(arbitrary_types_allowed=True)
     interests: set[str] = Field(default=set(TOPICS), alias="likes")
     circles: list[frozenset[str]] = [TOPICS]
-    secret: set[str] = {"pin"}
-
-    @field_serializer("secret", when_used="json")
-    def _hide(self, value):
-        return ["***"]
 
 
 @dataclass
@@ -50,31 +43,22 @@ def named():
 
 
 VALUES = {
-    "set": TOPICS,
     "nested": {"b": [TOPICS, (set(TOPICS),)], "a": {TOPICS}},
     "mixed": {1, "a", None, 2.5, ("x", 2), TOPICS},
-    "model": Profile(),
-    "root": RootModel[set[str]](set(TOPICS)),
     "dataclass": [Wall()],
     "objects": {Plain(), len, Plain},
-    "object": Plain(),
     "keyed": {Plain(): 1, TOPICS: 2},
     "text": f"It is {Plain()} or {np.random.default_rng(1)!r}",
-    "bound": [Profile().model_dump, named, (lambda: 1)],
     "arrays": {"of": np.array([TOPICS, Plain()], dtype=object), "int": np.int64(3), "nan": np.float32("nan")},
-    "series": pd.Series([TOPICS, 2], index=["x", "y"]),
     "frame": pd.DataFrame({"of": [TOPICS, Plain()]}, index=["x", "y"]),
     "wide": pd.DataFrame(np.zeros((2, 40))),
-    "circle": [TOPICS, frozenset({1, "a", TOPICS}), Wall(), Profile(), Plain(), named, Profile().model_dump],
 }
-VALUES["circle"].append(VALUES["circle"])  # falls back to how Python writes it
 
 
 def lines() -> list[str]:
     """Return what this process tells of all values, and of tools that return or raise them."""
     found = [f"{name}: {as_text(value)}" for name, value in VALUES.items()]
-    found += [f"{name}: {shown(value)}" for name, value in VALUES.items()]
-    found += [error_text(KeyError(TOPICS)), error_text(ValueError(f"no {Plain()}")), shown({1, "a", TOPICS})]
+    found += [error_text(ValueError(f"no {Plain()}")), shown(Plain())]
 
     def tag(post: int, tags: set[str] = set(TOPICS)) -> object:  # noqa: B006
         """Tag a post."""
@@ -116,59 +100,23 @@ def test_what_tools_return_is_worded_the_same_in_every_process():
         ({"b": 1, "a": {"y": 1, "x": 2}}, '{"b":1,"a":{"y":1,"x":2}}'),
         ({2, "a", 1, None}, '[1,2,"a",null]'),
         ({frozenset("ba"), frozenset("c")}, '[["a","b"],["c"]]'),
-        (Profile(), f'{{"likes":{SORTED},"circles":[{SORTED}],"secret":["***"]}}'),
-        (RootModel[set[str]](set(TOPICS)), SORTED),
+        (Profile(), f'{{"likes":{SORTED},"circles":[{SORTED}]}}'),
         ({TOPICS: 1}, '{"Oslo,chess,jazz,rain,tea":1}'),
         (Plain(), f'"<{Plain.__module__}.Plain object at 0x…>"'),
         (np.array([[1, 2], [3, 4]]), "[[1,2],[3,4]]"),
-        (np.array(5), "5"),
-        (np.bool_(True), "true"),
         (np.datetime64("2026-01-02"), '"2026-01-02"'),
         (pd.Series([1, 2]), "[1,2]"),
         (pd.Series([1, 2], index=["a", "b"]), '{"a":1,"b":2}'),
-        (pd.Series([1, 2], index=["a", "a"]), '[["a",1],["a",2]]'),
         (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), '[{"a":1,"b":"x"},{"a":2,"b":"y"}]'),
         (pd.DataFrame({"a": [1]}, index=pd.Index(["r"], name="row")), '[{"row":"r","a":1}]'),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), '{"columns":["a","a"],"rows":[[1,2]]}'),
-        (pd.Index(["a", "b"]), '["a","b"]'),
         (pd.Timestamp("2026-01-02"), '"2026-01-02T00:00:00"'),
-        (MappingProxyType({"a": 1}), '{"a":1}'),
         ({"a": 1}.keys(), '["a"]'),
-        ({"a": 1}.items(), '[["a",1]]'),
-        (Counter("aab"), '{"a":2,"b":1}'),
         (deque([{2, 1}]), "[[1,2]]"),
-        (map(str, [1, 2]), '["1","2"]'),
         ((n for n in ({2, 1},)), "[[1,2]]"),
     ],
 )
 def test_a_value_reads_as_json_with_sets_in_order_and_dicts_as_they_came(value, text):
     assert as_text(value) == text
-
-
-def test_an_address_is_shown_as_left_out_and_other_numbers_stay():
-    assert as_text(f"{object()!r} and 0x7f2c1d0e5a90, at 0x1F") == "<object object at 0x…> and 0x7f2c1d0e5a90, at 0x1F"
-    assert "at 0x…" in shown(Plain())
-    assert not set(shown(type("Long" * 30, (), {})())) & {"7"}
-
-
-def test_a_generator_that_fails_is_a_tool_that_fails():
-    def feed() -> object:
-        """Read."""
-
-        def posts():
-            yield 1
-            raise LookupError("the feed ends here")
-
-        return posts()
-
-    for timeout_s in (None, 60):
-        result = ToolRegistry([feed], timeout_s=timeout_s).execute("feed", {})
-        assert (result.ok, result.reason, result.text) == (False, "LookupError", "LookupError: the feed ends here")
-
-
-def test_an_error_of_a_set_is_told_in_order():
-    assert error_text(KeyError(TOPICS)) == f"KeyError: {SORTED}"
-    assert error_text(ValueError("no", TOPICS)).startswith("ValueError: ('no', ")
 
 
 def test_calls_with_the_same_set_come_to_the_same():
@@ -188,15 +136,6 @@ values = st.recursive(
     | st.text("ab1", max_size=2),
     lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text("ab", max_size=1), below, max_size=3),
 )
-
-
-@given(st.lists(st.integers() | st.text() | st.none() | st.floats() | st.tuples(st.text()), max_size=8), st.randoms())
-def test_the_order_in_which_a_set_was_filled_does_not_matter(parts, random):
-    shuffled = random.sample(parts, len(parts))
-    one, other = dict.fromkeys(parts).keys(), dict.fromkeys(shuffled).keys()
-    by_text = [sorted(map(as_text, keys)) for keys in (one, other)]
-    if by_text[0] == by_text[1]:  # 1 and 1.0 are one part, of which the first stays
-        assert as_text(set(one)) == as_text(set(other))
 
 
 @given(values)

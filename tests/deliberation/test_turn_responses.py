@@ -9,7 +9,6 @@ from turn_events import call, finished, kept, no_answer, says, scripted, started
 from prism_mesa.deliberation import (
     Message,
     ThoughtContent,
-    ToolRegistry,
 )
 
 # -- tools ---------------------------------------------------------------------------------------------
@@ -24,43 +23,6 @@ def test_tools_receive_parameters_of_their_types_and_events_what_the_llm_gave(ga
         started("reasoning_1_1", "water", **given),
         finished("reasoning_1_1", "water", "done", **given),
     ]
-
-
-def test_a_tool_that_changes_what_it_was_given_changes_no_event():
-    tools = ToolRegistry(timeout_s=None)
-
-    @tools.tool
-    def plan(beds: dict) -> str:
-        """Plan the beds."""
-        beds["one"].append("beans")
-        return "planned"
-
-    llm = scripted(thought("Hm.", call("plan", beds={"one": []})), "Done.", thought("Fine."))
-    with talk(llm, tools=tools) as agent:
-        events = list(agent.chat_stream("Plan!"))
-        assert events[1:3] == [
-            started("reasoning_1_1", "plan", beds={"one": []}),
-            finished("reasoning_1_1", "plan", "planned", beds={"one": []}),
-        ]
-        assert agent.conversation.messages == kept("Plan!", *events)
-
-
-def test_what_tools_return_stands_in_the_prompts_that_follow_quoted_and_cut():
-    tools = ToolRegistry(timeout_s=None, result_cap=3000)
-
-    @tools.tool
-    def read() -> str:
-        """Read the almanac."""
-        return "x" * 4000
-
-    llm = scripted(thought("Hm.", call("read")), "Long.", thought("Fine."))
-    with talk(llm, tools=tools) as agent:
-        events = list(agent.chat_stream("Read!"))
-    line = f"\nYou called <<< read() >>>: <<< {events[2].result.text} >>>\n"
-    assert [line in prompt for prompt in llm.prompts] == [False, True, True]
-    assert len(events[2].result.text) == 3000
-    assert "xxx" in events[2].result.text
-    assert "cut" in events[2].result.text[-60:]
 
 
 # -- what a response is --------------------------------------------------------------------------------

@@ -3,35 +3,14 @@
 from turn_events import call, error, finished, no_answer, says, started, thinks, thought
 
 SPENT = error("budget", "the limit of this turn is used up")
-
-
 NO_LOOK = error("budget", "look: the limit of this turn is used up")
-
-
 AGAIN = error("repeated-call", "look: was called like that before in this turn")
-
-
 TOO_MANY = error("too-many-calls", "look: one call too many in this iteration")
-
-
 LOOK = call("look", bed=1)
-
-
 OTHER = call("look", bed=2)
-
-
 MEND = call("look", bed=3)
-
-
 SEEN = [started("reasoning_1_1", "look", bed=1), finished("reasoning_1_1", "look", "tomatoes in bed 1", bed=1)]
-
-
 SHED = "ValueError: the shed is locked"
-
-
-NO_DIG = "There is no tool 'lok'. Did you mean 'look'? The tools are: look, water, fetch."
-
-
 NO_BED = "bed: Input should be a valid integer, unable to parse string as an integer, not 'first'"
 
 
@@ -40,11 +19,6 @@ PATHS = {
         {},
         [thought("Hm."), "Yes.", thought("Fine.")],
         [thinks("Hm."), says("Yes."), thinks("Fine.")],
-    ),
-    "a thought of the user's words cannot end the turn": (
-        {},
-        [thought("Hm.", verdict="complete"), "Yes.", thought("Fine.")],
-        [thinks("Hm.", verdict="complete"), says("Yes."), thinks("Fine.")],
     ),
     "tools, then respond": (
         {},
@@ -72,11 +46,6 @@ PATHS = {
             thinks("Fine."),
         ],
     ),
-    "complete, whatever else is proposed": (
-        {},
-        [thought("Hm."), "Yes.", thought("Fine.", LOOK, verdict="complete")],
-        [thinks("Hm."), says("Yes."), thinks("Fine.", LOOK, verdict="complete")],
-    ),
     "a tool that fails": (
         {},
         [thought("Hm.", call("fetch", what="hoe"), LOOK), "It is locked.", thought("Fine.")],
@@ -87,17 +56,6 @@ PATHS = {
             started("reasoning_1_2", "look", bed=1),
             finished("reasoning_1_2", "look", "tomatoes in bed 1", bed=1),
             says("It is locked."),
-            thinks("Fine."),
-        ],
-    ),
-    "a tool that is none": (
-        {},
-        [thought("Hm.", call("lok")), "I cannot.", thought("Fine.")],
-        [
-            thinks("Hm.", call("lok")),
-            started("reasoning_1_1", "lok"),
-            finished("reasoning_1_1", "lok", NO_DIG, "unknown-tool"),
-            says("I cannot."),
             thinks("Fine."),
         ],
     ),
@@ -129,20 +87,10 @@ PATHS = {
             says("Two."),
         ],
     ),
-    "a single iteration asks nothing of the response": (
-        {"iterations": 1},
-        [thought("Hm.", LOOK), "One."],
-        [thinks("Hm.", LOOK), *SEEN, says("One.")],
-    ),
     "the same call for ever": (
         {},
         [thought("Hm.", LOOK), "One.", thought("More!", LOOK)],
         [thinks("Hm.", LOOK), *SEEN, says("One."), thinks("More!", LOOK), AGAIN],
-    ),
-    "the same call twice in one thought": (
-        {},
-        [thought("Hm.", LOOK, LOOK), "One.", thought("Fine.")],
-        [thinks("Hm.", LOOK, LOOK), *SEEN, AGAIN, says("One."), thinks("Fine.")],
     ),
     "a call that is new beside one that is not": (
         {},
@@ -161,27 +109,10 @@ PATHS = {
             AGAIN,
         ],
     ),
-    "a call that failed is not tried again": (
-        {},
-        [thought("Hm.", call("fetch", what="hoe")), "Locked.", thought("Again!", call("fetch", what="hoe"))],
-        [
-            thinks("Hm.", call("fetch", what="hoe")),
-            started("reasoning_1_1", "fetch", what="hoe"),
-            finished("reasoning_1_1", "fetch", SHED, "ValueError", what="hoe"),
-            says("Locked."),
-            thinks("Again!", call("fetch", what="hoe")),
-            error("repeated-call", "fetch: was called like that before in this turn"),
-        ],
-    ),
     "more calls than an iteration may have": (
         {"tool_calls": 1},
         [thought("Hm.", LOOK, OTHER, MEND), "One.", thought("Fine.")],
         [thinks("Hm.", LOOK, OTHER, MEND), *SEEN, TOO_MANY, TOO_MANY, says("One."), thinks("Fine.")],
-    ),
-    "no calls at all": (
-        {"tool_calls": 0},
-        [thought("Hm.", LOOK), "Perhaps.", thought("More!", LOOK)],
-        [thinks("Hm.", LOOK), TOO_MANY, says("Perhaps."), thinks("More!", LOOK), TOO_MANY],
     ),
     "tokens are spent: no tool, no further thought, but a response": (
         {"tokens": 1},
@@ -198,26 +129,6 @@ PATHS = {
         ["Sure!", "Sure!", "Yes.", "Sure!", "Sure!"],
         [no_answer("unparsable"), says("Yes."), no_answer("unparsable")],
     ),
-    "malformed reasoning: another form": (
-        {},
-        ['{"plan": "Go."}', "[]", "Yes.", thought("Fine.")],
-        [no_answer("wrong-shape"), says("Yes."), thinks("Fine.")],
-    ),
-    "malformed reasoning: a verdict and a number that there are not": (
-        {},
-        [
-            '{"understanding": "x", "verdict": "perhaps"}',
-            '{"understanding": "x", "proposed_tools": [{"tool_name": "look", "parameters": {"bed": NaN}}]}',
-            "Yes.",
-            thought("Fine."),
-        ],
-        [no_answer("wrong-shape"), says("Yes."), thinks("Fine.")],
-    ),
-    "the LLM fails at the first thought": (
-        {},
-        [RuntimeError("broken"), "Yes.", thought("Fine.")],
-        [no_answer("RuntimeError"), says("Yes."), thinks("Fine.")],
-    ),
     "the LLM fails at the thought of its response": (
         {},
         [thought("Hm."), "Yes.", RuntimeError("broken")],
@@ -227,16 +138,6 @@ PATHS = {
         {},
         [thought("Hm.", LOOK), RuntimeError("broken")],
         [thinks("Hm.", LOOK), *SEEN, no_answer("RuntimeError", "response")],
-    ),
-    "the LLM says nothing": (
-        {},
-        [thought("Hm."), " ", "\n"],
-        [thinks("Hm."), no_answer("empty", "response")],
-    ),
-    "the LLM fails at everything": (
-        {},
-        [RuntimeError("broken"), RuntimeError("broken")],
-        [no_answer("RuntimeError"), no_answer("RuntimeError", "response")],
     ),
     "the LLM fails at the second response: the first stands": (
         {},

@@ -12,23 +12,11 @@ from prism_mesa.economy.policy import LEVERS, UNITS, Measure, Policy
 from prism_mesa.economy.validator import judge
 
 FIVE = tuple(NATIONS.values())
-
-
 ALONE = (NationParams(name="Alone"),)
-
-
 NAMES = tuple(NATIONS)
-
-
 US, UK, CANADA, AUSTRALIA, SWEDEN = range(5)
-
-
 MACRO = Macro(FIVE, MacroParams())
-
-
 WORLD = MACRO.start()
-
-
 LIMITS = LimitsParams()
 
 

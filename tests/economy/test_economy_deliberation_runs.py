@@ -27,34 +27,21 @@ from thinking_nations import (
 
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.deliberation import AgentErrorEvent, Limits
-from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.economy.llm_agent import Decision, LLMAgent, decide_all, thoughts_in_json
-from prism_mesa.economy.params import ThinkingParams
-from prism_mesa.errors import ConfigError, LLMFailureException, RunError
-from prism_mesa.llm import LLMClient, LLMParams
+from prism_mesa.errors import ConfigError, LLMFailureException
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import read_table
 
 # -- failures ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nonsense", ["Hm.", '{"understanding": 3}', '{"verdict": "complete"}', "[]"])
+@pytest.mark.parametrize("nonsense", ["Hm.", '{"understanding": 3}'])
 def test_a_decision_stands_although_the_thought_before_it_is_of_no_use(nonsense):
     model, actions = after_a_step(lambda prompt: nonsense if is_thought(prompt) else says(GOOD))
     assert actions == [GOOD, GOOD]
     first, *_ = model.nations[0].reasoning_chain.thoughts
     assert isinstance(first, AgentErrorEvent)
     assert json.loads(thoughts_in_json([first]))[0]["reason"] in ("unparsable", "wrong-shape")
-
-
-def test_a_proposal_stands_although_the_llm_fails_when_it_is_to_be_bettered():
-    def llm(prompt):
-        return "Hm." if "You have responded so far" in prompt else betters_itself(prompt)
-
-    model, actions = after_a_step(llm, nations=["Canada"], deliberation_iterations=2)
-    assert actions == [TOO_MUCH]
-    assert isinstance(model.nations[0].reasoning_chain.thoughts[-1], AgentErrorEvent)
 
 
 def failing_for(nation, prompt):
@@ -85,54 +72,6 @@ def test_a_response_that_fails_gives_the_step_up_and_the_world_is_what_it_was():
 
 def collected(model):
     return model.datacollector.get_agent_vars_dataframe()
-
-
-def test_a_failed_run_says_where_and_keeps_what_was_recorded(tmp_path):
-    def llm(prompt):
-        return failing_for("Sweden" if "it is 2010Q1" in prompt else "nobody", prompt)
-
-    with pytest.raises(RunError, match=r"2010Q1: the LLM gave the .* no usable answer \(unparsable"):
-        run_of(llm, tmp_path, rounds=3)
-    [folder] = tmp_path.iterdir()
-    assert set(read_table(folder, "reasoning")["round"]) == {0}
-    assert replay(folder).equal
-
-
-def test_a_limit_of_calls_holds_and_is_spent_alike_however_fast_answers_come():
-    async def slow(prompt):
-        await asyncio.sleep(0.02 if "You advise Canada" in prompt else 0)
-        return careful(prompt)
-
-    def shortened(llm):
-        params = LLMParams(kind="python", max_calls=3)
-        with closing(model_of(LLMClient(llm, params))) as model:
-            with pytest.raises(LLMFailureException, match="budget"):
-                model.step()
-            return dict(model.llm.usage)["calls"], model.world.quarter
-
-    assert shortened(slow) == shortened(careful) == (3, 0)
-
-
-def test_the_order_of_nations_does_not_matter():
-    def drawn(prompt):
-        number = sha256(prompt.encode()).digest()[0] / 256
-        if is_thought(prompt):
-            return thought(tries(f"Raise taxes by {10 * number:.1f}% of GDP"), plan=f"{number:.3f}")
-        return says(f"Raise taxes by {3 * number:.2f}% of GDP")
-
-    found = []
-    for names in (NATIONS, NATIONS[::-1]):
-        model, _ = after_a_step(drawn, nations=names, economy_noise=0.0)
-        found.append({nation.name: nation.reasoning_chain for nation in model.nations})
-    assert found[0] == found[1]
-    assert found[0]["Canada"].thoughts != found[0]["Sweden"].thoughts
-
-
-def test_nations_think_inside_a_running_loop_too():
-    async def cell():
-        return after_a_step(careful)[1]
-
-    assert asyncio.run(cell()) == [GOOD, GOOD]
 
 
 # -- agents of other kinds --------------------------------------------------------------------------------
@@ -170,13 +109,6 @@ def test_any_agent_of_an_llm_can_think_first_with_nothing_but_its_limits(caplog)
     assert "llm_reasoning_chain component=agent agent_id=Ada" in caplog.text
 
 
-def test_a_decision_that_is_of_no_use_is_a_failure_for_it_too(caplog):
-    client = client_of(lambda prompt: thought() if is_thought(prompt) else says("Sell ice"))
-    with client, pytest.raises(LLMFailureException, match="is of no use here"):
-        asyncio.run(minimal(client).decide_action(Rain()))
-    assert "LLM_FAILURE component=agent agent_id=Ada" in caplog.text
-
-
 # -- records ----------------------------------------------------------------------------------------------
 
 
@@ -210,21 +142,6 @@ def test_a_replay_of_nations_that_think_asks_nobody_and_is_equal(troubled_run):
     assert kinds == {("thought", None), ("tool", True), ("tool", False), ("proposal", None), ("error", None)}
 
 
-def test_the_same_run_again_has_the_same_tables(troubled_run, tmp_path):
-    again = run_of(troubled, tmp_path, rounds=6, iterations=3)
-    for table in ("reasoning", "decisions", "indicators"):
-        pd.testing.assert_frame_equal(again.table(table), troubled_run.table(table), check_exact=True)
-
-
-def test_thoughts_are_kept_in_order_and_end_with_the_decision(tmp_path):
-    found = run_of(betters_itself, tmp_path, rounds=1, iterations=2)
-    entries = json.loads(found.table("reasoning")["thoughts"].iloc[0])
-    assert [entry["kind"] for entry in entries] == ["thought", "proposal", "thought", "tool", "proposal"]
-    tool = entries[3]
-    assert (tool["tool_name"], tool["parameters"], tool["ok"]) == ("try_policy", {"policy": TOO_MUCH}, True)
-    assert [entries[i]["action"] for i in (1, 4)] == [TOO_MUCH, GOOD]
-
-
 def test_why_tells_what_was_thought_tried_and_proposed_before_the_decision(tmp_path):
     found = run_of(betters_itself, tmp_path, rounds=1, iterations=2)
     told = "\n".join(why_nation(found.run_dir, "Canada", "2009Q4"))
@@ -256,17 +173,7 @@ def test_why_tells_what_did_not_work_and_no_thought_steers_the_terminal(troubled
         assert line.isprintable()
 
 
-@pytest.mark.parametrize("wrong", [{"iterations": 0}, {"result_chars": 10}, {"temperature": 0.5}, {"notes": 3}])
+@pytest.mark.parametrize("wrong", [{"iterations": 0}, {"result_chars": 10}, {"notes": 3}])
 def test_keys_without_effect_and_values_out_of_range_are_errors(wrong, tmp_path):
     with pytest.raises(ConfigError, match=rf"deliberation\.{next(iter(wrong))}"):
         run_of(careful, tmp_path, **wrong)
-
-
-def test_nations_and_agents_share_the_keys_of_the_loop_and_nothing_else():
-    ours, theirs = ThinkingParams.model_fields, DeliberationParams.model_fields
-    assert set(ours) == {"iterations", "max_tool_calls", "max_tokens", "result_chars"} < set(theirs)
-    assert [ours[name].description for name in ours] == [theirs[name].description for name in ours]
-    assert (ThinkingParams().result_chars, DeliberationParams().result_chars) == (600, 1200)
-    for kind in (ThinkingParams, DeliberationParams):
-        with pytest.raises(ValueError, match="less than or equal to 10000"):
-            kind(result_chars=10_001)

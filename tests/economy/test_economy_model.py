@@ -31,11 +31,6 @@ def test_a_model_without_arguments_is_five_nations_under_taylors_rule():
     assert model.quarter == "2009Q4"
 
 
-def test_gdp_at_the_start_is_the_nations_size():
-    model = EconomyModel()
-    assert [nation.state.gdp for nation in model.nations] == pytest.approx([n.size for n in NATIONS.values()])
-
-
 def test_the_datacollector_holds_every_indicator_of_every_nation_and_quarter():
     model = ran(6)
     found = table(model)
@@ -68,44 +63,12 @@ def test_adding_a_nation_shifts_nobody_elses_shocks():
     assert more.world.demand[:2] == pytest.approx(few.world.demand)
 
 
-def test_doing_nothing_leaves_every_instrument_where_it_was():
-    model = ran(8, economy_policy="nothing")
-    start = EconomyModel().world
-    assert (model.world.policy_rate == start.policy_rate).all()
-    assert (model.world.spending == start.spending).all()
-    assert model.totals == {"no_change": 40}
-
-
-def test_random_policies_are_mostly_possible_and_the_same_for_the_same_seed():
-    one, two = ran(20, economy_policy="random"), ran(20, economy_policy="random")
-    assert one.world.equals(two.world)
-    assert one.totals["accepted"] > 80
-    assert set(one.totals) <= {"accepted", "rejected"}
-
-
-def test_taylors_rule_keeps_inflation_nearer_to_its_target_than_nothing_does():
-    taylor, nothing = (table(ran(80, economy_policy=policy)) for policy in ("taylor", "nothing"))
-
-    def off(found):
-        return ((found["inflation"] - 2) ** 2).mean()
-
-    assert off(taylor) < 0.5 * off(nothing)
-
-
 def test_each_nation_may_have_its_own_policy():
     nations = ["United States", {"name": "sweden", "policy": "nothing"}]  # what is not said of Sweden is as known
     model = ran(8, economy_nations=nations)
     assert model.world.policy_rate[1] == NATIONS["Sweden"].policy_rate
     assert model.world.policy_rate[0] != NATIONS["United States"].policy_rate
     assert model.label == "Taylor's rule (1993) for United States; nobody for Sweden"
-
-
-def test_a_nation_of_ones_own_starts_in_its_long_run_where_nothing_else_is_said():
-    model = EconomyModel(economy_nations=[{"name": "Ruritania", "natural_unemployment": 4.0}])
-    state = model.nations[0].state
-    assert (state.unemployment, state.inflation, state.policy_rate, state.output_gap) == (4.0, 2.0, 4.0, 0.0)
-    model.run_for(4)
-    assert model.world.trade_balance == pytest.approx(0)
 
 
 def test_without_an_llm_at_hand_taylors_rule_decides_and_says_so():
@@ -137,42 +100,27 @@ def test_batches_run_with_mesa_and_every_seed_is_another_run():
     assert frame.groupby(["economy_policy", "seed" if "seed" in frame else "RunId"])["inflation"].first().nunique() == 4
 
 
-def test_a_scenario_sets_parameters():
-    class Calm(mesa.experimental.scenarios.Scenario):
-        economy_policy: str = "nothing"
-        economy_macro_supply_sd: float = 0.0
-
-    model = EconomyModel(scenario=Calm(rng=3))
-    assert (model.params.economy.policy, model.params.economy.macro.supply_sd, model.params.seed) == ("nothing", 0.0, 3)
-
-
 @pytest.mark.parametrize(
     ("params", "says"),
     [
-        ({"economy_polcy": "taylor"}, r"EconomyModel: no parameter 'economy_polcy'\. Did you mean 'economy_policy'\?"),
-        ({"economy_policy": "communism"}, r"economy\.policy: Input should be 'llm', 'taylor', 'nothing' or 'random'"),
-        ({"economy_nations": ["Swedn"]}, r"no such nation .*Did you mean 'Sweden'\?"),
-        ({"economy_nations": ["Sweden", "sweden"]}, "'sweden' stands there twice"),
-        ({"economy_nations": []}, "economy: nations: 0 of them; there can be 1 to 200"),
-        (
-            {"economy_nations": [{"name": "Sweden", "polcy": "llm"}]},
-            r"allowed here: name, size.*Did you mean 'policy'\?",
-        ),
-        ({"economy_nations": [3]}, r"a nation is a name \(.*\) or the keys of one of your own"),
-        ({"economy_limits_lower_bound": 5, "economy_limits_highest_rate": 1}, "is not below highest_rate=1"),
-        ({"economy_macro_demand_lag_1": 1.9}, "demand would grow without end"),
+        ({"economy_polcy": "taylor"}, "'economy_polcy'.*'economy_policy'"),
+        ({"economy_policy": "communism"}, r"economy\.policy"),
+        ({"economy_nations": ["Swedn"]}, "'Sweden'"),
+        ({"economy_nations": ["Sweden", "sweden"]}, "nations: 'sweden'"),
+        ({"economy_nations": []}, "economy: nations: 0"),
+        ({"economy_nations": [{"name": "Sweden", "polcy": "llm"}]}, "polcy.*'policy'"),
+        ({"economy_nations": [3]}, "nations.*the keys of one of your own"),
+        ({"economy_limits_lower_bound": 5, "economy_limits_highest_rate": 1}, "highest_rate=1"),
+        ({"economy_macro_demand_lag_1": 1.9}, "demand_lag_1=1.9"),
         ({"economy_first_quarter": "2009Q5"}, r"economy\.first_quarter"),
-        ({"rng": "seven"}, "EconomyModel: rng: 'seven' is no whole number"),
+        ({"rng": "seven"}, "rng: 'seven'"),
+        ({"llm": lambda prompt: ""}, "llm: no nation asks it"),
     ],
 )
 def test_bad_input_is_one_line_that_says_where_and_what(params, says):
     with pytest.raises(ConfigError, match=says) as caught:
         EconomyModel(**params)
     assert "\n" not in str(caught.value)
-
-
-def test_one_nation_can_be_given_by_its_name_alone():
-    assert [nation.name for nation in EconomyModel(economy_nations="sweden").nations] == ["Sweden"]
 
 
 @pytest.mark.parametrize(
@@ -184,10 +132,6 @@ def test_a_name_that_is_not_known_makes_a_nation_with_default_values_and_is_note
     [brazil] = model.params.economy.nations
     assert brazil == NationParams(name="Brazil", policy=brazil.policy)
     assert "Brazil is not known" in model.notes[0]
-
-
-def test_a_nation_with_values_of_its_own_and_one_that_is_known_are_not_noted():
-    assert EconomyModel(economy_nations=[{"name": "Brazil", "size": 2}, "canada"]).notes == ()
 
 
 def test_a_nation_that_is_removed_leaves_the_nations_and_decides_nothing_more():
@@ -220,13 +164,6 @@ def test_a_nation_of_an_llm_that_is_removed_is_not_asked():
     assert model.decided[1].action.action_string.startswith("Raise")
 
 
-def test_an_llm_that_nobody_asks_is_an_error_and_not_ignored():
-    with pytest.raises(
-        ConfigError, match=r"llm: nobody asks it: economy\.policy is taylor, and no nation's policy is llm"
-    ):
-        EconomyModel(llm=lambda prompt: "")
-
-
 class Breaking:
     """A recorder that fails once, in the middle of a quarter."""
 
@@ -255,13 +192,6 @@ def test_a_record_that_cannot_be_written_leaves_the_world_as_it_was_and_the_step
     assert model.world.equals(plain.world)
     assert table(model).equals(table(plain))
     assert model.totals == plain.totals
-
-
-def test_a_rate_beyond_its_limit_comes_down_in_steps():
-    model = EconomyModel(economy_nations=[{"name": "Ruritania", "policy_rate": 40.0, "inflation": 12.0}])
-    model.run_for(6)
-    assert model.totals["rejected"] == 0
-    assert model.world.policy_rate.item() < 25
 
 
 def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_others():

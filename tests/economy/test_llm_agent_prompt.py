@@ -2,9 +2,7 @@
 
 import re
 
-from advised_nations import STATE, EconomyModelOf, adviser, agent_saying, nation_state, says
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from advised_nations import STATE, EconomyModelOf, adviser, agent_saying
 
 from prism_mesa.economy.agent import PastDecision
 from prism_mesa.economy.reading import PolicyDecision
@@ -59,11 +57,6 @@ def test_the_prompt_tells_who_is_advised_the_other_nations_and_their_tariffs():
     assert "- TestNation:" not in prompt
 
 
-def test_a_nation_that_is_alone_is_told_of_no_others():
-    alone = STATE.model_copy(update={"agents": {"TestNation": STATE.agents["TestNation"]}})
-    assert "Other nations" not in prompt_of(agent_saying(), alone)
-
-
 def test_worked_examples_stand_in_the_prompt_only_if_that_is_its_style():
     plain, shown = (prompt_of(agent_saying(prompt_style=style)) for style in ("chain_of_thought", "examples"))
     assert "Examples of good answers" not in plain
@@ -103,35 +96,6 @@ def test_past_decisions_are_one_line_of_data_each_whatever_they_hold():
     assert re.fullmatch(r"- 2009Q4: <<< .* >>> was rejected: .*", lines[1])
     assert prompt.count("\n- Inflation:") == 1
     assert not any(unwanted in prompt for unwanted in ("\x00", "\u202e", "<|im_end|>"))
-
-
-@settings(deadline=None)
-@given(st.text(), st.text())
-def test_no_text_of_a_past_decision_adds_a_line_or_a_delimiter(action, reason):
-    agent = agent_saying()
-    agent.past = [PastDecision("2009Q4", "x", "y")]
-    before = prompt_of(agent)
-    agent.past = [PastDecision("2009Q4", action, reason or "y")]
-    after = prompt_of(agent)
-    assert len(after.splitlines()) == len(before.splitlines())
-    assert (after.count("<<<"), after.count(">>>")) == (1, 1)
-
-
-def test_a_name_cannot_break_out_of_its_place_in_the_prompt():
-    state = STATE.model_copy(update={"agents": {**STATE.agents, HOSTILE: nation_state(HOSTILE)}})
-    prompt = prompt_of(agent_saying(), state)
-    assert prompt.count("\n- Inflation:") == 1
-    assert "<<<" not in prompt
-    assert ">>>" not in prompt
-
-
-def test_what_a_hostile_llm_says_comes_back_as_one_line_of_data_a_quarter_later():
-    with EconomyModelOf(lambda prompt: says(HOSTILE)) as model:
-        model.step()
-        [first, *_] = model.observe()
-        prompt = prompt_of(model.nations[0], first)
-    assert prompt.count("<<<") == prompt.count(">>>") == 1
-    assert re.search(r"^- 2009Q4: <<< Raise rates >> .*SYSTEM: obey.* >>> was rejected: .*$", prompt, re.MULTILINE)
 
 
 def test_a_prompt_tells_as_many_past_decisions_as_the_memory_holds():

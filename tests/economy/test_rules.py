@@ -1,7 +1,6 @@
 """The rules that nations can follow, and that the validator lets them."""
 
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_measures import MACRO, NAMES, US, WORLD
 
-from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.nations import NATIONS, PolicyKind
-from prism_mesa.economy.params import LimitsParams, MacroParams
-from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.params import LimitsParams
 from prism_mesa.economy.rules import RULES, RuleContext
 from prism_mesa.economy.validator import judge
 from prism_mesa.streams import Streams
@@ -28,15 +24,6 @@ def rate_of(world, limits=LIMITS):
     [measure] = RULES["taylor"].policy(context_of(world, limits), US)[0].measures
     assert (measure.lever, measure.how, measure.unit, measure.target) == ("policy_rate", "to", "points", None)
     return measure.size
-
-
-def test_every_policy_but_an_llms_is_a_rule():
-    assert set(RULES) == set(get_args(PolicyKind.__value__)) - {"llm"}
-    assert [RULES[name].label for name in ("taylor", "nothing", "random")] == [
-        "Taylor's rule (1993)",
-        "nobody",
-        "chance",
-    ]
 
 
 def hot(inflation, rate):
@@ -59,12 +46,6 @@ def test_taylors_rate_goes_as_far_as_the_limits_of_a_quarter_allow(inflation, ra
     assert rate_of(hot(inflation, rate)) == wished
 
 
-def test_taylors_rule_says_what_it_saw():
-    world = replace(hot(2.0, 3.0), gaps=np.full((5, 5), -1.0))
-    why = RULES["taylor"].policy(context_of(world), US)[1]
-    assert why == "Taylor's rule gives 3.50: inflation 2.00, output gap -1.00"
-
-
 @settings(deadline=None)
 @given(
     st.floats(-100, 1000), st.floats(-5, 1000), st.floats(-50, 50), st.floats(-5, 5), st.floats(0, 989), st.floats(0, 9)
@@ -77,10 +58,6 @@ def test_the_validator_accepts_whatever_taylors_rule_says(inflation, rate, gap, 
     assert judgement.accepted, judgement.reason
 
 
-def test_nothing_is_no_measure():
-    assert RULES["nothing"].policy(context_of(), US) == (Policy(), "nothing is done in this run")
-
-
 def drawn(row, n_quarters=300, macro=MACRO, seed=1):
     found = []
     for quarter in range(n_quarters):
@@ -90,7 +67,7 @@ def drawn(row, n_quarters=300, macro=MACRO, seed=1):
     return found
 
 
-@pytest.mark.parametrize("row", range(5))
+@pytest.mark.parametrize("row", [0, 4])
 def test_chance_draws_every_instrument_size_and_other_nation(row):
     found = drawn(row)
     assert len(found) == 300
@@ -110,8 +87,3 @@ def test_chance_is_keyed_by_seed_quarter_and_nation():
     assert drawn(0, 20) == drawn(0, 20)
     assert drawn(0, 20) != drawn(0, 20, seed=2)
     assert drawn(0, 20) != drawn(1, 20)
-
-
-def test_alone_chance_lays_no_tariffs():
-    alone = Macro([NATIONS["Sweden"]], MacroParams())
-    assert {measure.lever for measure in drawn(0, 60, macro=alone)} == {"policy_rate", "spending", "taxes"}

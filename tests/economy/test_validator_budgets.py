@@ -7,22 +7,15 @@ import pytest
 from policy_measures import budget, failed, judged, owing, rate
 
 
-def test_a_budget_must_add_up_when_all_of_it_is_said():
-    assert judged(budget("spending", 2), budget("taxes", 1), budget("debt", 1)).accepted
-    wrong = judged(budget("spending", 2), budget("taxes", 1), budget("debt", 5))
-    assert failed(wrong) == [(-1, "conservation")]
-    assert "spending +2.00 less taxes +1.00 is not borrowing +5.00" in wrong.reason
-
-
 @pytest.mark.parametrize(
     ("spending", "taxes", "debt", "adds_up"),
     [
         (2, 0, 1, False),
         (2, 0, 3, False),
-        (2, 0, 1.96, True),
-        (2, 0, 2.04, True),
-        (2, 0, 1.94, False),
-        (2, 0, 2.06, False),
+        (2, 0, 1.95, True),
+        (2, 0, 2.05, True),
+        (2, 0, 1.948, False),
+        (2, 0, 2.052, False),
         (0, -1, 1, True),
         (0, -1, -1, False),
         (0, 1, -1, True),
@@ -41,13 +34,6 @@ def test_neither_more_nor_less_is_borrowed_than_is_needed(spending, taxes, debt,
     assert verdict.reason == (
         f"spending {spending:+.2f} less taxes {taxes:+.2f} {is_or_not} borrowing {debt:+.2f} (percent of GDP)"
     )
-
-
-def test_borrowing_alone_needs_nothing_to_add_up_with():
-    alone = judged(budget("debt", 3)).verdicts
-    assert [(one.measure, one.reason) for one in alone if one.check == "conservation"] == [
-        (-1, "what is spent beyond what is taken in is borrowed")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -92,22 +78,6 @@ def test_what_widens_the_deficit_beyond_its_limit_is_not_financed(deficit, measu
     judgement = judged(*measures, world=owing(60.0, deficit))
     assert judgement.accepted is financed
     assert ("nobody finances more than 15" in judgement.reason) is not financed
-
-
-def test_the_deficit_that_is_financed_is_told_with_what_is_new():
-    told = judged(budget("spending", 3), budget("taxes", 1), world=owing(60.0)).verdicts[-1]
-    assert (told.measure, told.check, told.passed) == (-1, "feasibility", True)
-    assert told.reason == "a deficit of 4.0 % of GDP can be financed"
-    assert (
-        judged(budget("debt", 3), world=owing(60.0)).verdicts[-1].reason == "a deficit of 5.0 % of GDP can be financed"
-    )
-    assert "debt of 200 % of GDP: nobody lends" in judged(budget("spending", 1), world=owing(200.0)).reason
-
-
-@pytest.mark.parametrize(("borrowed", "adds_up"), [(0.051, True), (0.0511, False), (-0.051, True), (-0.0511, False)])
-def test_what_a_sentence_rounds_to_one_decimal_adds_up(borrowed, adds_up):
-    judgement = judged(budget("spending", 0), budget("debt", borrowed), world=owing(0.0))
-    assert failed(judgement) == ([] if adds_up else [(-1, "conservation")])
 
 
 @pytest.mark.parametrize(("wider", "financed"), [(1e-9, True), (2e-9, False)])

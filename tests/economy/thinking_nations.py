@@ -7,11 +7,7 @@ from prism_mesa.economy.model import EconomyModel
 from prism_mesa.llm import LLMClient, LLMParams
 
 NATIONS = ("Canada", "Sweden")
-
-
 TOO_MUCH = "Cut taxes by 300% of GDP"
-
-
 GOOD = "Increase government spending by 1% of GDP"
 
 

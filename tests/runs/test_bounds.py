@@ -99,10 +99,8 @@ def test_the_clock_of_long_rounds_with_many_ticks_does_not_overflow():
 
 
 @pytest.mark.parametrize("first", ["9999Q4", "9990Q1"])
-def test_quarters_that_run_past_the_year_9999_are_said_up_front(first):
-    with pytest.raises(
-        ConfigError, match=rf"rounds=41 quarters from economy\.first_quarter={first} run past the year 9999"
-    ):
+def test_no_run_can_come_to_the_year_9999(first):
+    with pytest.raises(ConfigError, match=r"economy\.first_quarter"):
         load(EconomyConfig, None, ["rounds=41", f"economy.first_quarter={first}"])
 
 

@@ -6,11 +6,7 @@ from types import SimpleNamespace
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, Statechart, Transition
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
-
-
 LIKE, REPLY, RESHARE, RESTING = list(AgentState)[4:]
-
-
 NOON = datetime(2026, 1, 30, 12, tzinfo=UTC)
 
 

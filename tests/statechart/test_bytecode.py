@@ -103,29 +103,6 @@ def test_a_program_gives_what_the_expression_gives_each_row(expression, many):
         assert found in (None, by_row(expression, values)), str(expression)
 
 
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(st.lists(expressions, min_size=2, max_size=8), rows)
-def test_programs_written_together_do_not_disturb_each_other(many, values):
-    programmer = Programmer(known_fields())
-    for expression in many:
-        alone, together = by_program(expression, values), by_program(expression, values, programmer)
-        assert alone == together
-
-
-@pytest.mark.slow
-def test_few_expressions_have_no_program():
-    drawn = []
-
-    @settings(max_examples=200, deadline=None, database=None)
-    @given(expressions)
-    def look(expression):
-        drawn.append(Programmer(known_fields()).add(expression) is not None)
-
-    look()
-    assert sum(drawn) > 0.8 * len(drawn)
-
-
 @pytest.mark.parametrize(
     "expression",
     [

@@ -50,16 +50,6 @@ def test_callables_are_named_and_expressions_that_run_over_columns_are_not():
     assert fire_rows(a_chart((COMPOSING, F.post.relevance > 0.5)), relevance=np.array([1.0])).row_by_row_guards == set()
 
 
-def test_firing_over_columns_changes_no_agent_and_runs_no_action():
-    def fail(agent, post):
-        raise AssertionError("an action ran")
-
-    states = np.array([EVALUATING.code])
-    fired = a_chart((COMPOSING, None, fail)).fire_many(states, "decides", ArrayColumns({}), ArrayColumns({}))
-    assert fired.taken.tolist() == [0]
-    assert states.tolist() == [EVALUATING.code]
-
-
 def test_a_strict_chart_lets_the_exception_of_a_row_pass():
     for guard in (1 / F.post.views > 0.5, lambda agent, post: 1 / post.views > 0.5):
         with pytest.raises(ZeroDivisionError, match="division by zero"):
@@ -92,13 +82,6 @@ def test_a_field_held_once_for_all_rows_decides_for_all_rows(value, outcome):
     assert [by_columns(fired, row)[0] for row in range(3)] == [shown] * 3
 
 
-def test_one_row_that_divides_by_zero_spoils_only_itself():
-    chart = a_chart((COMPOSING, F.post.likes / F.post.views > 0.5), (SCROLLING,))
-    fired = fire_rows(chart, 3, likes=np.array([1, 1, 0]), views=np.array([1, 0, 2]))
-    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING, SCROLLING]
-    assert chart.guard_errors.total() == 1
-
-
 @pytest.mark.parametrize("likes", [1.0, 0.0, float("nan"), float("inf")])
 def test_dividing_by_zero_raises_whatever_is_divided(likes):
     chart = a_chart((COMPOSING, ~(F.post.likes / F.post.views > 0.5)), (SCROLLING,))
@@ -107,39 +90,6 @@ def test_dividing_by_zero_raises_whatever_is_divided(likes):
     agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
     assert chart.fire(agent, "decides", {"likes": likes, "views": 0}) is SCROLLING
     assert chart.guard_errors.total() == 2
-
-
-def test_floats_of_single_precision_are_compared_in_double_as_a_row_does():
-    tenth = np.array([0.1], np.float32)
-    assert tenth.item() > 0.1
-    assert column_values(F.post.x > 0.1, ArrayColumns({}), ArrayColumns({"x": tenth}), 1).tolist() == [1]
-
-
-def test_small_integers_do_not_wrap_around():
-    posts = {"a": np.array([200], np.uint8), "b": np.array([100], np.uint8)}
-    for guard in (F.post.a + F.post.b == 300, F.post.b - F.post.a == -100):
-        assert column_values(guard, ArrayColumns({}), ArrayColumns(posts), 1).tolist() == [1]
-
-
-def test_truth_values_add_up_as_in_python():
-    flags = {"a": np.array([True, True]), "b": np.array([True, False])}
-    for guard in (F.post.a + F.post.b == 2, (F.post.a == 1) + (F.post.b == 1) == 2):
-        assert column_values(guard, ArrayColumns({}), ArrayColumns(flags), 2).tolist() == [1, 0]
-
-
-def test_an_empty_text_is_false_in_a_column_as_in_a_row():
-    chart = a_chart((COMPOSING, F.post.text & True), (SCROLLING, ~F.post.text))
-    fired = fire_rows(chart, 2, text=np.array(["read me", ""]))
-    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING]
-
-
-def test_a_field_that_holds_the_marker_itself_needs_the_oracle_on_both_ways():
-    chart = a_chart((COMPOSING, F.post.verdict), (SCROLLING,))
-    fired = fire_rows(chart, 2, verdict=np.array(["needs_oracle", ""]))
-    assert fired.option_sets[fired.open[0]] == (COMPOSING, SCROLLING)
-    assert fired.transitions[fired.taken[1]].target is SCROLLING
-    agent = SimpleNamespace(state=EVALUATING)
-    assert chart.fire(agent, "decides", {"verdict": "needs_oracle"}) == [COMPOSING, SCROLLING]
 
 
 @pytest.mark.parametrize("n_guards", [1, 8, 9, 20, 39, 40, 41, 60])
@@ -152,3 +102,15 @@ def test_a_place_may_have_any_number_of_guards(n_guards):
     assert fired.open.tolist() == [-1, 0]
     agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
     assert chart.fire(agent, "decides", {"views": last}) is target
+
+
+@pytest.mark.parametrize(
+    ("guard", "columns", "values"),
+    [
+        (F.post.x > 0.1, {"x": np.array([0.1], np.float32)}, [1]),  # 0.1 in single precision is above 0.1
+        (F.post.a + F.post.b == 300, {"a": np.array([200], np.uint8), "b": np.array([100], np.uint8)}, [1]),
+        (F.post.a + F.post.b == 2, {"a": np.array([True, True]), "b": np.array([True, False])}, [1, 0]),
+    ],
+)
+def test_numbers_in_columns_are_those_of_python(guard, columns, values):
+    assert column_values(guard, ArrayColumns({}), ArrayColumns(columns), len(values)).tolist() == values

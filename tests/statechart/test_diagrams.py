@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
 
@@ -71,12 +69,6 @@ def diamonds_of(figure):
 # Mermaid
 
 
-def test_mermaid_begins_with_the_kind_of_diagram_and_the_initial_state(social):
-    lines = mermaid(social).splitlines()
-    assert lines[0] == "stateDiagram-v2"
-    assert "    [*] --> idle" in lines
-
-
 def test_mermaid_has_one_arrow_for_each_transition_between_two_states(social):
     expected = sorted((t.source.value, t.target.value) for t in social.transitions if t.target is not None)
     states = {state.value for state in AgentState}
@@ -103,10 +95,6 @@ def test_mermaid_tells_the_ticks_of_a_timeout(social):
     assert ("composing", "scrolling", "timeout after agent.timeout_threshold") in found
     once = Statechart([IDLE, RESTING], [Transition("timeout", RESTING, IDLE)], IDLE, timeouts={RESTING: 1})
     assert ("resting", "idle", "timeout after 1 tick") in arrows_of(once)
-
-
-def test_mermaid_lists_a_state_without_arrows():
-    assert "    resting\n" in mermaid(a_chart((COMPOSING,)))
 
 
 def test_signs_that_end_a_label_in_mermaid_are_written_as_entities():
@@ -165,92 +153,11 @@ def test_the_figure_shows_the_oracle_the_ticks_and_the_end_of_the_round(figure):
     assert [text for text in written if "round_ends" in text] == ["round_ends: any active state \u2192 idle"]
 
 
-def test_a_chart_of_three_states_is_drawn_with_these_three_only():
-    chart = Statechart(
-        [IDLE, SCROLLING, RESTING],
-        [
-            Transition("feed_ready", IDLE, SCROLLING),
-            Transition("sees_post", SCROLLING, SCROLLING, F.agent.energy > 0.5),
-            Transition("sees_post", SCROLLING, RESTING),
-            Transition("round_ends", RESTING, IDLE),
-        ],
-        IDLE,
-    )
-    written = texts_of(draw_chart(chart))
-    assert {"idle", "scrolling", "resting", "sees_post [agent.energy > 0.5]", "sees_post [else]"} <= set(written)
-    assert {state.value for state in AgentState} & set(written) == {"idle", "scrolling", "resting"}
-
-
 @pytest.mark.slow
 def test_no_two_texts_overlap(figure):
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
-
-
-def test_a_long_guard_is_broken_before_and_and_or():
-    guard = (F.post.relevance > F.agent.high_threshold) & (F.post.velocity > F.agent.timeout_threshold)
-    [label] = [
-        text.get_text() for text in draw_chart(a_chart((COMPOSING, guard))).findobj(Text) if "[" in text.get_text()
-    ]
-    assert label == ("decides\n[post.relevance > agent.high_threshold\nand post.velocity > agent.timeout_threshold]")
-
-
-def test_a_given_figure_is_emptied_and_drawn_into():
-    figure = Figure(figsize=(6, 4))
-    figure.suptitle("what was here")
-    assert draw_chart(a_chart((COMPOSING,), (RESTING,)), figure) is figure
-    assert {"evaluating", "composing", "resting"} <= set(texts_of(figure))
-    assert "what was here" not in texts_of(figure)
-    assert tuple(figure.get_size_inches()) == (6, 4)
-
-
-def places_of(figure):
-    return {text.get_text(): np.array(text.get_position()) for text in figure.findobj(Text) if text.get_text()}
-
-
-def test_fewer_states_stand_in_layers_below_the_initial_one_side_by_side_in_their_order():
-    chart = Statechart(
-        [IDLE, SCROLLING, COMPOSING, RESTING],
-        [
-            Transition("wakes", RESTING, COMPOSING),
-            Transition("wakes", RESTING, SCROLLING),
-            Transition("tires", COMPOSING, IDLE),
-        ],
-        RESTING,
-    )
-    places = places_of(draw_chart(chart))
-    resting, scrolling, composing, idle = (places[name] for name in ("resting", "scrolling", "composing", "idle"))
-    assert (resting - idle).round(6).tolist() == [0, 3.8]
-    assert ((scrolling + composing) / 2 - idle).round(6).tolist() == [0, 1.9]
-    assert composing[0] - scrolling[0] >= 2.35
-
-
-def is_at(box, point):
-    """Return whether a point lies just outside a box."""
-    left, low, right, high = box.get_bbox().extents
-    beyond = [left - point[0], point[0] - right, low - point[1], point[1] - high]
-    return 0 <= max(beyond) < 0.15
-
-
-def test_every_arrow_leads_from_a_box_to_a_box_and_that_of_a_state_to_itself_returns():
-    chart = Statechart(
-        [IDLE, SCROLLING, RESTING],
-        [
-            Transition("wakes", IDLE, SCROLLING),
-            Transition("again", SCROLLING, SCROLLING),
-            Transition("timeout", SCROLLING, RESTING),
-            Transition("ends", RESTING, IDLE),
-        ],
-        IDLE,
-    )
-    figure = draw_chart(chart)
-    (axes,) = figure.axes
-    boxes = sorted((p for p in axes.patches if isinstance(p, FancyBboxPatch)), key=lambda box: -box.get_y())
-    ends = [(line.get_xydata()[0], line.get_xydata()[-1]) for line in axes.lines]
-    from_to = [tuple([i for i, box in enumerate(boxes) if is_at(box, end)] for end in pair) for pair in ends]
-    assert sorted(from_to) == [([], [0]), ([0], [1]), ([1], [1]), ([1], [2]), ([2], [0])]
-    assert sorted(line.get_linestyle() for line in axes.lines) == ["-", "-", "-", "-", "--"]
 
 
 @pytest.mark.slow

@@ -37,12 +37,9 @@ from prism_mesa.statechart import AgentState, ArrayColumns, F, Statechart, Trans
         ([(COMPOSING, yes), (SCROLLING,)], COMPOSING),
         ([(SCROLLING,), (COMPOSING, yes)], COMPOSING),
         ([(COMPOSING, yes), (SCROLLING, yes)], [COMPOSING, SCROLLING]),
-        ([(SCROLLING, yes), (COMPOSING, yes), (RESTING, no)], [SCROLLING, COMPOSING]),
         ([(SCROLLING, yes), (COMPOSING, yes), (SCROLLING, yes)], [SCROLLING, COMPOSING]),
-        ([(SCROLLING, yes), (COMPOSING, yes), (RESTING,)], [SCROLLING, COMPOSING]),
         ([(SCROLLING,), (COMPOSING,)], [SCROLLING, COMPOSING]),
         ([(SCROLLING, yes), (SCROLLING, yes)], SCROLLING),
-        ([(SCROLLING,), (SCROLLING,)], SCROLLING),
         ([(COMPOSING, no), (SCROLLING, no), (None,)], [COMPOSING, SCROLLING]),
         ([(COMPOSING, yes), (SCROLLING, no), (None,)], COMPOSING),
         ([(COMPOSING, yes), (SCROLLING, no), (None, yes)], [COMPOSING, SCROLLING]),
@@ -83,25 +80,10 @@ def test_a_marker_asks_only_about_what_no_guard_has_settled():
     assert marked.fire(an_agent(), "decides", {"relevance": 0.5}) == [COMPOSING, SCROLLING]
 
 
-@pytest.mark.parametrize(
-    ("relevance", "outcome"),
-    [(0.9, COMPOSING), (0.1, SCROLLING), (0.5, [COMPOSING, SCROLLING]), (0.6, [COMPOSING, SCROLLING])],
-)
-def test_inside_the_band_the_choice_is_open_and_outside_it_is_not(relevance, outcome):
-    chart = a_chart((COMPOSING, F.post.relevance > F.agent.high), (SCROLLING, F.post.relevance < F.agent.low), (None,))
-    agent = an_agent(high=0.6, low=0.4)
-    assert chart.fire(agent, "decides", {"relevance": relevance}) == outcome
-    assert not chart.guard_errors
-
-
-@pytest.mark.parametrize("value", [1, "true", "needs oracle", [0], object()])
+@pytest.mark.parametrize("value", [1, "needs oracle", [0], 0, None, ""])
 def test_what_a_guard_returns_counts_by_its_truth(value):
-    assert a_chart((COMPOSING, lambda a, p: value), (SCROLLING,)).fire(an_agent(), "decides") is COMPOSING
-
-
-@pytest.mark.parametrize("value", [0, None, "", [], 0.0])
-def test_a_guard_that_returns_something_empty_is_false(value):
-    assert a_chart((COMPOSING, lambda a, p: value), (SCROLLING,)).fire(an_agent(), "decides") is SCROLLING
+    outcome = a_chart((COMPOSING, lambda a, p: value), (SCROLLING,)).fire(an_agent(), "decides")
+    assert outcome is (COMPOSING if value else SCROLLING)
 
 
 def test_of_several_transitions_to_the_one_target_left_the_first_that_holds_fires():
@@ -128,16 +110,9 @@ def test_only_transitions_of_the_trigger_and_the_state_are_candidates():
     assert chart.fire(an_agent(EVALUATING), "no such trigger") is None
 
 
-def test_an_agent_whose_state_is_a_plain_string_fires_too():
-    agent = an_agent("evaluating")
-    assert a_chart((COMPOSING,)).fire(agent, "decides") is COMPOSING
-    assert agent.state_history[0].from_state is EVALUATING
-
-
 @pytest.mark.parametrize(
     ("transitions", "outcome"),
     [
-        ([(COMPOSING, yes), (SCROLLING, yes)], COMPOSING),
         ([(SCROLLING, yes), (COMPOSING, yes)], SCROLLING),
         ([(COMPOSING, no), (SCROLLING, yes), (RESTING, yes)], SCROLLING),
         ([(COMPOSING, no), (SCROLLING, no), (None,)], COMPOSING),
@@ -155,35 +130,7 @@ def test_without_the_oracle_an_open_choice_takes_its_first_option(transitions, o
     assert len(agent.state_history) == (outcome is not None)
 
 
-def test_without_the_oracle_the_action_is_that_of_the_transition_that_holds():
-    fired = []
-    transitions = [(COMPOSING, guard, lambda a, p, i=i: fired.append(i)) for i, guard in enumerate([no, yes])]
-    a_chart(*transitions, (SCROLLING, yes), oracle_enabled=False).fire(an_agent(), "decides")
-    assert fired == [1]
-
-
-def test_one_chart_serves_agents_that_differ_in_their_parameters():
-    chart = a_chart((COMPOSING, F.post.relevance > F.agent.high), (SCROLLING,))
-    outcomes = [chart.fire(an_agent(high=high), "decides", {"relevance": 0.5}) for high in (0.4, 0.6)]
-    assert outcomes == [COMPOSING, SCROLLING]
-
-
 # Guards that raise
-
-
-def test_a_guard_that_raises_is_false_and_counted_for_its_transition():
-    chart = a_chart((COMPOSING, broken), (SCROLLING,))
-    assert [chart.fire(an_agent(), "decides") for _ in range(3)] == [SCROLLING] * 3
-    assert chart.guard_errors == {"evaluating --decides--> composing [broken()]: RuntimeError: no such luck": 3}
-
-
-def test_one_guard_at_two_transitions_is_counted_for_each():
-    chart = a_chart((COMPOSING, broken), (SCROLLING, broken), (RESTING, yes))
-    assert chart.fire(an_agent(), "decides") is RESTING
-    assert chart.guard_errors == {
-        "evaluating --decides--> composing [broken()]: RuntimeError: no such luck": 1,
-        "evaluating --decides--> scrolling [broken()]: RuntimeError: no such luck": 1,
-    }
 
 
 def test_errors_whose_messages_differ_are_counted_under_the_first_message():
@@ -193,19 +140,6 @@ def test_errors_whose_messages_differ_are_counted_under_the_first_message():
     chart.fire(an_agent(), "decides")
     assert list(chart.guard_errors.values()) == [3, 1]
     assert [key.split("]: ")[1].split(":")[0] for key in chart.guard_errors] == ["KeyError", "AttributeError"]
-
-
-@pytest.mark.parametrize("context", [None, {}, SimpleNamespace(), {"views": 0}, SimpleNamespace(views=0)])
-def test_an_expression_that_cannot_be_evaluated_is_false_and_counted_once(context):
-    chart = a_chart((COMPOSING, 1 / F.post.views > 0.5), (SCROLLING,))
-    assert chart.fire(an_agent(), "decides", context) is SCROLLING
-    assert chart.guard_errors.total() == 1
-
-
-def test_a_guard_whose_value_is_neither_true_nor_false_counts_as_raising():
-    chart = a_chart((COMPOSING, lambda a, p: F.post.x > 1), (SCROLLING,))
-    assert chart.fire(an_agent(), "decides") is SCROLLING
-    assert chart.guard_errors.total() == 1
 
 
 @pytest.mark.parametrize(
@@ -221,10 +155,6 @@ def test_a_strict_chart_lets_the_exception_pass_and_leaves_the_agent_as_it_was(g
             chart.fire(agent, "decides", context)
     assert as_it_was(agent)
     assert not chart.guard_errors
-
-
-def test_guards_of_a_strict_chart_that_do_not_raise_decide_as_ever():
-    assert a_chart((COMPOSING, no), (SCROLLING,), strict=True).fire(an_agent(), "decides") is SCROLLING
 
 
 # The chart as a thing
@@ -272,9 +202,7 @@ def test_a_replaced_chart_has_the_same_arrows_its_own_settings_and_its_own_count
 @pytest.mark.parametrize("name", ["states", "transitions", "initial", "timeouts", "oracle_enabled", "cells"])
 def test_what_a_chart_is_made_of_cannot_be_set_later(name):
     chart = a_chart((COMPOSING, yes), (SCROLLING, yes))
-    with pytest.raises(ChartError, match=rf"chart: {name} cannot be set: .* Make another chart, or use replaced"):
+    with pytest.raises(ChartError, match=rf"chart: {name} cannot be set"):
         setattr(chart, name, getattr(chart, name))
-    with pytest.raises(TypeError, match="does not support item assignment"):
-        chart.timeouts[RESTING] = 4
     chart.strict = True
     assert chart.replaced(oracle_enabled=False).fire(an_agent(), "decides") is COMPOSING

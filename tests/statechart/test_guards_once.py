@@ -1,7 +1,5 @@
 """Each guard is asked once for a fire, on every path: by row, over columns, in a round, with an answer in between."""
 
-import copy
-import pickle
 from collections import Counter
 from types import SimpleNamespace
 
@@ -76,35 +74,6 @@ def test_a_fire_asks_each_guard_once_and_counts_what_raises(transitions, context
 
 
 @settings(deadline=None)
-@given(TRANSITIONS, CONTEXTS)
-def test_a_strict_fire_raises_at_the_first_guard_that_does_and_asks_none_twice(transitions, contexts):
-    own, guards = guarded(transitions)
-    chart = a_chart(*own, strict=True)
-    for context in contexts:
-        before = [guard.asked for guard in guards]
-        first = next((i for i, g in enumerate(guards) if g.says[g.asked % len(g.says)] == RAISES), None)
-        if first is None:
-            chart.fire(an_agent(), "decides", context)
-        else:
-            with pytest.raises(LookupError, match="no opinion"):
-                chart.fire(an_agent(), "decides", context)
-        reached = len(guards) if first is None else first + 1
-        assert [g.asked - n for g, n in zip(guards, before, strict=True)] == [i < reached for i in range(len(guards))]
-    assert not chart.guard_errors
-
-
-def test_what_a_guard_raises_once_is_not_swallowed_because_it_would_not_raise_again():
-    guard = Counting(True, RAISES, True)
-    chart = a_chart((COMPOSING, guard), (SCROLLING,), strict=True)
-    assert chart.fire(an_agent(), "decides") is COMPOSING
-    with pytest.raises(LookupError, match="no opinion"):
-        chart.fire(an_agent(), "decides")
-    lenient = a_chart((COMPOSING, Counting(True, RAISES, True)), (SCROLLING,))
-    assert [lenient.fire(an_agent(), "decides") for _ in range(3)] == [COMPOSING, SCROLLING, COMPOSING]
-    assert lenient.guard_errors.total() == 1
-
-
-@settings(deadline=None)
 @given(TRANSITIONS, st.integers(1, 40))
 def test_firing_over_columns_asks_each_guard_once_for_each_row(transitions, n):
     own, guards = guarded(transitions)
@@ -113,18 +82,6 @@ def test_firing_over_columns_asks_each_guard_once_for_each_row(transitions, n):
     chart.fire_many(np.full(n, EVALUATING.code), "decides", columns, columns)
     assert [guard.asked for guard in guards] == [n] * len(guards)
     assert chart.guard_errors.total() == expected_raises(guards, n)
-
-
-@settings(deadline=None)
-@given(TRANSITIONS)
-def test_applying_an_answer_asks_no_guard_where_all_ways_there_do_the_same(transitions):
-    own, guards = guarded(transitions)
-    chart, agent = a_chart(*own), an_agent()
-    options = chart.fire(agent, "decides")
-    if isinstance(options, list):
-        chart.apply(agent, "decides", options[-1])
-        assert agent.state is options[-1]
-    assert [guard.asked for guard in guards] == [1] * len(guards)
 
 
 def test_what_the_guards_said_tells_the_way_to_an_answer_without_asking_again():
@@ -142,13 +99,6 @@ def test_what_the_guards_said_tells_the_way_to_an_answer_without_asking_again():
     assert (agent.state, did) == (COMPOSING, ["second"])
     assert [guard.asked for guard in guards] == [1, 1, 1]
     assert chart.guard_errors.total() == 1
-
-
-@pytest.mark.parametrize(("state", "trigger"), [(EVALUATING, "nothing"), (IDLE, "decides")])
-def test_where_no_transition_is_declared_nothing_is_selected_and_no_guard_has_said_anything(state, trigger):
-    agent = an_agent()
-    agent.state = state
-    assert a_chart((COMPOSING, Counting(True))).selected(agent, trigger) == (None, 0)
 
 
 def test_the_keys_of_columns_are_those_of_rows():
@@ -206,12 +156,3 @@ def test_in_a_round_a_guard_is_asked_once_for_each_agent_that_decides(how, asks)
     assert model.chart.guard_errors.total() == sum(raised.values()) == len(asked) // 3
     assert acted["first"] == 0
     assert acted["second"] > 0
-
-
-def test_a_copy_of_a_chart_knows_what_the_guards_of_the_first_have_done():
-    chart = a_chart((COMPOSING, F.post.views > 1), (SCROLLING,))
-    chart.fire(an_agent(), "decides", SimpleNamespace(views=3))
-    chart.fire(an_agent(), "decides", None)
-    for again in (copy.deepcopy(chart), pickle.loads(pickle.dumps(chart))):
-        assert [(guard.times, guard.every_time) for guard in again.failing_guards()] == [(1, False)]
-    assert chart.replaced(oracle_enabled=True).failing_guards() == []

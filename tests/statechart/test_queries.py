@@ -7,7 +7,6 @@ from enum import Enum
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,39 +28,18 @@ def in_states(*states):
     return [SimpleNamespace(state=state) for state in states]
 
 
-def test_agents_are_counted_by_state():
-    agents = in_states(IDLE, SCROLLING, IDLE)
-    assert agents_in_state(IDLE, agents) == 2
-    assert agents_in_state("scrolling", agents) == 1
-    assert agents_in_state(EVALUATING, agents) == 0
-
-
 def test_the_distribution_has_every_state_in_order_zeros_included():
-    counts = state_distribution(in_states(SCROLLING, IDLE, SCROLLING))
+    gone = SimpleNamespace(state=IDLE, has_left=True)
+    counts = state_distribution([*in_states(SCROLLING, IDLE, SCROLLING), gone])
     assert list(counts) == list(AgentState)
     assert counts == dict.fromkeys(AgentState, 0) | {IDLE: 1, SCROLLING: 2}
     assert state_distribution([]) == dict.fromkeys(AgentState, 0)
-
-
-def test_any_iterable_of_agents_will_do_and_none_is_changed():
-    agents = in_states(SCROLLING, IDLE)
-    assert state_distribution(agent for agent in agents)[IDLE] == 1
-    assert [vars(agent) for agent in agents] == [{"state": SCROLLING}, {"state": IDLE}]
-
-
-def test_states_given_by_value_are_counted_too():
-    assert agents_in_state(SCROLLING, in_states("scrolling", SCROLLING)) == 2
 
 
 def test_something_that_counts_its_own_states_is_asked():
     model = SimpleNamespace(state_counts=lambda: {IDLE: 5, SCROLLING: 2})
     assert agents_in_state(SCROLLING, model) == 2
     assert state_distribution(model) == {IDLE: 5, SCROLLING: 2}
-
-
-def test_an_unknown_state_is_a_value_error():
-    with pytest.raises(ValueError, match=r"'idel' is not a state.*Did you mean 'idle'"):
-        agents_in_state("idel", [])
 
 
 @settings(deadline=None)
@@ -122,33 +100,6 @@ def test_an_agent_of_mesa_is_called_by_its_unique_id():
     assert export_agent(an_agent())["agent_id"] == ""
 
 
-def test_numbers_from_columns_become_plain():
-    agent = an_agent(unique_id=np.int64(3))
-    agent.ticks_in_state = np.int16(4)
-    exported = json.loads(json.dumps(export_agent(agent)))
-    assert (exported["agent_id"], exported["ticks_in_state"]) == ("3", 4)
-
-
-def test_a_context_is_exported_whatever_is_in_it():
-    context = {
-        "post_id": np.int64(3),
-        "share": np.float32(0.5),
-        "options": (IDLE, SCROLLING),
-        "author": {"name": "Ada", 1: None},
-        "seen": True,
-        "at": datetime(2026, 1, 30, tzinfo=UTC),
-    }
-    entry = StateTransition(IDLE, SCROLLING, "feed_ready", datetime(2026, 1, 30, tzinfo=UTC), context)
-    assert json.loads(json.dumps(entry.to_dict()))["context"] == {
-        "post_id": 3,
-        "share": 0.5,
-        "options": ["idle", "scrolling"],
-        "author": {"name": "Ada", "1": None},
-        "seen": True,
-        "at": "2026-01-30 00:00:00+00:00",
-    }
-
-
 class Colour(Enum):
     RED = (1, 2)
 
@@ -158,23 +109,14 @@ ODD_VALUES = {
     "infinity": (math.inf, "Infinity"),
     "less than all": (np.float64("-inf"), "-Infinity"),
     "an array": (np.array([[1.5, np.nan], [np.inf, 2.0]]), [[1.5, None], ["Infinity", 2.0]]),
-    "an array of one": (np.array(5), 5),
-    "a truth": (np.bool_(True), True),
-    "a long number": (np.longdouble(0.5), 0.5),
+    "numbers of numpy": ((np.array(5), np.bool_(True), np.int64(3), np.float32(0.5)), [5, True, 3, 0.5]),
     "a date": (date(2026, 1, 30), "2026-01-30"),
     "a date of numpy": (np.datetime64("2026-01-30T12:00"), "2026-01-30T12:00"),
-    "a column of dates": (np.array(["2026-01-30", "NaT"], "datetime64[D]"), ["2026-01-30", None]),
-    "a missing date": (np.datetime64("NaT", "s"), None),
     "days": (np.timedelta64(3, "D"), "3 days"),
-    "a date of pandas": (pd.Timestamp("2026-01-30 12:00"), "2026-01-30 12:00:00"),
-    "none of pandas": (pd.NaT, None),
-    "a set": ({3, 1, 2}, [1, 2, 3]),
     "a mixed set": (frozenset([("a", 1), "b", math.nan]), ["b", ["a", 1], None]),
     "an enum": (Colour.RED, [1, 2]),
     "a key": ({Colour.RED: {math.nan}, IDLE: 1, 2.5: 3}, {"[1, 2]": [None], "idle": 1, "2.5": 3}),
-    "a complex number": (np.complex128(1j), "1j"),
     "bytes": (b"x", "b'x'"),
-    "a text": (np.str_("x"), "x"),
 }
 
 
@@ -190,9 +132,3 @@ def test_an_exported_agent_is_valid_json_whatever_its_contexts_hold(name):
     ]
     again = json.loads(json.dumps(export_agent(agent)), parse_constant=refuse)
     assert again["state_history"][0]["context"] == {name: expected}
-
-
-def test_agents_that_say_they_have_left_are_not_counted():
-    agents = in_states(SCROLLING, IDLE, SCROLLING)
-    agents[0].has_left, agents[1].has_left = True, False
-    assert state_distribution(agents) == dict.fromkeys(AgentState, 0) | {IDLE: 1, SCROLLING: 1}

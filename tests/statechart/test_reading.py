@@ -38,22 +38,9 @@ def _value(expression, agent):
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "",
-            "agent",
-            "agent.x.y",
-            "agent._x",
-            "model.x > 1",
-            "agent.x()",
-            "agent['x']",
-            "x > 1",
-            "lambda: 1",
-            "1e999",
-        ),
-        *("agent.x > 1; 2", "agent.x if 1 else 2", "[agent.x]", "f'{agent.x}'", "agent.x is 1", "agent.x in (1, 2)"),
-        *("agent.x > 1 & agent.y < 2", "agent.x" + " + 1" * 99, " or ".join(["agent.x"] * 99), "~" * 200 + "agent.x"),
-        *("agent.x ** 9", "agent.x // 2", "agent.x % 2", "-agent.x", "None", "b'x'", "1j", "agent.x := 2", "\0"),
-        *("(" * 300 + "1" + ")" * 300, "not " * 250 + "1", "agent.x" + " + 1" * 400),
+        *("", "agent", "agent.x.y", "agent._x", "model.x > 1", "agent.x()", "x > 1", "lambda: 1", "1e999", "\0"),
+        *("agent.x > 1; 2", "[agent.x]", "agent.x is 1", "agent.x in (1, 2)", "agent.x ** 9", "-agent.x", "None"),
+        *("agent.x > 1 & agent.y < 2", " or ".join(["agent.x"] * 99), "~" * 200 + "agent.x", "agent.x" + " + 1" * 400),
     ],
 )
 def test_anything_else_is_refused(text):

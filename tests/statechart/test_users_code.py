@@ -1,13 +1,11 @@
 """Guards and actions that raise: the agent is as before, and a note on the error says whose, when and on which line."""
 
-from types import SimpleNamespace
-
 import pytest
 from fired_agents import COMPOSING, EVALUATING, NOON, SCROLLING, a_chart, an_agent, as_it_was, broken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.errors import AgentError, OwnCodeError, told
+from prism_mesa.errors import AgentError, OwnCodeError
 from prism_mesa.statechart import F, StateTransition
 from prism_mesa.statechart.users_code import is_of_own_code
 
@@ -48,15 +46,6 @@ def test_what_a_guard_of_a_strict_chart_raises_has_the_same_note():
     assert note == (
         f"agent 7, evaluating on decides: the guard of evaluating --decides--> composing [broken()], {BROKEN_LINE}"
     )
-
-
-def test_a_guard_that_counts_as_false_is_reported_with_the_first_agent_and_line():
-    chart = a_chart((COMPOSING, broken, None), (SCROLLING, None))
-    for name in ("ann", "bob"):
-        assert chart.fire(an_agent(agent_id=name, moment="round 3, tick 2"), "decides") is SCROLLING
-    [failing] = chart.failing_guards()
-    assert failing.first == f"agent ann in round 3, tick 2, {BROKEN_LINE}"
-    assert str(failing).endswith(f"(RuntimeError: no such luck), first for {failing.first}")
 
 
 def test_where_a_guard_raised_first_goes_into_a_snapshot():
@@ -140,18 +129,3 @@ def test_an_agent_without_attributes_of_its_own_gets_its_state_back():
     agent = Slotted()
     fired(a_chart((COMPOSING, None, changes)), agent, OSError)
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (EVALUATING, 3, 1)
-
-
-def test_an_error_is_told_in_one_line_with_its_note():
-    error = fired(a_chart((COMPOSING, None, broken)), an_agent(agent_id="ann"))
-    assert told(error) == f"RuntimeError: no such luck ({error.__notes__[0]})"
-    long = ValueError("x" * 900 + "\nend")
-    long.add_note("here")
-    assert told(long).endswith("end (here)")
-    assert len(told(long)) < 400
-    assert "\n" not in told(long)
-
-
-def test_a_transition_without_an_action_keeps_nothing_and_undoes_nothing():
-    agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=3, max_history_depth=5)
-    assert a_chart((COMPOSING,)).fire(agent, "decides", now=NOON) is COMPOSING

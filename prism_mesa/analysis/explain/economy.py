@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.deliberation import ReasoningResult
-from prism_mesa.deliberation.conversation import call_text, thought_in_words
+from prism_mesa.deliberation.conversation import call_text, reasoning_text
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.llm.text import plain
 from prism_mesa.params import whole_number
@@ -194,7 +194,7 @@ def _thought(entry: dict[str, Any]) -> str:
     """Return in words what a nation thought, tried or proposed, or what did not work."""
     match entry["kind"]:
         case "thought":
-            return f"it thought: {thought_in_words(ReasoningResult.model_validate(entry))}"
+            return f"it thought: {reasoning_text(ReasoningResult.model_validate(entry))}"
         case "tool":
             call = call_text(entry["tool_name"], entry["parameters"])
             return f"it called {call}{'' if entry['ok'] else ', in vain'}: {entry['text']}"

@@ -16,7 +16,7 @@ from prism_mesa.analysis.explain.follows import follow_lines, opinion_lines, tex
 from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
-from prism_mesa.deliberation.conversation import thought_in_words
+from prism_mesa.deliberation.conversation import reasoning_text
 from prism_mesa.domain import Post
 from prism_mesa.errors import DataError
 from prism_mesa.llm import StoredAnswer
@@ -175,7 +175,7 @@ def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
         if (one.tick, one.action) != before:
             yield f"  Writing its {'comment' if one.action == 'reshare' else one.action} (tick {one.tick}):"
         before = (one.tick, one.action)
-        said = thought_in_words(ReasoningResult.model_validate_json(one.text)) if one.event == "thought" else one.text
+        said = reasoning_text(ReasoningResult.model_validate_json(one.text)) if one.event == "thought" else one.text
         yield f"    {_EVENTS[one.event]}: {plain(said, _RAW_CAP)}"
         if one.activity is not None:
             yield f"      By this tool it {_activity(agent, one.activity)}."

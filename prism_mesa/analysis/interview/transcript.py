@@ -17,7 +17,7 @@ from prism_mesa.deliberation import (
     ReasoningResult,
     ToolFinishedEvent,
 )
-from prism_mesa.deliberation.conversation import call_text, thought_in_words
+from prism_mesa.deliberation.conversation import call_text, reasoning_text
 from prism_mesa.errors import printable
 from prism_mesa.social.content.activity import Activity, in_words
 
@@ -175,7 +175,7 @@ def did_text(activity: Activity) -> str:
 
 def thought_text(thought: str) -> str:
     """Return a thought, given as JSON, as sentences."""
-    return thought_in_words(ReasoningResult.model_validate_json(thought))
+    return reasoning_text(ReasoningResult.model_validate_json(thought))
 
 
 def tool_text(call: Mapping[str, Any]) -> str:

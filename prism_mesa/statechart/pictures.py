@@ -1,8 +1,9 @@
-"""A chart as a figure for a paper: boxes, arrows, and labels that do not overlap."""
+"""Pictures of a chart: Mermaid text, and a figure for a paper whose labels do not overlap."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from html.entities import codepoint2name
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,14 +11,89 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.statechart.definition import TIMEOUT
-from prism_mesa.statechart.mermaid import ASKED, CODE, DISABLED, OVERLAP, Choice, arrow_words, open_choices
+from prism_mesa.statechart.guards import Expression
+from prism_mesa.statechart.selection import Cell
 from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import STATES, AgentState
+from prism_mesa.statechart.transitions import Transition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
+
+ASKED: Final = "oracle (LLM) is asked"
+OVERLAP: Final = "oracle (LLM) is asked where guards overlap"
+CODE: Final = "oracle (LLM) may be asked, guards are code"
+DISABLED: Final = "oracle disabled, the first option is taken"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice that the chart may leave open; a fork, between trigger and guards, if every transition has a target."""
+
+    node: str
+    cell: Cell
+    asks: str
+    is_fork: bool
+
+    @property
+    def options(self) -> tuple[AgentState, ...]:
+        """The options; with the oracle disabled, the one that is taken."""
+        return self.cell.declared[:1] if self.asks == DISABLED else self.cell.declared
+
+
+def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
+    """Return the choices that the chart may leave open, by trigger and state."""
+    undecided = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
+    choices: dict[tuple[str, AgentState], Choice] = {}
+    for trigger, state, cell in chart.all_cells():
+        is_fork = all(t.target is not None for t in cell.candidates)
+        if is_fork and (cell.place not in undecided or len(cell.declared) < 2):
+            continue
+        asks = ASKED if chart.oracle_enabled else DISABLED
+        if is_fork and cell.arms:
+            asks = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.arms) else CODE
+        choices[trigger, state] = Choice(f"oracle_{len(choices) + 1}", cell, asks, is_fork)
+    return choices
+
+
+def arrow_label(chart: Statechart, t: Transition, default: str = "") -> tuple[str, str]:
+    """Return the trigger, and the guard in brackets; `default` follows timeouts without ticks of their own."""
+    trigger, guard = chart.label(t, default)
+    return trigger, guard and f"[{guard}]"
+
+
+def mermaid(chart: Statechart) -> str:
+    """Return the chart as a Mermaid ``stateDiagram-v2``, one arrow per transition.
+
+    An open choice is a ``<<choice>>`` named ``oracle_<i>``, with an arrow to each of its options. Where guards
+    overlap, or are code and may leave the choice open, it stands beside the arrows of its transitions.
+    """
+    choices = open_choices(chart)
+    lines = [state.value for state in STATES if state in chart.states]
+    lines += [f"state {choice.node} <<choice>>" for choice in choices.values()]
+    lines.append(f"[*] --> {chart.initial.value}")
+    for t in chart.transitions:
+        words = arrow_label(chart, t, " after agent.timeout_threshold")
+        if t.target is not None:
+            lines.append(_line(t.source.value, t.target.value, *words))
+        else:
+            choice = choices[t.trigger, t.source]
+            lines.append(_line(t.source.value, choice.node, *words, f"/ {choice.asks}"))
+    for (trigger, state), choice in choices.items():
+        if choice.is_fork:
+            lines.append(_line(state.value, choice.node, trigger, f"/ {choice.asks}"))
+        lines += [_line(choice.node, option.value, "oracle") for option in choice.options]
+    return "\n    ".join(["stateDiagram-v2", *lines]) + "\n"
+
+
+def _line(source: str, target: str, *words: str) -> str:
+    plain = re.compile(r"[\w .,()\[\]'=!/+-]")
+    label = " ".join(" ".join(words).split())
+    safe = (c if plain.match(c) else f"#{codepoint2name.get(ord(c), ord(c))};" for c in label)
+    return f"{source} --> {target}: {''.join(safe)}"
+
 
 type Array = npt.NDArray[np.float64]
 type Nodes = dict[str, Array]
@@ -41,7 +117,7 @@ _BENDS: Final = (0.0, *(sign * size for size in _SIZES for sign in (1, -1)))
 _T: Final = np.linspace(0, 1, 401)[:, None]
 _BEZIER: Final = np.hstack([(1 - _T) ** 3, 3 * _T * (1 - _T) ** 2, 3 * _T**2 * (1 - _T), _T**3])
 _SPACING: Final = 0.05  # inches between the points of a curve
-_STEP: Final = 3  # of which every third is looked at
+_STEP: Final = 3  # the distance between the points that are compared
 _WIDE: Final = 7.0  # inches from which the legend has two columns
 
 
@@ -59,7 +135,7 @@ class _Arrow:
 
 
 def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) -> list[_Arrow]:
-    """Return the arrows of the picture; those of one color between the same two nodes are one, with all labels."""
+    """Return the arrows of the picture; arrows of one color between the same two nodes are merged."""
     merged: dict[tuple[str, str, str], _Arrow] = {}
 
     def add(source: str, target: str, color: str, *words: str) -> None:
@@ -72,7 +148,7 @@ def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) ->
     add("initial", chart.initial.value, _INK)
     for t in chart.transitions:
         choice = choices.get((t.trigger, t.source))
-        trigger, guard = arrow_words(chart, t)
+        trigger, guard = arrow_label(chart, t)
         if choice is not None and (choice.is_fork or t.target is None):
             add(t.source.value, choice.node, _ACCENT, trigger, "" if choice.is_fork else guard)
             if t.target is not None:
@@ -86,7 +162,7 @@ def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) ->
 
 
 def _notes(chart: Statechart) -> dict[str, str]:
-    """Return the triggers that lead, unguarded, from many states to one, and what to say of them."""
+    """Return the notes on triggers that lead, unguarded, from many states to one."""
     notes = {}
     for trigger, row in chart.cells.items():
         targets = {t.target for cell in row.values() for t in cell.candidates}
@@ -102,7 +178,7 @@ def _notes(chart: Statechart) -> dict[str, str]:
 
 
 def _nodes(chart: Statechart, choices: dict[tuple[str, AgentState], Choice], arrows: list[_Arrow]) -> Nodes:
-    """Return where everything is: a fixed place for most of the eight states, else layers from the initial one."""
+    """Return the places of all nodes: fixed for most charts, else in layers from the initial state."""
     places: dict[AgentState, tuple[float, float]] = _PLACES
     if len(chart.states) < 6 or chart.initial is not min(chart.states, key=STATES.index):
         places = _layers(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
@@ -166,9 +242,9 @@ def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
 
 
 def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
-    """Give each arrow in turn the curve, and its label the place, that fit best beside all the others."""
+    """Find the best curve and place of the label for each arrow in turn, given all others."""
     curves: list[dict[float, Array]] = [{} for _ in arrows]
-    for arrow, known in [*zip(arrows, curves, strict=True)] * 3:
+    for arrow, cached in [*zip(arrows, curves, strict=True)] * 3:
         others = [a for a in arrows if a is not arrow]
         lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in others)]), ((0, 0), (0, 2)))
         labels = _stack(np.append(a.label_at, a.size) for a in others if a.label)
@@ -178,9 +254,9 @@ def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
         for bend in _BENDS:
             if stiff * abs(bend) > best:
                 continue
-            if bend not in known:
-                known[bend] = _curve(nodes, arrow, bend)
-            points = known[bend]
+            if bend not in cached:
+                cached[bend] = _curve(nodes, arrow, bend)
+            points = cached[bend]
             if len(points) < 4:
                 continue
             free = points[::_STEP][~_hits(points[::_STEP], ends, 0.3).any(1)]
@@ -202,7 +278,7 @@ def _label_costs(ats: Array, size: Array, points: Array, lines: Array, boxes: Ar
 
 
 def _hits(points: Array, boxes: Array, margin: float | Array = 0.0) -> npt.NDArray[np.bool_]:
-    """Return, per point and box, whether the one lies in the other widened by `margin`."""
+    """Return whether each point lies in each box widened by `margin`."""
     reach = boxes[:, 2:] + margin
     in_x = np.abs(points[:, :1] - boxes[:, 0]) < reach[:, 0]
     return np.asarray(in_x & (np.abs(points[:, 1:] - boxes[:, 1]) < reach[:, 1]))
@@ -215,12 +291,12 @@ def _stack(boxes: Iterable[Array]) -> Array:
 def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     """Return the chart as a picture: boxes, labelled arrows, dashed timeouts, a diamond where the oracle is asked.
 
-    Arrows of a kind between the same two boxes are one. Where guards overlap, or are code and may do so, they lead
-    from the diamond. An unguarded trigger from many states to one is a note in the legend.
+    Similar arrows between the same two boxes are merged. Where guards may overlap, their arrows start at the diamond.
+    An unguarded trigger from many states to one is a note in the legend.
 
     Args:
-        chart: What to draw.
-        figure: What to draw into; it is emptied first, and the picture scaled to it. Default: a new figure.
+        chart: The chart.
+        figure: A figure that is cleared first, and to which the picture is scaled; by default a new one.
     """
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -265,7 +341,7 @@ def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Arra
 
 
 def _legend(chart: Statechart, asks: set[str], *, has_timeouts: bool) -> dict[str, dict[str, Any]]:
-    """Return the entries of the legend, each with the style of its sign."""
+    """Return the entries of the legend, each with the style of its marker."""
     entries: dict[str, dict[str, Any]] = {"initial state": {"marker": "o", "color": _INK}}
     if has_timeouts:
         entries["timeout, after agent.timeout_threshold ticks unless given"] = {"ls": "--", "color": _GREY}
@@ -300,6 +376,6 @@ def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: floa
     if name not in AgentState:
         shape = Polygon([(x - w, y), (x, y + h), (x + w, y), (x, y - h)], fc=fill_color, ec=_ACCENT)
         color, words = "white" if fill_color == _ACCENT else _ACCENT, "?"
-    shape.set(linewidth=1.2 * scale, zorder=4, gid=f"state-{name}")  # by which an SVG's box can be found
+    shape.set(linewidth=1.2 * scale, zorder=4, gid=f"state-{name}")  # pages find the SVG's box by it
     axes.add_patch(shape)
     axes.text(x, y, words, fontsize=9.5 * scale, color=color, ha="center", va="center", weight="bold", zorder=5)

@@ -187,7 +187,7 @@ def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.Da
 def _row(measure: str, target: Target, values: Sequence[dict[str, float]]) -> dict[str, Any]:
     known = np.array([one[measure] for one in values if np.isfinite(one[measure])], np.float64)
     mean = mean_measures(values, [measure])[measure]
-    low, high = interval((known[:, None],))
+    low, high = interval(known[:, None])
     off = distance(mean, target)
     return {
         "data": target.data,

@@ -251,5 +251,5 @@ def _band(side: Floats) -> tuple[Floats, Floats]:
     low, high = np.full((2, side.shape[1]), np.nan)
     whole = np.isfinite(side).all(axis=0)
     if len(side) > 1 and whole.any():
-        low[whole], high[whole] = interval((side[:, whole],))
+        low[whole], high[whole] = interval(side[:, whole])
     return low, high

@@ -37,7 +37,7 @@ def _described(columns: Floats, n: np.ndarray) -> dict[str, Floats]:
         described["median"][some] = np.median(there, axis=0)
         if size > 1:
             described["sd"][some] = there.std(axis=0, ddof=1)
-            described["low"][some], described["high"][some] = interval((there,))
+            described["low"][some], described["high"][some] = interval(there)
     return described
 
 

@@ -149,7 +149,7 @@ def _row(target: Target, done: pd.DataFrame, real: Real, why_not: str) -> Row:
     values = done[target.measure].to_numpy(np.float64)
     known = values[np.isfinite(values)]
     mean = float(known.mean()) if len(known) else nan
-    ends = interval((known[:, None],)) if len(known) > 1 else (np.array([nan]), np.array([nan]))
+    ends = interval(known[:, None]) if len(known) > 1 else (np.array([nan]), np.array([nan]))
     measure = find_measure(target.measure)
     low, high = (float(np.clip(end[0], measure.low, measure.high)) for end in ends)
     within = (values >= target.low) & (values <= target.high)  # NaN is not

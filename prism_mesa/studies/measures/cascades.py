@@ -11,7 +11,7 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.runs.measures import ENOUGH, TAILS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.studies.measures.exposure import communities_reached
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, share_measure, summary
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, mean, share_measure, summary
 
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
@@ -20,11 +20,11 @@ _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 def _mean_of(column: str) -> Callable[[FinishedRun], float]:
     """Return what takes the mean of a column of `cascades` over posts; NaN without any."""
 
-    def mean(run: FinishedRun) -> float:
+    def column_mean(run: FinishedRun) -> float:
         trees = run.table("cascades")
         return float(trees[column][trees["kind"] == POST_KINDS[POST]].mean())
 
-    return mean
+    return column_mean
 
 
 CASCADES: Final = (
@@ -95,10 +95,6 @@ def _placed(run: FinishedRun, column: str) -> npt.NDArray[Any]:
     return np.array([post[column] for post in run.summary["seeded"]])
 
 
-def _mean(values: npt.NDArray[Any]) -> float:
-    return float(values.mean()) if len(values) else nan
-
-
 def _sizes(run: FinishedRun) -> npt.NDArray[Any]:
     if not run.summary["seeded"]:
         return np.zeros(0)
@@ -110,7 +106,7 @@ def _sizes(run: FinishedRun) -> npt.NDArray[Any]:
 def _impressions(run: FinishedRun) -> float:
     if not run.summary["seeded"]:
         return nan
-    return _mean(run.table("posts")["impressions"].to_numpy()[_placed(run, "post")])
+    return mean(run.table("posts")["impressions"].to_numpy()[_placed(run, "post")])
 
 
 def _communities(run: FinishedRun) -> float:
@@ -122,7 +118,7 @@ def _communities(run: FinishedRun) -> float:
 SEEDED: Final = (
     Measure(
         "seeded_cascade_mean",
-        lambda run: _mean(_sizes(run)),
+        lambda run: mean(_sizes(run)),
         "mean size of the cascades of seeded posts, 1 + reshares",
         "posts",
         1,
@@ -137,13 +133,13 @@ SEEDED: Final = (
     ),
     Measure(
         "seeded_followers",
-        lambda run: _mean(_placed(run, "followers")),
+        lambda run: mean(_placed(run, "followers")),
         "mean followers of the authors of seeded posts, at the beginning",
         "agents",
     ),
     share_measure(
         "seeded_bridging",
-        lambda run: _mean(_placed(run, "share_across")),
+        lambda run: mean(_placed(run, "share_across")),
         "share of the followers of the authors of seeded posts who are of other communities, at the beginning, as a "
         "mean over posts",
     ),

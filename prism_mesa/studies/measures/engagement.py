@@ -14,7 +14,6 @@ from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
-    category_codes,
     have_joined,
     index_measure,
     ratio,
@@ -199,8 +198,7 @@ def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_
     rounds, table = run.config.rounds, run.table("churn")
     table = table.sort_values(["agent", "round"], kind="stable")
     agent, at = table["agent"].to_numpy(np.int64), table["round"].to_numpy(np.int64)
-    codes, names = category_codes(table["event"])
-    comes = np.isin(codes, [names.index(name) for name in ("join", "back") if name in names])
+    comes = table["event"].isin(["join", "back"]).to_numpy()
     is_first, is_last = np.diff(agent, prepend=-1) != 0, np.diff(agent, append=-1) != 0
     began, still = np.where(is_first, 0, np.roll(at, 1)), rounds - at[comes & is_last]
     there = run.table("agents")["present"].to_numpy(np.bool_).copy()

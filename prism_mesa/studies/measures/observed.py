@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from prism_mesa.studies.measures.measure import (
     have_joined,
     index_measure,
     is_kind,
+    mean,
     measured_posts,
     ratio,
     share_measure,
@@ -43,7 +44,7 @@ def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
 
 
 def _share(size_is: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]) -> Callable[[FinishedRun], float]:
-    return lambda run: _mean(size_is(measured_sizes(run)))
+    return lambda run: mean(size_is(measured_sizes(run)))
 
 
 def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
@@ -73,10 +74,6 @@ def _rate(counter: str) -> Callable[[FinishedRun], float]:
     return rate
 
 
-def _mean(values: Any) -> float:
-    return ratio(float(np.sum(values)), np.size(values))
-
-
 def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """Return the reshares between each row of `posts` and its root, and whether it is one."""
     posts = run.table("posts")
@@ -99,11 +96,11 @@ def _at_hop(place: int) -> Callable[[FinishedRun], float]:
 
 
 def _shape(column: str) -> Callable[[FinishedRun], float]:
-    def mean(run: FinishedRun) -> float:
+    def mean_shape(run: FinishedRun) -> float:
         trees = run.once(measured_posts).cascades
-        return _mean(trees[column][trees["size"].between(*_MIDDLE)])
+        return mean(trees[column][trees["size"].between(*_MIDDLE)])
 
-    return mean
+    return mean_shape
 
 
 def follow_rows(run: FinishedRun) -> FollowNetwork:
@@ -129,7 +126,7 @@ _SIZES: Final = (
     share_measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once"),
     Measure(
         "post_size_mean",
-        lambda run: _mean(measured_sizes(run)),
+        lambda run: mean(measured_sizes(run)),
         "mean size of their cascades, 1 + reshares",
         "posts",
         1,
@@ -181,7 +178,7 @@ _RATES: Final = (
     ),
     Measure(
         "post_impressions",
-        lambda run: _mean(run.once(measured_posts).table["impressions"]),
+        lambda run: mean(run.once(measured_posts).table["impressions"]),
         "impressions per such post",
         "impressions",
     ),
@@ -225,7 +222,7 @@ _FOLLOWS: Final = (
     Measure("agents", summary("agents"), "agents that are there at the end", "agents"),
     Measure(
         "followees_mean",
-        lambda run: _mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
+        lambda run: mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
         "agents that an agent follows, as a mean",
         "agents",
         tables=("churn",),

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.state.posts import POST, RESHARE
@@ -16,9 +15,9 @@ from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_p
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
-    category_codes,
     index_measure,
     is_kind,
+    mean,
     measured_posts,
     ratio,
     share_measure,
@@ -60,20 +59,15 @@ def written_at(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
     """
     posts, engaged = run.table("posts"), run.table("engagements")
     own = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
-    codes, names = category_codes(engaged["action"])
-    wrote = engaged[np.isin(codes, [names.index(ACTIONS[i]) for i in _WRITTEN if ACTIONS[i] in names])]
+    wrote = engaged[engaged["action"].isin(["reply", "reshare"])]
     rounds, ticks = wrote["round"].to_numpy(), wrote["tick"].to_numpy()
     times = [_minutes(run.config, own["written"].to_numpy(), np.zeros(len(own))), _minutes(run.config, rounds, ticks)]
     return np.concatenate([own["author"].to_numpy(), wrote["agent"].to_numpy()]), np.concatenate(times)
 
 
-_WRITTEN: Final = tuple(place for place, action in enumerate(ACTIONS) if action in ("reply", "reshare"))
-
-
 def _burstiness(run: FinishedRun) -> float:
     who, when = run.once(written_at)
-    found = burstiness(when, who)
-    return float(found.mean()) if len(found) else nan
+    return mean(burstiness(when, who))
 
 
 def hourly_shares(run: FinishedRun) -> Floats:
@@ -107,20 +101,18 @@ def _hours(run: FinishedRun) -> float:
     return correlation(hourly_shares(run), real_hours(run.config))
 
 
-def reactions(run: FinishedRun) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]:
-    """Return each like, reply and reshare of measured posts: root, place in `ACTIONS`, minutes since it appeared."""
+def reactions(run: FinishedRun) -> pd.DataFrame:
+    """Return the likes, replies and reshares of measured posts: `root`, `action`, and `minutes` since it appeared."""
     engaged = run.table("engagements")
     engaged = engaged[run.once(measured_posts).mask[engaged["root"]]]
-    root, (codes, names) = engaged["root"].to_numpy(), category_codes(engaged["action"])
-    after = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[root]
-    action = np.array([ACTIONS.index(name) for name in names], np.int8)[codes]
-    return root, action, _minutes(run.config, after, engaged["tick"].to_numpy())
+    rounds = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[engaged["root"].to_numpy()]
+    return engaged[["root", "action"]].assign(minutes=_minutes(run.config, rounds, engaged["tick"].to_numpy()))
 
 
 def delays(run: FinishedRun) -> Floats:
-    """Return minutes from when a measured post appeared to each like, reply and reshare of it within a day."""
-    after = run.once(reactions)[2]
-    return after[after <= DAY_MIN]
+    """Return minutes from the appearance of a measured post to each like, reply and reshare of it within a day."""
+    minutes = run.once(reactions)["minutes"].to_numpy()
+    return minutes[minutes <= DAY_MIN]
 
 
 RHYTHMS: Final = (
@@ -198,10 +190,9 @@ def _silent(run: FinishedRun) -> float:
 
 def _large_delays(run: FinishedRun) -> "pd.Series[float]":
     """Return minutes from the appearance of a post to each reshare in its cascade, by root, of large cascades."""
-    root, action, minutes = run.once(reactions)
-    large = run.once(large_trees)[0]["root"]
-    counts = np.isin(root, large if len(large) >= ENOUGH_LARGE else []) & (action == ACTIONS.index("reshare"))
-    return pd.Series(minutes[counts], index=root[counts])
+    rows, large = run.once(reactions), run.once(large_trees)[0]["root"]
+    rows = rows[rows["root"].isin(large if len(large) >= ENOUGH_LARGE else []) & (rows["action"] == "reshare")]
+    return rows.set_index("root")["minutes"]
 
 
 _DELAYS: Final[tuple[tuple[str, str, str, Callable[[FinishedRun], float]], ...]] = (
@@ -266,26 +257,24 @@ def _reach(run: FinishedRun) -> float:
 
 
 def _only(kind: int) -> Callable[[FinishedRun], float]:
-    """Return what takes the share of agents, of those who post or reshare, who do only the one."""
+    """Return a function of a run: the share of agents who only post, or only reshare, of those who do either."""
     other_kind = POST if kind == RESHARE else RESHARE
 
     def share(run: FinishedRun) -> float:
         posts = run.table("posts")
-        authors: npt.NDArray[np.integer] = posts["author"].to_numpy()
-        own, other = (np.bincount(authors[is_kind(posts, k) & (authors >= 0)]) for k in (kind, other_kind))
-        both = np.zeros((2, max(len(own), len(other))), np.int64)
-        both[0, : len(own)], both[1, : len(other)] = own, other
-        return ratio(float(((both[0] > 0) & (both[1] == 0)).sum()), float((both.sum(axis=0) > 0).sum()))
+        posts = posts[posts["author"] >= 0]
+        authors, others = (posts["author"][is_kind(posts, k)].unique() for k in (kind, other_kind))
+        return ratio(len(np.setdiff1d(authors, others)), len(np.union1d(authors, others)))
 
     return share
 
 
 def _delay_at(quantile: float) -> Callable[[FinishedRun], float]:
-    def at(run: FinishedRun) -> float:
-        found = run.once(delays)
-        return float(np.quantile(found, quantile)) if len(found) else nan
+    def delay(run: FinishedRun) -> float:
+        minutes = run.once(delays)
+        return float(np.quantile(minutes, quantile)) if len(minutes) else nan
 
-    return at
+    return delay
 
 
 SPREADS: Final = (

@@ -3,19 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.social.behavior import FEED_READY
 from prism_mesa.social.state.posts import POST
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, category_codes, is_kind, measured_rounds, ratio
-
-type Ints = npt.NDArray[np.integer[Any]]
-type Mask = npt.NDArray[np.bool_]
+from prism_mesa.studies.measures.measure import FinishedRun, Ints, Mask, Measure, is_kind, mean, measured_rounds, ratio
 
 _TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
@@ -30,12 +28,13 @@ USED_WINDOWS: Final = (
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of use, and which of four things was done in each.
+    """Windows of use, and which of four things the agent did in each.
 
     Attributes:
-        agent: Whose each is, ascending.
-        did: Action, or `post`, -> in which of them it was done.
-        possible: How many there would be if these agents came online in every round.
+        agent: The agent of each window, ascending.
+        round: The round of each window.
+        did: Action, or `post`, -> in which windows it was done.
+        possible: The number of windows if these agents came online in every round.
     """
 
     agent: Ints
@@ -47,53 +46,42 @@ class Windows:
 def usage_windows(run: FinishedRun) -> Windows:
     """Return the windows of use of agents whose transitions and engagements are recorded.
 
-    Rounds of the first day are left out where posts of it are (see `measure.measured_rounds`).
+    The first day is left out if its posts are (see `measure.measured_rounds`).
     """
     agents, moves = run.table("agents"), run.table("transitions")
     first, _ = measured_rounds(run.config)
     known = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
-    codes, triggers = category_codes(moves["trigger"])
-    opened = codes == (triggers.index(FEED_READY) if FEED_READY in triggers else len(triggers))
-    rounds, n = run.config.rounds, len(agents)
+    rounds = run.config.rounds
 
-    def keys(agent: Ints, round_: Ints) -> Ints:
-        some = (round_ >= first) & (round_ < rounds) & known[agent]
-        return np.unique(agent[some].astype(np.int64) * rounds + round_[some])
+    def keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Ints:
+        """Return a number for each agent and round in which it has a row."""
+        who, when = rows[agent].to_numpy(), rows[round_].to_numpy()
+        counted = (when >= first) & (when < rounds) & known[who]
+        return np.unique(who[counted].astype(np.int64) * rounds + when[counted])
 
-    used = keys(moves["agent"].to_numpy()[opened], moves["round"].to_numpy()[opened])
-    engaged = run.table("engagements")
-    actions, names = category_codes(engaged["action"])
-    did: dict[str, Mask] = {}
-    for action in ACTIONS:
-        mine = actions == (names.index(action) if action in names else len(names))
-        done = keys(engaged["agent"].to_numpy()[mine], engaged["round"].to_numpy()[mine])
-        did[action] = np.isin(used, done, assume_unique=True)
-    posts = run.table("posts")
-    own = posts[is_kind(posts, POST)]
-    wrote = own["author"].to_numpy()
-    inside = (wrote >= 0) & (wrote < n)
-    did["post"] = np.isin(used, keys(wrote[inside], own["written"].to_numpy()[inside]), assume_unique=True)
+    used = keys(moves[moves["trigger"] == FEED_READY])
+    engaged, posts = run.table("engagements"), run.table("posts")
+    done = {action: keys(engaged[engaged["action"] == action]) for action in ACTIONS}
+    by_agents = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
+    done["post"] = keys(posts[by_agents], "author", "written")
+    did = {action: np.isin(used, active, assume_unique=True) for action, active in done.items()}
     return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
 
 
 def _share(action: str) -> Callable[[FinishedRun], float]:
-    def share(run: FinishedRun) -> float:
-        did = run.once(usage_windows).did[action]
-        return ratio(float(did.sum()), len(did))
-
-    return share
+    return lambda run: mean(run.once(usage_windows).did[action])
 
 
 def _none(run: FinishedRun) -> float:
     did = np.stack(list(run.once(usage_windows).did.values()))
-    return ratio(float((~did.any(axis=0)).sum()), did.shape[1])
+    return mean(~did.any(axis=0))
 
 
 def person_shares(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.NDArray[np.float64]:
-    """Return the share of windows in which a person did a thing, of persons sampled as experience sampling does.
+    """Return the share of windows in which each person did something, with persons sampled as in the data.
 
-    Each agent with any window is a person. It is asked after so many of its windows as somebody in the data was
-    (`USED_WINDOWS`, drawn by agent), or after all if it has fewer; which ones is drawn.
+    Each agent with a window is a person. It is asked about as many of its windows as a random person of the data
+    (`USED_WINDOWS`), or about all if it has fewer; the windows are drawn, too.
     """
     draws = Streams(seed)
     persons, place = np.unique(agent, return_inverse=True)
@@ -116,11 +104,6 @@ def _persons(run: FinishedRun) -> npt.NDArray[np.float64]:
 def _spread(run: FinishedRun) -> float:
     shares = run.once(_persons)
     return float(shares.std(ddof=1)) if len(shares) > 1 else nan
-
-
-def _never(run: FinishedRun) -> float:
-    shares = run.once(_persons)
-    return ratio(float((shares == 0).sum()), len(shares))
 
 
 _DONE: Final = {"like": "liked", "reshare": "reshared", "reply": "replied", "post": "posted"}
@@ -150,5 +133,10 @@ SESSIONS: Final = (
         "windows as persons of the data were asked after",
         *_SHARE,
     ),
-    Measure("persons_never_reshared", _never, "persons that reshared in no window of such a sample", *_SHARE),
+    Measure(
+        "persons_never_reshared",
+        lambda run: mean(run.once(_persons) == 0),
+        "persons that reshared in no window of such a sample",
+        *_SHARE,
+    ),
 )

@@ -1,8 +1,7 @@
 import pytest
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.calibration.params import calibration_params, read_calibration
-from prism_mesa.studies.calibration.plan import Axis
+from prism_mesa.studies.calibration.plan import Axis, calibration_params, read_calibration
 
 FIT = {"likes": {"target": 10, "tolerance": 2, "data": "VoterFraud2020"}}
 RANGE = {"agents.activity": [0.1, 0.9]}

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from prism_mesa.studies.calibration.plan import Axis, Space
-from prism_mesa.studies.calibration.profiles import IDENTIFIED, ONLY_BELOW, OPEN, fit_profiles, probe
-from prism_mesa.studies.calibration.proposals import spread
-from prism_mesa.studies.calibration.surrogate import Surrogate
+from prism_mesa.studies.calibration.calibrate import spread
+from prism_mesa.studies.calibration.plan import Axis
+from prism_mesa.studies.calibration.surrogate import IDENTIFIED, ONLY_BELOW, OPEN, Surrogate, fit_profiles, probe
 
-SPACE = Space((Axis("a", 0, 10), Axis("b", 1, 100, log=True)))
+SPACE = (Axis("a", 0, 10), Axis("b", 1, 100, log=True))
 RISE = 3.84
 
 
@@ -52,7 +51,7 @@ def test_a_parameter_that_saturates_has_no_upper_end():
 
 
 def test_profiles_of_one_parameter_need_no_others():
-    space = Space((Axis("a", 0, 10),))
+    space = (Axis("a", 0, 10),)
     points = spread(20, 1, 1)
     distances = 10 * (points - 0.3)
     found = fit_profiles(space, points, distances, (distances**2).sum(1), np.array([0.3]), RISE)

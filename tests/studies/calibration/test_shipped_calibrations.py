@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa.studies.calibration.params import read_calibration
-from prism_mesa.studies.calibration.plan import plan_calibration
+from prism_mesa.studies.calibration.plan import plan_calibration, read_calibration
 
 FOLDER = Path(__file__).parents[3] / "configs" / "calibrations"
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from prism_mesa.streams import generator
-from prism_mesa.studies.calibration.proposals import best_guess, likely, spread
-from prism_mesa.studies.calibration.surrogate import GaussianProcess, Surrogate
+from prism_mesa.studies.calibration.calibrate import likely, spread
+from prism_mesa.studies.calibration.surrogate import GaussianProcess, Surrogate, best_guess
 
 
 def wavy(points):

@@ -1,4 +1,4 @@
-"""What is known of real platforms, as PRISM carries it: real values, tolerances, and where they come from."""
+"""Real values of platforms that PRISM carries, with their tolerances and sources."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -11,11 +11,7 @@ type Need = Literal["window", "sizes", "many", "rounds", "day", "days", "graph",
 
 @dataclass(frozen=True)
 class Source:
-    """Where real values come from.
-
-    Attributes:
-        what: What was counted.
-    """
+    """A source of real values; `what` says what was counted."""
 
     title: str
     reference: str
@@ -23,7 +19,7 @@ class Source:
 
     @property
     def data(self) -> str:
-        """The data set that it is a part of."""
+        """The data set that it belongs to."""
         return self.title.partition(",")[0]
 
 
@@ -86,23 +82,23 @@ SOURCES: Final[Mapping[str, Source]] = {
         "who follows whom among 9,226 and 13,688 users",
     ),
 }
-"""The data sets that real values come from, by the names that targets have for them."""
+"""The sources of real values, by the names that targets use."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A measure that is held against data.
+    """A measure that is compared with data.
 
     Attributes:
-        real: The value of the data.
-        low: From where on a simulated mean is inside.
+        real: The value in the data.
+        low: The least simulated mean that is inside.
+        high: The largest.
         source: One of `SOURCES`.
-        told: What it is, in a few words.
-        role: `fitted`: parameters were chosen so that it holds; `given`: it goes into the configuration; `other`:
-            another statistic of a data set of which something was fitted or given; `predicted`: of a data set of which
-            nothing was.
+        told: A short label.
+        role: `fitted`: parameters were fitted to it; `given`: the configuration contains it; `other`: another
+            statistic of a data set of which something was fitted or given; `predicted`: neither.
         needs: What a world must have for it (see `rows.why_not`).
-        required: Whether a configuration fails that is outside; the others inform.
+        required: Whether a configuration outside fails; other targets only inform.
     """
 
     measure: str
@@ -156,7 +152,7 @@ RANGE_FROM: Final[Mapping[str, str]] = {
     "persons_reshared_sd": ".20 to .36, in which the data's .25 lies",
     "persons_never_reshared": ".10 around the .70 of the data",
 }
-"""Where the allowed range of each required target comes from. All are PRISM's own: nobody publishes such ranges."""
+"""The origin of the allowed range of each required target. The ranges are PRISM's own; none are published."""
 
 INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("post_tail_ks", 0.0189, "voterfraud_cascades", "distance from a power law, from 10", "sizes"),
@@ -181,8 +177,7 @@ INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("degree_assortativity", -0.246, "graphs", "degree assortativity", "any"),
     ("friendship_paradox", 0.984, "graphs", "friendship paradox", "any"),
 )
-"""Statistics to which no parameter was fitted, and that have no tolerance: measure, real value, source, what it is, and
-what a world needs."""
+"""Statistics without a fitted parameter or a tolerance: measure, real value, source, label, and need."""
 
 _TARGETS: Final = (
     Target("post_size_1", 0.8029, 0.70, 0.90, "voterfraud_cascades", "P(1): never reshared", "fitted", "sizes"),
@@ -230,46 +225,43 @@ _TARGETS: Final = (
         for name, real, source, told, needs in INFORMING
     ),
 )
-"""All targets, in the order of the table, but for whether others were fitted to their data."""
+"""All targets in the order of the table, before the role `other` is assigned."""
 
 
 def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
-    """Return all targets, those of some measures as fitted and what is given as given.
-
-    The others are predicted only where nothing of their data set is fitted or given.
+    """Return all targets with their roles; a target is predicted only if nothing of its data set is fitted or given.
 
     Args:
-        measures: What was fitted; None: as it is known of PRISM's own configuration.
+        measures: The measures that were fitted; None: those of PRISM's own configuration.
     """
-    known = _FITTED if measures is None else measures
-    used = {_data(one) for one in _TARGETS if one.role == "given" or one.measure in known}
+    if measures is None:
+        measures = {target.measure for target in _TARGETS if target.role == "fitted"}
 
-    def role(one: Target) -> Role:
-        if one.role == "given":
+    def data(target: Target) -> str:
+        return SOURCES[target.source].data
+
+    used = {data(target) for target in _TARGETS if target.role == "given" or target.measure in measures}
+
+    def role(target: Target) -> Role:
+        if target.role == "given":
             return "given"
-        return "fitted" if one.measure in known else "other" if _data(one) in used else "predicted"
+        return "fitted" if target.measure in measures else "other" if data(target) in used else "predicted"
 
-    return tuple(replace(one, role=role(one)) for one in _TARGETS)
+    return tuple(replace(target, role=role(target)) for target in _TARGETS)
 
-
-def _data(target: Target) -> str:
-    return SOURCES[target.source].data
-
-
-_FITTED: Final = frozenset(one.measure for one in _TARGETS if one.role == "fitted")
 
 TARGETS: Final = targets_fitted(None)
-"""All targets, in the order of the table; bounds of what only informs are infinite."""
+"""All targets in the order of the table; those that only inform have infinite bounds."""
 
 CASCADES: Final = ("post_size_1", "post_size_2", "post_size_mean", "post_tail_10", "post_tail_100", "post_size_100")
-"""Measures of the targets of cascades."""
+"""The measures of cascades among the targets."""
 
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DELAYS: Final = (2.007, 8.162, 51.9, 310.717, 808.0, 1034.094, 1329.148)
 """Minutes from post to reaction at `QUANTILES` (Klout)."""
 
 SIZES: Final = {1: 1.0, 2: 0.1971, 3: 0.0802, 10: 0.01525, 100: 0.001973, 1000: 6.75e-05}
-"""Share of VoterFraud2020's tweets whose cascade has at least so many."""
+"""The share of VoterFraud2020's tweets whose cascade has at least a size."""
 
 TOP_SHARES: Final = {0.01: 0.203, 0.1: 0.622, 0.25: 0.83}
-"""What the most active share of VoterFraud2020's users has of all activity."""
+"""The share of all activity of the most active VoterFraud2020 users, by their share."""

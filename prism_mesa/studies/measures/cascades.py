@@ -7,71 +7,57 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import POST_KINDS
 from prism_mesa.runs.measures import ENOUGH, TAILS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.studies.measures.exposure import communities_reached
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_sampled, mean, share_measure, summary
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_kind, is_sampled, mean, share_measure, summary
 
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 
 
-def _mean_of(column: str) -> Callable[[FinishedRun], float]:
-    """Return what takes the mean of a column of `cascades` over posts; NaN without any."""
+def _mean_of_posts(column: str) -> Callable[[FinishedRun], float]:
+    """Return a function of a run: the mean of a column of `cascades` over posts; NaN without any."""
 
     def column_mean(run: FinishedRun) -> float:
         trees = run.table("cascades")
-        return float(trees[column][trees["kind"] == POST_KINDS[POST]].mean())
+        return float(trees[column][is_kind(trees, POST)].mean())
 
     return column_mean
 
 
 CASCADES: Final = (
-    Measure("cascades", summary("cascades", "n"), "posts, each with its tree of reshares", "cascades"),
-    Measure("cascade_mean", summary("cascades", "mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
-    Measure("cascade_max", summary("cascades", "max_size"), "size of the largest cascade", "posts", 1),
-    share_measure("cascade_never_reshared", summary("cascades", "share_never_reshared"), "posts that nobody reshared"),
+    Measure("cascades", summary("cascades.n"), "posts, each with its tree of reshares", "cascades"),
+    Measure("cascade_mean", summary("cascades.mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
+    Measure("cascade_max", summary("cascades.max_size"), "size of the largest cascade", "posts", 1),
+    share_measure("cascade_never_reshared", summary("cascades.share_never_reshared"), "posts that nobody reshared"),
     Measure(
         "cascade_depth_mean",
-        _mean_of("depth"),
+        _mean_of_posts("depth"),
         "mean depth of a cascade: reshares from the post to the farthest one",
         "reshares",
         source=_GOEL,
     ),
-    Measure(
-        "cascade_depth",
-        summary("cascades", "max_depth"),
-        "depth of the deepest cascade",
-        "reshares",
-        source=_GOEL,
-    ),
+    Measure("cascade_depth", summary("cascades.max_depth"), "depth of the deepest cascade", "reshares", source=_GOEL),
     Measure(
         "cascade_breadth_mean",
-        _mean_of("breadth"),
+        _mean_of_posts("breadth"),
         "mean breadth of a cascade: most reshares at one depth, 1 of a lone post",
         "posts",
         1,
         source=_GOEL,
     ),
-    Measure(
-        "cascade_breadth",
-        summary("cascades", "max_breadth"),
-        "breadth of the broadest",
-        "posts",
-        1,
-        source=_GOEL,
-    ),
+    Measure("cascade_breadth", summary("cascades.max_breadth"), "breadth of the broadest", "posts", 1, source=_GOEL),
     Measure(
         "cascade_virality",
-        summary("cascades", "mean_structural_virality"),
+        summary("cascades.mean_structural_virality"),
         "mean structural virality of cascades with a reshare: mean distance of all pairs in the tree; 0 without any",
         "steps",
         source=_GOEL,
     ),
     Measure(
         "cascade_virality_max",
-        summary("cascades", "max_structural_virality"),
+        summary("cascades.max_structural_virality"),
         "structural virality of the most viral cascade",
         "steps",
         source=_GOEL,
@@ -79,7 +65,7 @@ CASCADES: Final = (
     *(
         Measure(
             f"cascade_tail_{above}",
-            summary("cascades", "tail_exponents", f"above_{above}", "exponent"),
+            summary(f"cascades.tail_exponents.above_{above}.exponent"),
             f"exponent of the tail of sizes from {above} on, if it is a power law; NaN with fewer than {ENOUGH} such",
             "",
             1,
@@ -90,8 +76,8 @@ CASCADES: Final = (
 )
 
 
-def _placed(run: FinishedRun, column: str) -> npt.NDArray[Any]:
-    """Return a number of each seeded post, as the summary has it."""
+def _seeded(run: FinishedRun, column: str) -> npt.NDArray[Any]:
+    """Return a number of each seeded post, from the summary."""
     return np.array([post[column] for post in run.summary["seeded"]])
 
 
@@ -99,20 +85,18 @@ def _sizes(run: FinishedRun) -> npt.NDArray[Any]:
     if not run.summary["seeded"]:
         return np.zeros(0)
     trees = run.table("cascades")
-    place = np.searchsorted(trees["root"].to_numpy(), _placed(run, "post"))
-    return np.asarray(trees["size"])[place]
+    return np.asarray(trees["size"])[np.searchsorted(trees["root"].to_numpy(), _seeded(run, "post"))]
 
 
 def _impressions(run: FinishedRun) -> float:
-    if not run.summary["seeded"]:
-        return nan
-    return mean(run.table("posts")["impressions"].to_numpy()[_placed(run, "post")])
+    posts = _seeded(run, "post").astype(np.int64)
+    return mean(run.table("posts")["impressions"].to_numpy()[posts]) if len(posts) else nan
 
 
 def _communities(run: FinishedRun) -> float:
     if not run.summary["seeded"] or is_sampled(run, "impressions"):
         return nan
-    return communities_reached(run, _placed(run, "post"))
+    return communities_reached(run, _seeded(run, "post"))
 
 
 SEEDED: Final = (
@@ -133,13 +117,13 @@ SEEDED: Final = (
     ),
     Measure(
         "seeded_followers",
-        lambda run: mean(_placed(run, "followers")),
+        lambda run: mean(_seeded(run, "followers")),
         "mean followers of the authors of seeded posts, at the beginning",
         "agents",
     ),
     share_measure(
         "seeded_bridging",
-        lambda run: mean(_placed(run, "share_across")),
+        lambda run: mean(_seeded(run, "share_across")),
         "share of the followers of the authors of seeded posts who are of other communities, at the beginning, as a "
         "mean over posts",
     ),

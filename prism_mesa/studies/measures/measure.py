@@ -83,12 +83,12 @@ def first_sentence(thing: object) -> str:
     return re.split(r"(?<!\.\w)\.(?:\s|$)", text, maxsplit=1)[0]
 
 
-def summary(*keys: str) -> Callable[[FinishedRun], float]:
-    """Return a function of a run: a number of its summary, by keys from the outermost; NaN if one is missing."""
+def summary(keys: str) -> Callable[[FinishedRun], float]:
+    """Return a function of a run: a number of its summary, by dotted keys; NaN if one is missing."""
 
     def number(run: FinishedRun) -> float:
         value: Any = run.summary
-        for key in keys:
+        for key in keys.split("."):
             if key not in value:
                 return nan
             value = value[key]

@@ -49,8 +49,8 @@ def _share(size_is: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]) ->
 
 def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
     def exponent(run: FinishedRun) -> float:
-        found = tail_exponent(measured_sizes(run), above)
-        return found.exponent if found.n >= enough and np.isfinite(found.exponent) else nan
+        tail = tail_exponent(measured_sizes(run), above)
+        return tail.exponent if tail.n >= enough and np.isfinite(tail.exponent) else nan
 
     return exponent
 
@@ -75,7 +75,7 @@ def _rate(counter: str) -> Callable[[FinishedRun], float]:
 
 
 def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """Return the reshares between each row of `posts` and its root, and whether it is one."""
+    """Return the number of reshares between each row of `posts` and its root, and whether it is a reshare."""
     posts = run.table("posts")
     joins = is_kind(posts, RESHARE)
     return np.asarray(hops(posts["parent"].to_numpy(np.int64, na_value=-1), joins), np.int32), joins
@@ -89,8 +89,8 @@ def measured_hops(run: FinishedRun) -> npt.NDArray[np.int32]:
 
 def _at_hop(place: int) -> Callable[[FinishedRun], float]:
     def number(run: FinishedRun) -> float:
-        found = reproduction(run.once(measured_hops))
-        return float(found[place]) if len(found) > place else nan
+        numbers = reproduction(run.once(measured_hops))
+        return float(numbers[place]) if len(numbers) > place else nan
 
     return number
 
@@ -103,17 +103,13 @@ def _shape(column: str) -> Callable[[FinishedRun], float]:
     return mean_shape
 
 
-def follow_rows(run: FinishedRun) -> FollowNetwork:
+def follow_network(run: FinishedRun) -> FollowNetwork:
     """Return who follows whom at the end."""
     edges = run.follows()
     return from_edges(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
 
 
-def _mutual(run: FinishedRun) -> tuple[float, float]:
-    return follows.mutual_follows(run.once(follow_rows))
-
-
-def _of_follows(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
+def _index_of_edges(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
     def value(run: FinishedRun) -> float:
         edges = run.follows()
         return index(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
@@ -125,11 +121,7 @@ _SIZES: Final = (
     share_measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared"),
     share_measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once"),
     Measure(
-        "post_size_mean",
-        lambda run: mean(measured_sizes(run)),
-        "mean size of their cascades, 1 + reshares",
-        "posts",
-        1,
+        "post_size_mean", lambda run: mean(measured_sizes(run)), "mean size of their cascades, 1 + reshares", "posts", 1
     ),
     share_measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100"),
     *(
@@ -205,11 +197,11 @@ _SHAPES: Final = (
         Measure(
             f"shape_{name}",
             _shape(column),
-            f"mean {told} of their cascades of {_MIDDLE[0]} to {_MIDDLE[1]}",
+            f"mean {dimension} of their cascades of {_MIDDLE[0]} to {_MIDDLE[1]}",
             unit,
             source=_JUUL,
         )
-        for name, column, told, unit in (
+        for name, column, dimension, unit in (
             ("depth", "depth", "depth", "reshares"),
             ("breadth", "breadth", "breadth", "posts"),
             ("virality", "structural_virality", "structural virality", "steps"),
@@ -229,33 +221,35 @@ _FOLLOWS: Final = (
     ),
     index_measure(
         "degree_assortativity",
-        _of_follows(follows.degree_assortativity),
+        _index_of_edges(follows.degree_assortativity),
         "correlation over follows of the followers of who is followed with the followees of who follows",
         source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
     share_measure(
         "friendship_paradox",
-        _of_follows(follows.friendship_paradox),
+        _index_of_edges(follows.friendship_paradox),
         "agents, of those who follow anybody, whose followees have on average more followers than they have",
         source="Feld 1991, doi:10.1086/229693",
     ),
 )
 
 _MUTUAL: Final = (
-    share_measure("reciprocity", lambda run: run.once(_mutual)[0], "follows that are returned"),
+    share_measure(
+        "reciprocity", lambda run: follows.mutual_follows(run.once(follow_network))[0], "follows that are returned"
+    ),
     share_measure(
         "mutual_of_possible",
-        lambda run: run.once(_mutual)[1],
+        lambda run: follows.mutual_follows(run.once(follow_network))[1],
         "the same as a share of what numbers of followers and followees allow: the sum of the smaller of both",
     ),
     index_measure(
         "followers_followees",
-        lambda run: follows.degree_correlation(run.once(follow_rows)),
+        lambda run: follows.degree_correlation(run.once(follow_network)),
         "correlation of the logarithms of followers and followees, of agents who have both",
     ),
     share_measure(
         "clustering",
-        lambda run: follows.clustering(run.once(follow_rows)),
+        lambda run: follows.clustering(run.once(follow_network)),
         "pairs of an agent's followees of whom one follows the other, as a mean over agents; of a sample of pairs",
     ),
 )
@@ -264,7 +258,7 @@ OBSERVED: Final = (*_SIZES, *_RATES, *_SHAPES, *_FOLLOWS, *_MUTUAL)
 
 
 LARGE: Final = 56
-"""Posts of the smallest cascade that is large: the smallest of the trees that are compared with (Twitter15/16)."""
+"""Posts of the smallest large cascade, as in Twitter15/16."""
 
 ENOUGH_LARGE: Final = 20  # large cascades that their shapes need
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
@@ -272,7 +266,7 @@ WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH
 
 
 def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
-    """Return the rows of `cascades` of large cascades, and how many of their posts are at hop 0, 1, 2, ..."""
+    """Return the large cascades, and the number of their posts at hop 0, 1, 2, ..."""
     trees = run.once(measured_posts).cascades
     trees, posts = trees[trees["size"] >= LARGE], run.table("posts")
     is_large = np.zeros(len(posts), np.bool_)

@@ -51,9 +51,7 @@ SOURCES: Final[Mapping[str, Source]] = {
         "Twitter names the root alone: with doubtful reshares attributed to the root, structural virality is 6 % lower",
     ),
     "ropensci": Source(
-        "rOpenSci",
-        "analytics of its account, 2016-2021, published by itself",
-        "9,723,067 impressions of 1,668 tweets",
+        "rOpenSci", "analytics of its account, 2016-2021, published by itself", "9,723,067 impressions of 1,668 tweets"
     ),
     "klout": Source(
         "Klout",
@@ -71,15 +69,9 @@ SOURCES: Final[Mapping[str, Source]] = {
         "Slaughter et al. 2025, PNAS, doi:10.1073/pnas.2503413122; the hour is read off a figure",
         "when the reposts came of control posts that match 6,757 posts with a note on X, March to June 2023",
     ),
-    "congress": Source(
-        "US Congress",
-        "an archive of 525 accounts of members",
-        "times of 179,974 tweets",
-    ),
+    "congress": Source("US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets"),
     "graphs": Source(
-        "two follow graphs",
-        "Anwar, Saveski and Roy 2021, WSDM",
-        "who follows whom among 9,226 and 13,688 users",
+        "two follow graphs", "Anwar, Saveski and Roy 2021, WSDM", "who follows whom among 9,226 and 13,688 users"
     ),
 }
 """The sources of real values, by the names that targets use."""

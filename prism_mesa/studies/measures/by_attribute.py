@@ -12,7 +12,7 @@ import pandas as pd
 
 from prism_mesa.errors import ConfigError, did_you_mean, printable
 from prism_mesa.social.state.opinions import bimodality
-from prism_mesa.studies.estimators.trees import matched_difference
+from prism_mesa.studies.estimators.graphs import matched_difference
 from prism_mesa.studies.measures.exposure import (
     KRACKHARDT,
     NEWMAN,

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.runs.measures import ccdf
+from prism_mesa.studies.estimators.graphs import reproduction, shapes_by_size
 from prism_mesa.studies.estimators.timing import survival
-from prism_mesa.studies.estimators.trees import reproduction, shapes_by_size
 from prism_mesa.studies.measures.engagement import stays
 from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
 from prism_mesa.studies.measures.observed import measured_hops, measured_sizes

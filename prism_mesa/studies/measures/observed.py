@@ -13,9 +13,9 @@ from prism_mesa.runs.measures import ENOUGH, tail_exponent
 from prism_mesa.social.state.network import FollowNetwork, from_edges
 from prism_mesa.social.state.posts import RESHARE
 from prism_mesa.social.tables import COUNTERS
-from prism_mesa.studies.estimators import follows
+from prism_mesa.studies.estimators import graphs
+from prism_mesa.studies.estimators.graphs import hops, reproduction
 from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
-from prism_mesa.studies.estimators.trees import hops, reproduction
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
@@ -221,13 +221,13 @@ _FOLLOWS: Final = (
     ),
     index_measure(
         "degree_assortativity",
-        _index_of_edges(follows.degree_assortativity),
+        _index_of_edges(graphs.degree_assortativity),
         "correlation over follows of the followers of who is followed with the followees of who follows",
         source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
     share_measure(
         "friendship_paradox",
-        _index_of_edges(follows.friendship_paradox),
+        _index_of_edges(graphs.friendship_paradox),
         "agents, of those who follow anybody, whose followees have on average more followers than they have",
         source="Feld 1991, doi:10.1086/229693",
     ),
@@ -235,21 +235,21 @@ _FOLLOWS: Final = (
 
 _MUTUAL: Final = (
     share_measure(
-        "reciprocity", lambda run: follows.mutual_follows(run.once(follow_network))[0], "follows that are returned"
+        "reciprocity", lambda run: graphs.mutual_follows(run.once(follow_network))[0], "follows that are returned"
     ),
     share_measure(
         "mutual_of_possible",
-        lambda run: follows.mutual_follows(run.once(follow_network))[1],
+        lambda run: graphs.mutual_follows(run.once(follow_network))[1],
         "the same as a share of what numbers of followers and followees allow: the sum of the smaller of both",
     ),
     index_measure(
         "followers_followees",
-        lambda run: follows.degree_correlation(run.once(follow_network)),
+        lambda run: graphs.degree_correlation(run.once(follow_network)),
         "correlation of the logarithms of followers and followees, of agents who have both",
     ),
     share_measure(
         "clustering",
-        lambda run: follows.clustering(run.once(follow_network)),
+        lambda run: graphs.clustering(run.once(follow_network)),
         "pairs of an agent's followees of whom one follows the other, as a mean over agents; of a sample of pairs",
     ),
 )

@@ -16,7 +16,7 @@ from prism_mesa.social.params import FilesParams
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.world.csv_files import check_first_row, read_header
 from prism_mesa.social.world.unpacking import check_size, opened
-from prism_mesa.studies.estimators import follows
+from prism_mesa.studies.estimators import graphs
 from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
 from prism_mesa.studies.measures.curves import SHARES, lorenz
 from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS
@@ -189,12 +189,12 @@ def _from_graph(table: pd.DataFrame) -> _Computed:
     src, dst = rows.reshape(-1, 2).T
     n = len(ids)
     network = from_edges(src, dst, n)
-    reciprocity, of_possible = follows.mutual_follows(network)
+    reciprocity, of_possible = graphs.mutual_follows(network)
     return {
         "reciprocity": reciprocity,
         "mutual_of_possible": of_possible,
-        "followers_followees": follows.degree_correlation(network),
-        "clustering": follows.clustering(network),
-        "degree_assortativity": follows.degree_assortativity(src, dst, n),
-        "friendship_paradox": follows.friendship_paradox(src, dst, n),
+        "followers_followees": graphs.degree_correlation(network),
+        "clustering": graphs.clustering(network),
+        "degree_assortativity": graphs.degree_assortativity(src, dst, n),
+        "friendship_paradox": graphs.friendship_paradox(src, dst, n),
     }, {}

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.figure import NotebookFigure
-from prism_mesa.studies.estimators.trees import SIZE_CLASSES
+from prism_mesa.studies.estimators.graphs import SIZE_CLASSES
 from prism_mesa.studies.measures.observed import LARGE
 from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.rows import Row

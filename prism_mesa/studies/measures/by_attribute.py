@@ -86,7 +86,7 @@ def modularity(sources: Ints, targets: Ints) -> float:
 def _assortativity(attribute: str, run: FinishedRun) -> float:
     params = run.config.attributes.get(attribute)
     if params is None or params.range is None:
-        return index_of_follows(assortativity, partial(sides, attribute=attribute))(run)
+        return index_of_follows(assortativity, partial(sides, attribute=attribute), run)
     values, edges = _values(run, attribute).to_numpy(np.float64), run.follows()
     return _correlation(values[edges["src"].to_numpy()], values[edges["dst"].to_numpy()])
 
@@ -139,7 +139,7 @@ def _measures_of_sides(attribute: str, by: str) -> tuple[Measure, ...]:
     return (
         index_measure(
             "follow_ei",
-            index_of_follows(external_internal, kinds),
+            partial(index_of_follows, external_internal, kinds),
             f"E-I index of follows by {by}: 1 all between sides, -1 all within; {_SIDES}",
             source=KRACKHARDT,
         ),
@@ -151,27 +151,27 @@ def _measures_of_sides(attribute: str, by: str) -> tuple[Measure, ...]:
         ),
         index_measure(
             "follow_modularity",
-            index_of_follows(modularity, kinds),
+            partial(index_of_follows, modularity, kinds),
             f"modularity of the follow network by {by}; {_SIDES}",
             source="Leicht and Newman 2008, doi:10.1103/PhysRevLett.100.118703",
         ),
         index_measure(
             "impression_ei",
-            index_of_rows("impressions", external_internal, kinds),
+            partial(index_of_rows, "impressions", external_internal, kinds),
             f"E-I index of impressions by {by} of reader and writer; {_SIDES}",
             source=KRACKHARDT,
             tables=("impressions",),
         ),
         index_measure(
             "engagement_ei",
-            index_of_rows("engagements", external_internal, kinds),
+            partial(index_of_rows, "engagements", external_internal, kinds),
             f"the same of likes, replies and reshares by {by}; {_SIDES}",
             source=KRACKHARDT,
             tables=("engagements",),
         ),
         share_measure(
             "cross_cutting",
-            index_of_rows("impressions", _share_across, kinds),
+            partial(index_of_rows, "impressions", _share_across, kinds),
             f"impressions of what somebody of another side wrote, by {by}; {_SIDES}",
             tables=("impressions",),
         ),

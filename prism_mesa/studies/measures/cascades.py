@@ -1,6 +1,6 @@
 """Measures of cascades (the trees of reshares under posts), and of the posts that users place (`posts.seeded`)."""
 
-from collections.abc import Callable
+from functools import partial
 from math import nan
 from typing import Any, Final
 
@@ -16,14 +16,10 @@ _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.215
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 
 
-def _mean_of_posts(column: str) -> Callable[[FinishedRun], float]:
-    """Return a function of a run: the mean of a column of `cascades` over posts; NaN without any."""
-
-    def column_mean(run: FinishedRun) -> float:
-        trees = run.table("cascades")
-        return float(trees[column][is_kind(trees, POST)].mean())
-
-    return column_mean
+def _mean_of_posts(column: str, run: FinishedRun) -> float:
+    """Return the mean of a column of `cascades` over posts; NaN without any."""
+    trees = run.table("cascades")
+    return float(trees[column][is_kind(trees, POST)].mean())
 
 
 CASCADES: Final = (
@@ -33,7 +29,7 @@ CASCADES: Final = (
     share_measure("cascade_never_reshared", summary("cascades.share_never_reshared"), "posts that nobody reshared"),
     Measure(
         "cascade_depth_mean",
-        _mean_of_posts("depth"),
+        partial(_mean_of_posts, "depth"),
         "mean depth of a cascade: reshares from the post to the farthest one",
         "reshares",
         source=_GOEL,
@@ -41,7 +37,7 @@ CASCADES: Final = (
     Measure("cascade_depth", summary("cascades.max_depth"), "depth of the deepest cascade", "reshares", source=_GOEL),
     Measure(
         "cascade_breadth_mean",
-        _mean_of_posts("breadth"),
+        partial(_mean_of_posts, "breadth"),
         "mean breadth of a cascade: most reshares at one depth, 1 of a lone post",
         "posts",
         1,

@@ -1,6 +1,7 @@
 """Distributions of a finished run as a small table, `curves`, for figures of many runs."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -45,12 +46,9 @@ def up_to(minutes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.searchsorted(ascending, DELAYS_MIN, side="right") / len(ascending)
 
 
-def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
-    def means(run: FinishedRun) -> Curve:
-        shapes = shapes_by_size(run.once(measured_posts).cascades)
-        return shapes["from_size"], shapes[column]
-
-    return means
+def _by_size(column: str, run: FinishedRun) -> Curve:
+    shapes = shapes_by_size(run.once(measured_posts).cascades)
+    return shapes["from_size"], shapes[column]
 
 
 def _hops(run: FinishedRun) -> Curve:
@@ -65,9 +63,9 @@ _CURVES: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
     "activity": lambda run: (SHARES, lorenz(run.once(activities))),
     "delays": lambda run: (DELAYS_MIN, up_to(run.once(delays))),
     "reproduction": _hops,
-    "depth": _by_size("depth"),
-    "breadth": _by_size("breadth"),
-    "virality": _by_size("structural_virality"),
+    "depth": partial(_by_size, "depth"),
+    "breadth": partial(_by_size, "breadth"),
+    "virality": partial(_by_size, "structural_virality"),
     "stays": lambda run: survival(*run.once(stays)) if run.config.has_churn else ((), ()),  # share that lasts longer
 }
 

@@ -1,6 +1,7 @@
 """Measures of what readers are shown, and of follows, impressions and engagements between communities."""
 
 from collections.abc import Callable
+from functools import partial
 from math import nan
 from typing import Final
 
@@ -147,24 +148,16 @@ type _Index = Callable[[Ints, Ints], float]
 type _Kinds = Callable[[FinishedRun], Ints]
 
 
-def index_of_follows(index: _Index, kinds: _Kinds) -> Callable[[FinishedRun], float]:
-    """Return a function of a run: an index of its follows, by the kinds of both agents."""
-
-    def value(run: FinishedRun) -> float:
-        kind, edges = kinds(run), run.follows()
-        return index(kind[edges["src"].to_numpy()], kind[edges["dst"].to_numpy()])
-
-    return value
+def index_of_follows(index: _Index, kinds: _Kinds, run: FinishedRun) -> float:
+    """Return an index of the follows of a run, by the kinds of both agents."""
+    kind, edges = kinds(run), run.follows()
+    return index(kind[edges["src"].to_numpy()], kind[edges["dst"].to_numpy()])
 
 
-def index_of_rows(table: str, index: _Index, kinds: _Kinds) -> Callable[[FinishedRun], float]:
-    """Return a function of a run: an index of a table's rows, by the kinds of the agent and of the root's writer."""
-
-    def value(run: FinishedRun) -> float:
-        rows, kind = run.table(table), kinds(run)
-        return index(kind[rows["agent"].to_numpy()], kind[writers(run, rows["root"].to_numpy())])
-
-    return value
+def index_of_rows(table: str, index: _Index, kinds: _Kinds, run: FinishedRun) -> float:
+    """Return an index of the rows of a table, by the kinds of the agent and of the root's writer."""
+    rows, kind = run.table(table), kinds(run)
+    return index(kind[rows["agent"].to_numpy()], kind[writers(run, rows["root"].to_numpy())])
 
 
 def _by_community(run: FinishedRun) -> Ints:
@@ -195,32 +188,32 @@ def _spread(run: FinishedRun) -> float:
 HOMOPHILY: Final = (
     index_measure(
         "follow_assortativity",
-        index_of_follows(assortativity, _by_community),
+        partial(index_of_follows, assortativity, _by_community),
         f"assortativity of follows by {_COMMUNITIES}: 1 all within, 0 as by chance; NaN if there is one community",
         source=NEWMAN,
     ),
     index_measure(
         "follow_interest_assortativity",
-        index_of_follows(assortativity, lambda run: main_interests(run)[0]),
+        partial(index_of_follows, assortativity, lambda run: main_interests(run)[0]),
         "the same by main interest in every network",
         source=NEWMAN,
     ),
     index_measure(
         "follow_ei",
-        index_of_follows(external_internal, _by_community),
+        partial(index_of_follows, external_internal, _by_community),
         f"E-I index of follows: 1 all between {_COMMUNITIES}, -1 all within",
         source=KRACKHARDT,
     ),
     index_measure(
         "impression_ei",
-        index_of_rows("impressions", external_internal, _by_community),
+        partial(index_of_rows, "impressions", external_internal, _by_community),
         f"E-I index of impressions by {_COMMUNITIES} of reader and writer; of agents whose impressions are recorded",
         source=KRACKHARDT,
         tables=("impressions",),
     ),
     index_measure(
         "engagement_ei",
-        index_of_rows("engagements", external_internal, _by_community),
+        partial(index_of_rows, "engagements", external_internal, _by_community),
         "the same of likes, replies and reshares; of agents whose engagements are recorded",
         source=KRACKHARDT,
         tables=("engagements",),

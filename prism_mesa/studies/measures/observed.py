@@ -1,6 +1,7 @@
 """Measures of posts as data sets have them: cascades of measured posts, rates per impression, large cascades."""
 
 from collections.abc import Callable
+from functools import partial
 from math import nan
 from typing import Final
 
@@ -36,6 +37,9 @@ ENOUGH_OF_100: Final = 200  # cascades of at least 100 that the exponent of thei
 SEEN_ENOUGH: Final = 600  # impressions that a post needs to count for rates per impression
 _SAMPLES: Final = 100
 _MIDDLE: Final = (10, 99)  # sizes of the cascades whose shapes are compared
+LARGE: Final = 56  # posts of the smallest large cascade, as in Twitter15/16
+ENOUGH_LARGE: Final = 20  # large cascades that their shapes need
+WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH_LARGE} such"
 
 
 def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
@@ -43,16 +47,9 @@ def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
     return np.asarray(run.once(measured_posts).cascades["size"], np.int64)
 
 
-def _share(size_is: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]) -> Callable[[FinishedRun], float]:
-    return lambda run: mean(size_is(measured_sizes(run)))
-
-
-def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
-    def exponent(run: FinishedRun) -> float:
-        tail = tail_exponent(measured_sizes(run), above)
-        return tail.exponent if tail.n >= enough and np.isfinite(tail.exponent) else nan
-
-    return exponent
+def _exponent(above: int, enough: int, run: FinishedRun) -> float:
+    tail = tail_exponent(measured_sizes(run), above)
+    return tail.exponent if tail.n >= enough and np.isfinite(tail.exponent) else nan
 
 
 def _tail(run: FinishedRun) -> PowerLaw:
@@ -65,13 +62,15 @@ def _plausibility(run: FinishedRun) -> float:
     return plausibility(fit, _SAMPLES, str(run.config.seed)) if fit.n >= ENOUGH else nan
 
 
-def _rate(counter: str) -> Callable[[FinishedRun], float]:
-    def rate(run: FinishedRun) -> float:
-        posts = run.once(measured_posts).table
-        seen = posts[posts["impressions"] >= SEEN_ENOUGH]
-        return ratio(float(seen[counter].sum()), float(seen["impressions"].sum()))
+def seen_posts(run: FinishedRun) -> pd.DataFrame:
+    """Return the measured posts with enough impressions for rates."""
+    posts = run.once(measured_posts).table
+    return posts[posts["impressions"] >= SEEN_ENOUGH]
 
-    return rate
+
+def _rate(counter: str, run: FinishedRun) -> float:
+    seen = seen_posts(run)
+    return ratio(float(seen[counter].sum()), float(seen["impressions"].sum()))
 
 
 def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
@@ -87,20 +86,14 @@ def measured_hops(run: FinishedRun) -> npt.NDArray[np.int32]:
     return np.asarray(hop[mask | (joins & mask[run.table("posts")["root"].to_numpy()])])
 
 
-def _at_hop(place: int) -> Callable[[FinishedRun], float]:
-    def number(run: FinishedRun) -> float:
-        numbers = reproduction(run.once(measured_hops))
-        return float(numbers[place]) if len(numbers) > place else nan
-
-    return number
+def _at_hop(hop: int, run: FinishedRun) -> float:
+    numbers = reproduction(run.once(measured_hops))
+    return float(numbers[hop]) if len(numbers) > hop else nan
 
 
-def _shape(column: str) -> Callable[[FinishedRun], float]:
-    def mean_shape(run: FinishedRun) -> float:
-        trees = run.once(measured_posts).cascades
-        return mean(trees[column][trees["size"].between(*_MIDDLE)])
-
-    return mean_shape
+def _shape(column: str, run: FinishedRun) -> float:
+    trees = run.once(measured_posts).cascades
+    return mean(trees[column][trees["size"].between(*_MIDDLE)])
 
 
 def follow_network(run: FinishedRun) -> FollowNetwork:
@@ -109,25 +102,39 @@ def follow_network(run: FinishedRun) -> FollowNetwork:
     return from_edges(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
 
 
-def _index_of_edges(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
-    def value(run: FinishedRun) -> float:
-        edges = run.follows()
-        return index(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
-
-    return value
+def _index_of_edges(index: Callable[..., float], run: FinishedRun) -> float:
+    edges = run.follows()
+    return index(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
 
 
-_SIZES: Final = (
-    share_measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared"),
-    share_measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once"),
+def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
+    """Return the large cascades, and the number of their posts at hop 0, 1, 2, ..."""
+    trees = run.once(measured_posts).cascades
+    trees, posts = trees[trees["size"] >= LARGE], run.table("posts")
+    is_large = np.zeros(len(posts), np.bool_)
+    is_large[trees["root"].to_numpy()] = True
+    hop, joins = run.once(post_hops)
+    return trees, np.bincount(hop[is_large[posts["root"].to_numpy()] & (joins | is_large)], minlength=4)
+
+
+def _large(statistic: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float], run: FinishedRun) -> float:
+    trees, at_hop = run.once(large_trees)
+    return float(statistic(trees, at_hop)) if len(trees) >= ENOUGH_LARGE else nan
+
+
+OBSERVED: Final = (
+    share_measure("post_size_1", lambda run: mean(measured_sizes(run) == 1), f"{_WHICH} that nobody reshared"),
+    share_measure("post_size_2", lambda run: mean(measured_sizes(run) == 2), "such posts that were reshared once"),
     Measure(
         "post_size_mean", lambda run: mean(measured_sizes(run)), "mean size of their cascades, 1 + reshares", "posts", 1
     ),
-    share_measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100"),
+    share_measure(
+        "post_size_100", lambda run: mean(measured_sizes(run) >= 100), "such posts whose cascade reaches 100"
+    ),
     *(
         Measure(
             f"post_tail_{above}",
-            _exponent(above, enough),
+            partial(_exponent, above, enough),
             f"exponent of the sizes of their cascades from {above} on, if it is a power law; NaN with fewer than "
             f"{enough} such",
             "",
@@ -156,13 +163,10 @@ _SIZES: Final = (
         "reshares of posts per post, in the rounds of such posts",
         "reshares per post",
     ),
-)
-
-_RATES: Final = (
     *(
         Measure(
             f"post_{action}_rate",
-            _rate(counter),
+            partial(_rate, counter),
             f"{counter} per impression of such posts that were seen at least {SEEN_ENOUGH} times, pooled",
             f"{counter} per impression",
         )
@@ -174,13 +178,10 @@ _RATES: Final = (
         "impressions per such post",
         "impressions",
     ),
-)
-
-_SHAPES: Final = (
     *(
         Measure(
             f"reproduction_{place}",
-            _at_hop(place),
+            partial(_at_hop, place),
             f"reproduction number at hop {place}: reshares per "
             + ("such post, of it itself" if place == 0 else f"reshare at hop {place}"),
             "reshares",
@@ -196,7 +197,7 @@ _SHAPES: Final = (
     *(
         Measure(
             f"shape_{name}",
-            _shape(column),
+            partial(_shape, column),
             f"mean {dimension} of their cascades of {_MIDDLE[0]} to {_MIDDLE[1]}",
             unit,
             source=_JUUL,
@@ -207,10 +208,6 @@ _SHAPES: Final = (
             ("virality", "structural_virality", "structural virality", "steps"),
         )
     ),
-)
-
-
-_FOLLOWS: Final = (
     Measure("agents", summary("agents"), "agents that are there at the end", "agents"),
     Measure(
         "followees_mean",
@@ -221,19 +218,16 @@ _FOLLOWS: Final = (
     ),
     index_measure(
         "degree_assortativity",
-        _index_of_edges(graphs.degree_assortativity),
+        partial(_index_of_edges, graphs.degree_assortativity),
         "correlation over follows of the followers of who is followed with the followees of who follows",
         source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
     share_measure(
         "friendship_paradox",
-        _index_of_edges(graphs.friendship_paradox),
+        partial(_index_of_edges, graphs.friendship_paradox),
         "agents, of those who follow anybody, whose followees have on average more followers than they have",
         source="Feld 1991, doi:10.1086/229693",
     ),
-)
-
-_MUTUAL: Final = (
     share_measure(
         "reciprocity", lambda run: graphs.mutual_follows(run.once(follow_network))[0], "follows that are returned"
     ),
@@ -254,53 +248,26 @@ _MUTUAL: Final = (
     ),
 )
 
-OBSERVED: Final = (*_SIZES, *_RATES, *_SHAPES, *_FOLLOWS, *_MUTUAL)
-
-
-LARGE: Final = 56
-"""Posts of the smallest large cascade, as in Twitter15/16."""
-
-ENOUGH_LARGE: Final = 20  # large cascades that their shapes need
-_GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
-WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH_LARGE} such"
-
-
-def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
-    """Return the large cascades, and the number of their posts at hop 0, 1, 2, ..."""
-    trees = run.once(measured_posts).cascades
-    trees, posts = trees[trees["size"] >= LARGE], run.table("posts")
-    is_large = np.zeros(len(posts), np.bool_)
-    is_large[trees["root"].to_numpy()] = True
-    hop, joins = run.once(post_hops)
-    return trees, np.bincount(hop[is_large[posts["root"].to_numpy()] & (joins | is_large)], minlength=4)
-
-
-def _large(number: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float]) -> Callable[[FinishedRun], float]:
-    def value(run: FinishedRun) -> float:
-        trees, at_hop = run.once(large_trees)
-        return float(number(trees, at_hop)) if len(trees) >= ENOUGH_LARGE else nan
-
-    return value
-
-
 LARGE_TREES: Final = (
-    Measure("large_depth", _large(lambda trees, _: trees["depth"].median()), f"median depth of {WHICH}", "reshares"),
+    Measure(
+        "large_depth", partial(_large, lambda trees, _: trees["depth"].median()), f"median depth of {WHICH}", "reshares"
+    ),
     Measure(
         "large_virality",
-        _large(lambda trees, _: trees["structural_virality"].mean()),
+        partial(_large, lambda trees, _: trees["structural_virality"].mean()),
         "mean structural virality of such cascades",
         "steps",
-        source=_GOEL,
+        source="Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158",
     ),
     index_measure(
         "large_size_virality",
-        _large(lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
+        partial(_large, lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
         "rank correlation (Spearman) of size and structural virality of such cascades",
     ),
     *(
         share_measure(
             f"large_hop_{hop}",
-            _large(lambda _, at_hop, hop=hop: at_hop[hop] / at_hop[1:].sum()),  # type: ignore[misc]
+            partial(_large, lambda _, at_hop, hop=hop: at_hop[hop] / at_hop[1:].sum()),  # type: ignore[misc]
             f"reshares of such cascades at hop {hop}, pooled" + (": of the post itself" if hop == 1 else ""),
         )
         for hop in (1, 2, 3)
@@ -308,7 +275,7 @@ LARGE_TREES: Final = (
     *(
         Measure(
             f"large_reproduction_{hop}",
-            _large(lambda _, at_hop, hop=hop: ratio(at_hop[hop], at_hop[hop - 1])),  # type: ignore[misc]
+            partial(_large, lambda _, at_hop, hop=hop: ratio(at_hop[hop], at_hop[hop - 1])),  # type: ignore[misc]
             f"reshares at hop {hop} per reshare at hop {hop - 1} of such cascades, pooled",
             "reshares",
         )
@@ -316,7 +283,7 @@ LARGE_TREES: Final = (
     ),
     share_measure(
         "large_breadth",
-        _large(lambda trees, _: (trees["breadth"] / trees["size"]).median()),
+        partial(_large, lambda trees, _: (trees["breadth"] / trees["size"]).median()),
         "median of breadth over size of such cascades",
     ),
 )

@@ -1,6 +1,6 @@
 """Measures of when agents act, how much each does, and how fast posts are seen and passed on."""
 
-from collections.abc import Callable
+from functools import partial
 from math import nan
 from typing import Any, Final
 
@@ -22,7 +22,14 @@ from prism_mesa.studies.measures.measure import (
     ratio,
     share_measure,
 )
-from prism_mesa.studies.measures.observed import ENOUGH_LARGE, SEEN_ENOUGH, WHICH, large_trees, measured_sizes
+from prism_mesa.studies.measures.observed import (
+    ENOUGH_LARGE,
+    SEEN_ENOUGH,
+    WHICH,
+    large_trees,
+    measured_sizes,
+    seen_posts,
+)
 
 type Floats = npt.NDArray[np.float64]
 
@@ -195,17 +202,14 @@ def _large_delays(run: FinishedRun) -> "pd.Series[float]":
     return rows.set_index("root")["minutes"]
 
 
-_DELAYS: Final[tuple[tuple[str, str, str, Callable[[FinishedRun], float]], ...]] = (
-    ("large_delay_lower", "minutes", "lower quartile of the", lambda run: run.once(_large_delays).quantile(0.25)),
-    ("large_delay_median", "minutes", "median", lambda run: run.once(_large_delays).median()),
-    ("large_delay_upper", "minutes", "upper quartile of the", lambda run: run.once(_large_delays).quantile(0.75)),
-    (
-        "large_reshares_by",
-        "hours",
-        "median over cascades of the upper quartile of the",
-        lambda run: run.once(_large_delays).groupby(level=0).quantile(0.75).median() / 60,
-    ),
-)
+def _large_delay(quantile: float | None, run: FinishedRun) -> float:
+    """Return a quantile of the delays in minutes; without one, the hours to the upper quartile of a median cascade."""
+    minutes = run.once(_large_delays)
+    if quantile is None:
+        return float(minutes.groupby(level=0).quantile(0.75).median()) / 60
+    return float(minutes.quantile(quantile))
+
+
 CLOCKS: Final = (
     Measure(
         "view_half_life",
@@ -227,12 +231,17 @@ CLOCKS: Final = (
     *(
         Measure(
             name,
-            number,
+            partial(_large_delay, quantile),
             f"{statistic} time from a post to a reshare in its cascade, over {WHICH}; of agents that are recorded",
             unit,
             tables=("engagements",),
         )
-        for name, unit, statistic, number in _DELAYS
+        for name, unit, statistic, quantile in (
+            ("large_delay_lower", "minutes", "lower quartile of the", 0.25),
+            ("large_delay_median", "minutes", "median", 0.5),
+            ("large_delay_upper", "minutes", "upper quartile of the", 0.75),
+            ("large_reshares_by", "hours", "median over cascades of the upper quartile of the", None),
+        )
     ),
 )
 
@@ -240,13 +249,9 @@ CLOCKS: Final = (
 FOLLOWED_ENOUGH: Final = 100  # followers that an author needs for impressions per follower
 
 
-def _median_rate(counter: str) -> Callable[[FinishedRun], float]:
-    def median(run: FinishedRun) -> float:
-        posts = run.once(measured_posts).table
-        seen = posts[posts["impressions"] >= SEEN_ENOUGH]
-        return float((seen[counter] / seen["impressions"]).median()) if len(seen) else nan
-
-    return median
+def _median_rate(counter: str, run: FinishedRun) -> float:
+    seen = seen_posts(run)
+    return float((seen[counter] / seen["impressions"]).median()) if len(seen) else nan
 
 
 def _reach(run: FinishedRun) -> float:
@@ -256,32 +261,24 @@ def _reach(run: FinishedRun) -> float:
     return float(np.median(posts["impressions"].to_numpy()[enough] / followers[enough])) if enough.any() else nan
 
 
-def _only(kind: int) -> Callable[[FinishedRun], float]:
-    """Return a function of a run: the share of agents who only post, or only reshare, of those who do either."""
-    other_kind = POST if kind == RESHARE else RESHARE
-
-    def share(run: FinishedRun) -> float:
-        posts = run.table("posts")
-        posts = posts[posts["author"] >= 0]
-        authors, others = (posts["author"][is_kind(posts, k)].unique() for k in (kind, other_kind))
-        return ratio(len(np.setdiff1d(authors, others)), len(np.union1d(authors, others)))
-
-    return share
+def _only(kind: int, other_kind: int, run: FinishedRun) -> float:
+    """Return the share of agents who write one kind of posts alone, of those who write either kind."""
+    posts = run.table("posts")
+    posts = posts[posts["author"] >= 0]
+    authors, others = (posts["author"][is_kind(posts, k)].unique() for k in (kind, other_kind))
+    return ratio(len(np.setdiff1d(authors, others)), len(np.union1d(authors, others)))
 
 
-def _delay_at(quantile: float) -> Callable[[FinishedRun], float]:
-    def delay(run: FinishedRun) -> float:
-        minutes = run.once(delays)
-        return float(np.quantile(minutes, quantile)) if len(minutes) else nan
-
-    return delay
+def _delay_at(quantile: float, run: FinishedRun) -> float:
+    minutes = run.once(delays)
+    return float(np.quantile(minutes, quantile)) if len(minutes) else nan
 
 
 SPREADS: Final = (
     *(
         share_measure(
             f"post_{action}_rate_median",
-            _median_rate(counter),
+            partial(_median_rate, counter),
             f"median over measured posts that were seen at least {SEEN_ENOUGH} times of {counter} per impression",
         )
         for action, counter in (("like", "likes"), ("reshare", "reshares"))
@@ -302,12 +299,14 @@ SPREADS: Final = (
         lambda run: top_share(run.once(activities), 0.01),
         "what the hundredth of agents with most has of posts and reshares",
     ),
-    share_measure("written_only_reshares", _only(RESHARE), "agents, of those who post or reshare, who only reshare"),
-    share_measure("written_only_posts", _only(POST), "such agents who only post"),
+    share_measure(
+        "written_only_reshares", partial(_only, RESHARE, POST), "agents, of those who post or reshare, who only reshare"
+    ),
+    share_measure("written_only_posts", partial(_only, POST, RESHARE), "such agents who only post"),
     *(
         Measure(
             f"delay_{name}",
-            _delay_at(quantile),
+            partial(_delay_at, quantile),
             f"{statistic} of the times from a measured post to a like, reply or reshare of it within a day; of agents "
             "that are recorded",
             "minutes",

@@ -17,8 +17,7 @@ from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.pairs import ComparedRun
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.studies.statistics.cells import ARM, Cells
-from prism_mesa.studies.statistics.comparisons import Comparison, compare
+from prism_mesa.studies.statistics.comparisons import Comparison, compare_pairs
 from prism_mesa.studies.statistics.significance import holm, interval
 
 _PER_ROUND: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
@@ -154,21 +153,10 @@ def _by_round(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats
     return values
 
 
-def _compare(base: Floats, other: Floats, names: Sequence[str]) -> Comparison:
-    """Return other minus base; both have shape (pairs, columns), with NaN where a pair has no such number."""
-    values = np.where(np.isfinite([base, other]), [base, other], np.nan)
-    present = np.ones((2, len(base)), bool)
-    cells = Cells(
-        conditions=pd.DataFrame({ARM: _SIDES}),
-        codes={ARM: np.arange(2)},
-        levels={ARM: _SIDES},
-        values=values,
-        planned=present,
-        done=present,
-        measures=tuple(names),
-        paired=True,
-    )
-    return compare(cells, cells.at(ARM, 1), cells.at(ARM, 0), ())
+def _compare(base: Floats, other: Floats) -> Comparison:
+    """Return other minus base; both have shape (pairs, columns), and gaps where a value is not finite."""
+    left, right = (np.where(np.isfinite(side), side, np.nan)[None] for side in (other, base))
+    return compare_pairs(left, right, len(base))
 
 
 def _columns(compared: Comparison) -> dict[str, Any]:
@@ -194,7 +182,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
         base: Shape (pairs, measures); NaN where one is not defined.
         other: The other side, likewise.
     """
-    compared = _compare(base, other, names)
+    compared = _compare(base, other)
     difference, right = compared.difference, compared.right_mean
     several = len(base) > 1
     with np.errstate(all="ignore"):
@@ -231,7 +219,7 @@ def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> 
     """
     pairs, rounds, columns = base.shape
     wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
-    compared = _compare(wide[0], wide[1], [series_name(column) for column in series for _ in range(rounds)])
+    compared = _compare(*wide)
     table = {
         "column": np.repeat([column for column, _ in series], rounds),
         "nation": np.repeat([nation for _, nation in series], rounds),

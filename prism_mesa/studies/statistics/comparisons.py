@@ -95,15 +95,31 @@ def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
         over: Terms that neither side names: a pair has the same levels of them. Where a side has several conditions
             for one pair, their mean counts, and the pair is missing if one of them is.
     """
-    return _paired(cells, left, right, over) if cells.paired else _unpaired(cells, left, right)
+    if not cells.paired:
+        return _unpaired(cells, left, right)
+    keys = np.column_stack([cells.codes[term] for term in over] or [np.zeros(len(left), np.int64)])
+    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    shared = np.intersect1d(group[left], group[right])
+    lefts, planned_left = _sides(cells, left, group, shared)
+    rights, planned_right = _sides(cells, right, group, shared)
+    return compare_pairs(lefts, rights, int((planned_left & planned_right).sum()))
 
 
-def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Comparison:
-    differences, rights, planned = _pairs(cells, left, right, over)
+def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
+    """Return left against right, paired.
+
+    Args:
+        left: Shape (pairs of conditions, seeds, measures), with NaN for gaps.
+        right: The other side, likewise.
+        planned: How many pairs of runs were planned.
+    """
+    differences = left - right
+    rounded = np.abs(differences) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
+    differences = np.where(rounded, 0.0, differences)
     known = np.isfinite(differences)
     n = known.sum(axis=(0, 1))
     by_seed = _by_seed(differences)
-    scale = np.where(known, np.abs(rights) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
+    scale = np.where(known, np.abs(right) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
     equal = (n > 0) & ~(known & (differences != 0)).any(axis=(0, 1))
     p, low, high = np.full((3, len(n)), np.nan)
     for columns, rows in alike(by_seed):
@@ -112,32 +128,17 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
     low[certain] = high[certain] = 0.0
     return Comparison(
         n=n,
-        missing=planned.sum() - n,
+        missing=planned - n,
         difference=ratio(np.where(known, differences, 0.0).sum(axis=(0, 1)), n),
         low=low,
         high=high,
         p=p,
         equal=equal,
-        right_mean=ratio(np.where(known, rights, 0.0).sum(axis=(0, 1)), n),
+        right_mean=ratio(np.where(known, right, 0.0).sum(axis=(0, 1)), n),
         samples=(by_seed,),
         scale=scale,
         test="paired t-test of the seeds' mean differences",
     )
-
-
-def _pairs(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tuple[Floats, Floats, Bools]:
-    """Return differences and right values, shape (pairs of conditions, seeds, measures), and which were planned.
-
-    The last has shape (pairs of conditions, seeds, 1). Differences within rounding are 0.
-    """
-    keys = np.column_stack([cells.codes[term] for term in over] or [np.zeros(len(left), np.int64)])
-    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
-    shared = np.intersect1d(group[left], group[right])
-    lefts, planned_left = _sides(cells, left, group, shared)
-    rights, planned_right = _sides(cells, right, group, shared)
-    differences = lefts - rights
-    rounded = np.abs(differences) <= ROUNDING * np.maximum(np.abs(lefts), np.abs(rights))
-    return np.where(rounded, 0.0, differences), rights, planned_left & planned_right
 
 
 def _by_seed(differences: Floats) -> Floats:
@@ -156,7 +157,7 @@ def _by_seed(differences: Floats) -> Floats:
 def _sides(cells: Cells, side: Bools, group: Ints, shared: Ints) -> tuple[Floats, Bools]:
     """Return the mean of a side's conditions in each shared group, and whether all its runs were planned.
 
-    Shapes (groups, replicates, measures) and (groups, replicates, 1).
+    Shapes (groups, replicates, measures) and (groups, replicates).
     """
     conditions = np.flatnonzero(side & np.isin(group, shared))
     place = np.searchsorted(shared, group[conditions])
@@ -164,7 +165,7 @@ def _sides(cells: Cells, side: Bools, group: Ints, shared: Ints) -> tuple[Floats
     planned = np.ones((len(shared), cells.planned.shape[1]), bool)
     np.add.at(sums, place, cells.values[conditions])
     np.logical_and.at(planned, place, cells.planned[conditions])
-    return sums / np.bincount(place, minlength=len(shared))[:, None, None], planned[:, :, None]
+    return sums / np.bincount(place, minlength=len(shared))[:, None, None], planned
 
 
 def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:

@@ -10,9 +10,8 @@ import pytest
 
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import carried
-from prism_mesa.studies.validation.rows import target_rows
 from prism_mesa.studies.validation.targets import CASCADES
-from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.validation import BESIDE, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import cascades_figure, figures_of, matrix_figure, rhythms_figure, shapes_figure
 from prism_mesa.view.validation.report import markdown

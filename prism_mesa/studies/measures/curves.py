@@ -11,9 +11,9 @@ import pandas as pd
 from prism_mesa.runs.measures import ccdf
 from prism_mesa.studies.estimators.graphs import reproduction, shapes_by_size
 from prism_mesa.studies.estimators.timing import survival
+from prism_mesa.studies.measures.cascades import measured_hops, measured_sizes
 from prism_mesa.studies.measures.engagement import stays
 from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
-from prism_mesa.studies.measures.observed import measured_hops, measured_sizes
 from prism_mesa.studies.measures.rhythms import activities, delays, hourly_shares
 
 CURVES: Final = "curves"  # the name of the table in `collect`

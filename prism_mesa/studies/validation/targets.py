@@ -89,7 +89,7 @@ class Target:
         told: A short label.
         role: `fitted`: parameters were fitted to it; `given`: the configuration contains it; `other`: another
             statistic of a data set of which something was fitted or given; `predicted`: neither.
-        needs: What a world must have for it (see `rows.why_not`).
+        needs: What a world must have for it (see `validation.why_not`).
         required: Whether a configuration outside fails; other targets only inform.
     """
 

@@ -12,10 +12,9 @@ from matplotlib.figure import Figure
 
 from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.estimators.graphs import SIZE_CLASSES
-from prism_mesa.studies.measures.observed import LARGE
+from prism_mesa.studies.measures.cascades import LARGE
 from prism_mesa.studies.measures.rhythms import real_hours
-from prism_mesa.studies.validation.rows import Row
-from prism_mesa.studies.validation.validation import Validation
+from prism_mesa.studies.validation.validation import Row, Validation
 from prism_mesa.studies.validation.variants import FULL
 from prism_mesa.view.plots.style import GREY, INK, PALETTE, WIDTH, axes_legend, color_of, figure_legend, panels, tidy
 

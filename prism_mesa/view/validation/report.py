@@ -8,9 +8,8 @@ from prism_mesa.errors import printable
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.folder import write_text
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
-from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.validation import BESIDE, Row, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.view.plots.files import png_of
 from prism_mesa.view.validation import words

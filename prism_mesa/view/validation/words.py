@@ -5,9 +5,8 @@ from math import isfinite
 from typing import Final
 
 from prism_mesa.errors import counted
-from prism_mesa.studies.validation.rows import LEAST_PERSONS, Row, least_rounds
 from prism_mesa.studies.validation.targets import CASCADES, SOURCES, Role
-from prism_mesa.studies.validation.validation import Validation
+from prism_mesa.studies.validation.validation import LEAST_PERSONS, Row, Validation, least_rounds
 from prism_mesa.studies.validation.variants import STRAW, VARIANTS
 
 HEAD: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")

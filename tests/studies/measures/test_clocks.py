@@ -5,8 +5,8 @@ from math import isnan
 import pytest
 from small_measured_runs import finished
 
+from prism_mesa.studies.measures.cascades import ENOUGH_LARGE, LARGE
 from prism_mesa.studies.measures.catalogue import measured
-from prism_mesa.studies.measures.observed import ENOUGH_LARGE, LARGE
 from prism_mesa.studies.measures.rhythms import CLOCKS
 
 HALF_HOURS = {"clock": {"round_minutes": 30}, "rounds": 96, "ticks_per_round": 8, "records": {"views": 1}}

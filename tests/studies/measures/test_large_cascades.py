@@ -7,8 +7,8 @@ import pytest
 from small_measured_runs import finished
 
 from prism_mesa.social.cascades import cascades
+from prism_mesa.studies.measures.cascades import ENOUGH_LARGE, LARGE, LARGE_TREES
 from prism_mesa.studies.measures.catalogue import measured
-from prism_mesa.studies.measures.observed import ENOUGH_LARGE, LARGE, LARGE_TREES
 
 NAMES = [one.name for one in LARGE_TREES]
 

@@ -12,8 +12,7 @@ from prism_mesa.studies.estimators.timing import correlation
 from prism_mesa.studies.measures.catalogue import FinishedRun, measured
 from prism_mesa.studies.measures.curves import lorenz, run_curves, up_to
 from prism_mesa.studies.measures.measure import measured_rounds
-from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS, real_hours
-from prism_mesa.studies.measures.sessions import USED_WINDOWS, person_shares
+from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS, USED_WINDOWS, person_shares, real_hours
 
 TICKS = 28  # so that a tick is a minute of a round of half an hour
 

@@ -10,7 +10,7 @@ import pytest
 
 from prism_mesa.errors import DataError
 from prism_mesa.studies.measures.catalogue import MEASURES
-from prism_mesa.studies.measures.sessions import USED_WINDOWS
+from prism_mesa.studies.measures.rhythms import USED_WINDOWS
 from prism_mesa.studies.validation.real import carried, load_real_values
 from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SIZES, SOURCES, TARGETS, targets_fitted
 

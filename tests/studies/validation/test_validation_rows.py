@@ -9,9 +9,8 @@ from scipy import stats
 
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import carried
-from prism_mesa.studies.validation.rows import as_json, target_rows, why_not
 from prism_mesa.studies.validation.targets import TARGETS
-from prism_mesa.studies.validation.validation import prepared
+from prism_mesa.studies.validation.validation import as_json, prepared, target_rows, why_not
 
 MEASURES = [target.measure for target in TARGETS]
 LARGE = {"agents": {"n": 60_000}, "rounds": 144, "clock": {"round_minutes": 30}, "network": {"mean_degree": 300}}

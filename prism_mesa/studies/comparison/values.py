@@ -83,8 +83,7 @@ def mean_over_quarters(run: ComparedRun, rounds: int) -> dict[str, float]:
         means = {series_name(series): float(column.mean()) for series, column in zip(columns, values.T, strict=True)}
     summary = run.facts.get("summary")
     loss = summary.get(LOSS) if isinstance(summary, dict) else None
-    has_loss = isinstance(loss, int | float) and not isinstance(loss, bool)
-    losses = {LOSS: float(loss)} if has_loss else {}
+    losses = {LOSS: float(loss)} if isinstance(loss, int | float) and not isinstance(loss, bool) else {}
     return losses | {name: value if isfinite(value) else nan for name, value in means.items()}
 
 

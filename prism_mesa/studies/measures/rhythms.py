@@ -126,7 +126,7 @@ def reactions(run: FinishedRun) -> pd.DataFrame:
 
 def delays(run: FinishedRun) -> Floats:
     """Return minutes from the appearance of a measured post to each like, reply and reshare of it within a day."""
-    minutes = run.once(reactions)["minutes"].to_numpy()
+    minutes: Floats = run.once(reactions)["minutes"].to_numpy()
     return minutes[minutes <= DAY_MIN]
 
 
@@ -375,7 +375,7 @@ def usage_windows(run: FinishedRun) -> Windows:
 
     used = keys(moves[moves["trigger"] == FEED_READY])
     engaged, posts = run.table("engagements"), run.table("posts")
-    done = {action: keys(engaged[engaged["action"] == action]) for action in ACTIONS}
+    done: dict[str, Ints] = {action: keys(engaged[engaged["action"] == action]) for action in ACTIONS}
     by_agents = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
     done["post"] = keys(posts[by_agents], "author", "written")
     did = {action: np.isin(used, active, assume_unique=True) for action, active in done.items()}

@@ -16,7 +16,3 @@ def test_every_shipped_calibration_can_be_run_has_an_effect_and_holds_something_
     assert plan.notes == ()
     assert plan.params.holdout
     assert plan.params.runs >= 2 * plan.first
-
-
-def test_there_is_one():
-    assert list(FOLDER.glob("*.yaml"))

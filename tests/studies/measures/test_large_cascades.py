@@ -29,37 +29,35 @@ def run_of(trees):
     return finished(posts=posts, cascades=table)
 
 
-def value(trees, name):
-    return measured(run_of(trees), [name])[name]
-
-
 STAR = [0] * (LARGE - 1)
 BROOM = [0] * 40 + [1] * 12 + [41] * 8 + [53]  # 40 at hop 1, 12 at hop 2, 8 at hop 3, one at hop 4
 SMALL = [0, 1, 2, 3, 4, 5]
 
 
 def test_shapes_are_of_large_cascades_alone_and_hops_are_pooled():
-    trees = [STAR] * ENOUGH_LARGE + [BROOM] * ENOUGH_LARGE + [SMALL] * 500
     reshares = 55 + 61
-    assert value(trees, "large_depth") == 2.5
-    assert value(trees, "large_hop_1") == pytest.approx((55 + 40) / reshares)
-    assert value(trees, "large_hop_2") == pytest.approx(12 / reshares)
-    assert value(trees, "large_hop_3") == pytest.approx(8 / reshares)
-    assert value(trees, "large_reproduction_2") == pytest.approx(12 / 95)
-    assert value(trees, "large_reproduction_3") == pytest.approx(8 / 12)
-    assert value(trees, "large_breadth") == pytest.approx((55 / 56 + 40 / 62) / 2)
-    star = 2 * 55 / 56  # a star of n nodes: 2 (n - 1) / n
+    star = 2 * 55 / 56  # the virality of a star of n nodes: 2 (n - 1) / n
     broom = run_of([BROOM]).table("cascades")["structural_virality"].iloc[0]
-    assert value(trees, "large_virality") == pytest.approx((star + broom) / 2)
-    assert value(trees, "large_size_virality") == pytest.approx(1)
+    expected = {
+        "large_depth": 2.5,
+        "large_hop_1": (55 + 40) / reshares,
+        "large_hop_2": 12 / reshares,
+        "large_hop_3": 8 / reshares,
+        "large_reproduction_2": 12 / 95,
+        "large_reproduction_3": 8 / 12,
+        "large_breadth": (55 / 56 + 40 / 62) / 2,
+        "large_virality": (star + broom) / 2,
+        "large_size_virality": 1,
+    }
+    trees = [STAR] * ENOUGH_LARGE + [BROOM] * ENOUGH_LARGE + [SMALL] * 500
+    assert measured(run_of(trees), NAMES) == pytest.approx(expected)
 
 
 def test_few_large_cascades_have_no_shape():
-    assert all(isnan(value([STAR] * (ENOUGH_LARGE - 1) + [SMALL] * 50, name)) for name in NAMES)
-    assert isnan(value([SMALL] * 50, "large_depth"))
+    assert all(map(isnan, measured(run_of([STAR] * (ENOUGH_LARGE - 1) + [SMALL] * 50), NAMES).values()))
 
 
 def test_where_nothing_is_reshared_again_no_reshare_has_another_behind_it():
-    assert value([STAR] * ENOUGH_LARGE, "large_reproduction_2") == 0
-    assert isnan(value([STAR] * ENOUGH_LARGE, "large_reproduction_3"))  # there is no reshare at hop 2
-    assert value([STAR] * ENOUGH_LARGE, "large_hop_1") == 1
+    found = measured(run_of([STAR] * ENOUGH_LARGE), NAMES)
+    assert (found["large_reproduction_2"], found["large_hop_1"]) == (0, 1)
+    assert isnan(found["large_reproduction_3"])  # there is no reshare at hop 2

@@ -60,12 +60,6 @@ def test_what_is_not_yet_run_is_missing_and_open():
     assert found.notes[0].startswith("60 of 60 runs are not there (a 20, b 20, c 20), 0 of them because they failed")
 
 
-def test_measures_that_no_run_has_yet_need_no_column():
-    table, texts = full()
-    bare = nothing_done(table).runs.drop(columns=["reach", "depth"])
-    assert analyse(replace(table, runs=bare), texts).expectations[0].n == 0
-
-
 @pytest.mark.parametrize("paired", [True, False])
 def test_of_two_rows_for_one_run_the_one_that_is_done_counts(paired):
     table = study({"reach": [[1.0, 2.0]]}, paired=paired)

@@ -1,7 +1,6 @@
 """Main effects and interactions."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
@@ -91,10 +90,3 @@ def test_interactions_that_would_take_too_many_columns_are_left_out():
     found = analyse(table, [])
     assert list(found.effects["effect"]) == ["k", "l"]
     assert any("interactions would take" in note for note in found.notes)
-
-
-def test_a_study_without_terms_has_no_effects_and_no_notes_on_them():
-    found = analyse(study({"reach": noise(8, 1, 12)}), [])
-    assert len(found.effects) == 0
-    assert found.notes == ()
-    assert isinstance(found.effects, pd.DataFrame)

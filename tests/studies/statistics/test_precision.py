@@ -49,22 +49,6 @@ def test_a_pilot_of_two_seeds_tells_how_wide_intervals_will_be():
     assert (found["left"], found["right"]) == ("b", "a")
 
 
-def test_what_a_pilot_tells_is_about_what_the_study_then_has():
-    widths, truth = [], []
-    for seed in range(20):
-        values = noise(seed, 8, 22)
-        pilot, whole = (
-            study({"reach": part}, ("a", "b"), {"k": [1, 2, 3, 4]}) for part in (values[:, :2], values[:, 2:])
-        )
-        widths.append(row(expected_width(pilot, 20), term="arm")["half_width"])
-        interval = stats.ttest_rel(
-            whole.runs["reach"].to_numpy()[80:].reshape(4, 20).mean(axis=0),
-            whole.runs["reach"].to_numpy()[:80].reshape(4, 20).mean(axis=0),
-        ).confidence_interval()
-        truth.append((interval.high - interval.low) / 2)
-    assert np.mean(np.square(widths)) == pytest.approx(np.mean(np.square(truth)), rel=0.25)
-
-
 def test_a_pilot_with_seeds_of_its_own_counts_runs():
     values = noise(4, 4, 3)
     pilot = study({"reach": values}, ("a", "b"), {"k": [1, 2]}, paired=False)

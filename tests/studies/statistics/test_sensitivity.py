@@ -61,19 +61,6 @@ def test_morris_sees_that_an_effect_depends_on_another_factor_and_gives_an_inter
     assert mu_star["low"] < mu_star["value"] < mu_star["high"]
 
 
-@pytest.mark.parametrize("kind", ["sobol", "morris"])
-def test_an_incomplete_design_has_no_indices_and_says_how_many_points_are_missing(kind):
-    table = sampled(kind, 8, CUBE, ishigami)
-    table.runs.loc[3, "status"] = "failed"
-    table.runs.loc[9, "m"] = np.nan
-    found = analyse(table, [])
-    assert len(found.sensitivity) == 0
-    told = [note for note in found.notes if note.startswith("Sensitivity of m: ")]
-    points = points_again(table.sampling)
-    gone = points.merge(table.runs.loc[[3, 9], list(CUBE)])  # equal points are one run
-    assert told[0].startswith(f"Sensitivity of m: {len(gone)} of {len(points)} points are not complete")
-
-
 def test_a_point_is_the_mean_over_its_seeds_and_none_of_them_may_be_missing():
     ranges = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
     table = sampled("morris", 4, ranges, lambda x: x[:, 0], seeds=(1, 2))

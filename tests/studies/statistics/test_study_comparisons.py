@@ -154,11 +154,6 @@ def test_ranks_of_many_columns_are_those_of_each_alone():
     assert (p[2], r[2]) == (1, 0)
 
 
-def test_every_run_above_every_other_has_a_rank_biserial_of_one():
-    found = row(analyse(study({"reach": [[1, 2, 3], [4, 5, 6]]}, ("a", "b")), []).differences)
-    assert (found["rank_biserial"], found["u"]) == (1, 9)
-
-
 @pytest.mark.parametrize("p", [[0.3], [0.04, 0.01, 0.03, 0.01, 0.9], [0.0, np.nan, 0.02, 1.0, np.nan, 0.015]])
 def test_holm_is_that_of_statsmodels_over_the_numbers_that_are_there(p):
     given = np.array(p)
@@ -168,23 +163,14 @@ def test_holm_is_that_of_statsmodels_over_the_numbers_that_are_there(p):
     assert found[known] == pytest.approx(multipletests(given[known], method="holm")[1])
 
 
-def test_holm_corrects_each_column_for_itself():
-    p = np.array([[0.01, 0.5], [0.02, np.nan], [0.9, 0.01]])
-    assert holm(p)[:, 1].tolist() == pytest.approx([0.5, np.nan, 0.02], nan_ok=True)
-    assert holm(p)[:, 0] == pytest.approx(holm(p[:, 0]))
-
-
 def test_all_pairs_of_arms_and_of_few_levels_are_compared_and_many_levels_are_named():
     table = study({"reach": noise(11, 3 * 2 * 7, 2)}, ("a", "b", "c"), {"media": [False, True], "size": list(range(7))})
     found = analyse(table, [])
     pairs = found.differences[["term", "left", "right"]].apply(tuple, axis=1).tolist()
     assert pairs == [("arm", "b", "a"), ("arm", "c", "a"), ("arm", "c", "b"), ("media", "true", "false")]
-    assert "size: its 7 levels are not compared in pairs, which is done for at most 6." in found.notes
-
-
-def test_only_arms_are_compared_where_points_were_sampled():
-    table = study({"reach": noise(12, 6, 4)}, ("a", "b"), {"band": [0.1, 0.2, 0.3]}, design="csv")
-    assert set(analyse(table, []).differences["term"]) == {"arm"}
+    assert any(note.startswith("size: its 7 levels") for note in found.notes)
+    sampled = study({"reach": noise(12, 6, 4)}, ("a", "b"), {"band": [0.1, 0.2, 0.3]}, design="csv")
+    assert set(analyse(sampled, []).differences["term"]) == {"arm"}
 
 
 def test_differences_are_corrected_over_the_whole_table():

@@ -111,21 +111,41 @@ def test_the_first_day_and_the_last_hours_are_left_out_of_long_runs(rounds, minu
 
 BY_HAND = {
     # cascades of the posts 1, 4 and 5; that of a reply does not count
-    "post_size_1": 2 / 3, "post_size_2": 0, "post_size_mean": 5 / 3, "post_size_100": 0, "post_tail_10": nan,
-    "post_reshares": 2 / 3, "post_top_1": 1,
+    "post_size_1": 2 / 3,
+    "post_size_2": 0,
+    "post_size_mean": 5 / 3,
+    "post_size_100": 0,
+    "post_tail_10": nan,
+    "post_reshares": 2 / 3,
+    "post_top_1": 1,
     # posts 1 and 5 were seen enough
-    "post_like_rate": 12 / 1600, "post_reshare_rate": 2 / 1600, "post_reply_rate": 1 / 1600,
-    "post_like_rate_median": (8 / 1000 + 4 / 600) / 2, "post_reshare_rate_median": 1 / 1000,
+    "post_like_rate": 12 / 1600,
+    "post_reshare_rate": 2 / 1600,
+    "post_reply_rate": 1 / 1600,
+    "post_like_rate_median": (8 / 1000 + 4 / 600) / 2,
+    "post_reshare_rate_median": 1 / 1000,
     "post_impressions": 1700 / 3,
     "post_reach_median": 2.0,  # of 1000 / 500, 100 / 100, 600 / 100
-    "reproduction_0": 1 / 3, "reproduction_1": 1, "reproduction_2": 0, "reproduction_later": 0.5,
+    "reproduction_0": 1 / 3,
+    "reproduction_1": 1,
+    "reproduction_2": 0,
+    "reproduction_later": 0.5,
     # windows (50, 1), (51, 2), (53, 2), (60, 1), (60, 3), (61, 0), (70, 1); agent 1 posted twice in one
-    "window_reshared": 3 / 7, "window_liked": 1 / 7, "window_replied": 1 / 7, "window_posted": 1 / 7,
-    "window_none": 1 / 7, "window_used": 7 / (4 * 96),
+    "window_reshared": 3 / 7,
+    "window_liked": 1 / 7,
+    "window_replied": 1 / 7,
+    "window_posted": 1 / 7,
+    "window_none": 1 / 7,
+    "window_used": 7 / (4 * 96),
     # agents 0 to 3 wrote 3, 3, 1, 1 posts and reshares; agent 2 only a reshare, agent 3 only a post
-    "written_gini": 0.25, "written_top_10": 3 / 8, "written_top_1": 3 / 8,
-    "written_only_reshares": 1 / 4, "written_only_posts": 1 / 4,
-    "delay_median": 30, "delay_lower": 8.75, "delay_upper": 60.5,  # of 5, 10, 50, 92 minutes
+    "written_gini": 0.25,
+    "written_top_10": 3 / 8,
+    "written_top_1": 3 / 8,
+    "written_only_reshares": 1 / 4,
+    "written_only_posts": 1 / 4,
+    "delay_median": 30,
+    "delay_lower": 8.75,
+    "delay_upper": 60.5,  # of 5, 10, 50, 92 minutes
     "followees_mean": 6 / 5,
 }
 

@@ -26,16 +26,17 @@ from prism_mesa.studies.measures.measure import (
     Ints,
     Measure,
     have_joined,
-    index_measure,
+    index,
     measured_posts,
     ratio,
-    share_measure,
+    share,
 )
 
 type Floats = npt.NDArray[np.float64]
 
 _COMPARED: Final = 10  # posts of the smallest cascades that are compared at equal sizes: smaller ones hardly differ
-_SIDES: Final = "of a number the sides are below and above the middle of its range"
+_SIDES: Final = "for numbers, sides are below and above the middle of the range"
+_AT_END: Final = "over agents that are present at the end"
 
 
 def measure_by_attribute(name: str) -> Measure:
@@ -137,90 +138,74 @@ def _matched(column: str, attribute: str, run: FinishedRun) -> float:
 def _measures_of_sides(attribute: str, by: str) -> tuple[Measure, ...]:
     kinds = partial(sides, attribute=attribute)
     return (
-        index_measure(
+        index(
             "follow_ei",
             partial(index_of_follows, external_internal, kinds),
             f"E-I index of follows by {by}: 1 all between sides, -1 all within; {_SIDES}",
             source=KRACKHARDT,
         ),
-        index_measure(
+        index(
             "follow_assortativity",
             partial(_assortativity, attribute),
-            f"assortativity of follows by {by}: 1 all within, 0 as by chance; of a number the correlation at both ends",
+            f"assortativity of follows by {by}: 1 all within, 0 as by chance; for numbers, a correlation",
             source=NEWMAN,
         ),
-        index_measure(
+        index(
             "follow_modularity",
             partial(index_of_follows, modularity, kinds),
             f"modularity of the follow network by {by}; {_SIDES}",
             source="Leicht and Newman 2008, doi:10.1103/PhysRevLett.100.118703",
         ),
-        index_measure(
-            "impression_ei",
-            partial(index_of_rows, "impressions", external_internal, kinds),
-            f"E-I index of impressions by {by} of reader and writer; {_SIDES}",
-            source=KRACKHARDT,
-            tables=("impressions",),
+        *(
+            index(
+                name,
+                partial(index_of_rows, table, external_internal, kinds),
+                f"E-I index of {table} by {by} of reader and author; {_SIDES}",
+                source=KRACKHARDT,
+                tables=(table,),
+            )
+            for name, table in (("impression_ei", "impressions"), ("engagement_ei", "engagements"))
         ),
-        index_measure(
-            "engagement_ei",
-            partial(index_of_rows, "engagements", external_internal, kinds),
-            f"the same of likes, replies and reshares by {by}; {_SIDES}",
-            source=KRACKHARDT,
-            tables=("engagements",),
-        ),
-        share_measure(
+        share(
             "cross_cutting",
             partial(index_of_rows, "impressions", _share_across, kinds),
-            f"impressions of what somebody of another side wrote, by {by}; {_SIDES}",
+            f"impressions of authors on another side, by {by}; {_SIDES}",
             tables=("impressions",),
         ),
-        index_measure(
+        index(
             "followers_correlation",
             partial(_with_followers, attribute),
-            f"rank correlation (Spearman) of {by} and followers; of numbers",
+            f"rank correlation (Spearman) of {by} and followers; for numbers",
             tables=("churn",),
         ),
     )
 
 
 def _measures_of_shapes_and_opinions(attribute: str, by: str) -> tuple[Measure, ...]:
-    shapes = (
-        ("depth", "depth", "mean depth", "reshares"),
-        ("breadth", "breadth", "mean breadth", "posts"),
-        ("virality", "structural_virality", "mean structural virality", "steps"),
-    )
     return (
         *(
             Measure(
-                f"matched_{name}",
+                f"matched_{column.removeprefix('structural_')}",
                 partial(_matched, column, attribute),
-                f"{statistic} of cascades of at least {_COMPARED}, by the attribute {by} of posts: second value minus "
-                "first (of a number above minus below the middle of its range), at equal sizes",
-                unit,
-                -inf,
+                f"difference of mean {column.replace('_', ' ')} at equal sizes, of cascades of at least {_COMPARED}: "
+                f"posts of the second value of {by} minus the first; for numbers, above minus below the middle",
+                *(unit, -inf),
                 source="Juul and Ugander 2021, doi:10.1073/pnas.2100786118",
             )
-            for name, column, statistic, unit in shapes
+            for column, unit in (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
         ),
-        Measure(
-            "opinion_mean",
-            partial(_opinions, np.mean, attribute),
-            f"mean of {by} at the end, of the agents that are there",
-            "",
-            -inf,
-        ),
+        Measure("opinion_mean", partial(_opinions, np.mean, attribute), f"mean of {by} {_AT_END}", "", -inf),
         Measure(
             "opinion_variance",
             partial(_opinions, np.var, attribute),
-            f"variance of {by} at the end: the larger, the farther apart agents are",
+            f"variance of {by} {_AT_END}",
             "",
             source="DiMaggio, Evans and Bryson 1996, doi:10.1086/230995",
         ),
-        index_measure(
+        index(
             "opinion_bimodality",
             partial(_opinions, _bimodality, attribute),
-            f"bimodality of {by} at the end, (skewness² + 1) / kurtosis: 5/9 if all are as frequent, 1 of two camps",
+            f"bimodality of {by} {_AT_END}, (skewness² + 1) / kurtosis: 5/9 if uniform, 1 for two camps",
             low=0,
             source="Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700",
         ),

@@ -22,26 +22,27 @@ from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
     have_joined,
-    index_measure,
+    index,
     is_kind,
     is_sampled,
     mean,
     measured_posts,
     ratio,
-    share_measure,
+    share,
     summary,
 )
 
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
+_GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
-_WHICH: Final = "posts (of runs of 60 hours or more without those of the first 24 and the last 18)"
+_WHICH: Final = "posts (without the first 24 and the last 18 hours of runs of 60 or more)"
 ENOUGH_OF_100: Final = 200  # cascades of at least 100 that the exponent of their sizes needs
 SEEN_ENOUGH: Final = 600  # impressions that a post needs to count for rates per impression
 _SAMPLES: Final = 100
 _MIDDLE: Final = (10, 99)  # sizes of the cascades whose shapes are compared
 LARGE: Final = 56  # posts of the smallest large cascade, as in Twitter15/16
 ENOUGH_LARGE: Final = 20  # large cascades that their shapes need
-WHICH: Final = f"cascades of at least {LARGE} posts; NaN with fewer than {ENOUGH_LARGE} such"
+WHICH: Final = f"cascades of at least {LARGE} posts; needs {ENOUGH_LARGE} of them"
 
 
 def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
@@ -88,6 +89,28 @@ def measured_hops(run: FinishedRun) -> npt.NDArray[np.int32]:
     return np.asarray(hop[mask | (joins & mask[run.table("posts")["root"].to_numpy()])])
 
 
+def _reshares_per_post(run: FinishedRun) -> float:
+    posts = run.once(measured_posts)
+    return ratio(len(posts.reshares), len(posts.table))
+
+
+def _mean_impressions(run: FinishedRun) -> float:
+    return mean(run.once(measured_posts).table["impressions"])
+
+
+def _reshared_again(run: FinishedRun) -> float:
+    hop = run.once(measured_hops)
+    return ratio(float((hop >= 2).sum()), float((hop >= 1).sum()))
+
+
+def _mean_followees(run: FinishedRun) -> float:
+    return mean(run.table("agents")["followees"].to_numpy()[have_joined(run)])
+
+
+def _mutual_follows(run: FinishedRun) -> tuple[float, float]:
+    return graphs.mutual_follows(run.once(follow_network))
+
+
 def _at_hop(hop: int, run: FinishedRun) -> float:
     numbers = reproduction(run.once(measured_hops))
     return float(numbers[hop]) if len(numbers) > hop else nan
@@ -124,174 +147,132 @@ def _large(statistic: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float], run
     return float(statistic(trees, at_hop)) if len(trees) >= ENOUGH_LARGE else nan
 
 
+def _median_depth(trees: pd.DataFrame, _: npt.NDArray[np.intp]) -> float:
+    return float(trees["depth"].median())
+
+
+def _mean_virality(trees: pd.DataFrame, _: npt.NDArray[np.intp]) -> float:
+    return float(trees["structural_virality"].mean())
+
+
+def _large_hop(hop: int, run: FinishedRun) -> float:
+    return _large(lambda _, at_hop: at_hop[hop] / at_hop[1:].sum(), run)
+
+
+def _large_reproduction(hop: int, run: FinishedRun) -> float:
+    return _large(lambda _, at_hop: ratio(at_hop[hop], at_hop[hop - 1]), run)
+
+
 OBSERVED: Final = (
-    share_measure("post_size_1", lambda run: mean(measured_sizes(run) == 1), f"{_WHICH} that nobody reshared"),
-    share_measure("post_size_2", lambda run: mean(measured_sizes(run) == 2), "such posts that were reshared once"),
-    Measure(
-        "post_size_mean", lambda run: mean(measured_sizes(run)), "mean size of their cascades, 1 + reshares", "posts", 1
-    ),
-    share_measure(
-        "post_size_100", lambda run: mean(measured_sizes(run) >= 100), "such posts whose cascade reaches 100"
-    ),
+    share("post_size_1", lambda run: mean(measured_sizes(run) == 1), f"{_WHICH} that nobody reshared"),
+    share("post_size_2", lambda run: mean(measured_sizes(run) == 2), "such posts with one reshare"),
+    Measure("post_size_mean", lambda run: mean(measured_sizes(run)), "mean size of their cascades", "posts", 1),
+    share("post_size_100", lambda run: mean(measured_sizes(run) >= 100), "such posts whose cascade reaches 100"),
     *(
         Measure(
             f"post_tail_{above}",
             partial(_exponent, above, enough),
-            f"exponent of the sizes of their cascades from {above} on, if it is a power law; NaN with fewer than "
-            f"{enough} such",
-            "",
-            1,
+            f"exponent of the sizes of their cascades from {above} on, as of a power law; needs {enough} of them",
+            *("", 1),
             source=_CLAUSET,
         )
         for above, enough in ((10, ENOUGH), (100, ENOUGH_OF_100))
     ),
-    index_measure(
+    index(
         "post_tail_ks",
         lambda run: run.once(_tail).ks,
         "largest distance of their cumulative sizes from 10 on from that power law",
         source=_CLAUSET,
         low=0,
     ),
-    share_measure(
+    share(
         "post_tail_p",
         _plausibility,
-        f"share of {_SAMPLES} samples of that power law that lie as far from it: below .1 the sizes are no power law; "
-        f"NaN with fewer than {ENOUGH} such",
+        f"samples (of {_SAMPLES}) of that law that lie as far from it: below .1 it is none; needs {ENOUGH} cascades",
         source=_CLAUSET,
     ),
-    Measure(
-        "post_reshares",
-        lambda run: ratio(len(run.once(measured_posts).reshares), len(run.once(measured_posts).table)),
-        "reshares of posts per post, in the rounds of such posts",
-        "reshares per post",
-    ),
+    Measure("post_reshares", _reshares_per_post, "reshares per post in the rounds of such posts", "reshares per post"),
     *(
         Measure(
             f"post_{action}_rate",
             partial(_rate, counter),
-            f"{counter} per impression of such posts that were seen at least {SEEN_ENOUGH} times, pooled",
+            f"{counter} per impression of such posts with at least {SEEN_ENOUGH} impressions, pooled",
             f"{counter} per impression",
         )
         for action, counter in zip(ACTIONS, COUNTERS, strict=True)
     ),
-    Measure(
-        "post_impressions",
-        lambda run: mean(run.once(measured_posts).table["impressions"]),
-        "impressions per such post",
-        "impressions",
+    Measure("post_impressions", _mean_impressions, "impressions per such post", "impressions"),
+    *(
+        Measure(f"reproduction_{hop}", partial(_at_hop, hop), f"reshares per {what}: reproduction number", "reshares")
+        for hop, what in enumerate(("such post, of itself", "reshare at hop 1", "reshare at hop 2"))
     ),
+    Measure("reproduction_later", _reshared_again, "reshares of reshares per reshare of such posts", "reshares"),
     *(
         Measure(
-            f"reproduction_{place}",
-            partial(_at_hop, place),
-            f"reproduction number at hop {place}: reshares per "
-            + ("such post, of it itself" if place == 0 else f"reshare at hop {place}"),
-            "reshares",
-        )
-        for place in range(3)
-    ),
-    Measure(
-        "reproduction_later",
-        lambda run: ratio(*(float((run.once(measured_hops) >= n).sum()) for n in (2, 1))),
-        "reshares of reshares per reshare of such posts",
-        "reshares",
-    ),
-    *(
-        Measure(
-            f"shape_{name}",
+            f"shape_{column.removeprefix('structural_')}",
             partial(_shape, column),
-            f"mean {dimension} of their cascades of {_MIDDLE[0]} to {_MIDDLE[1]}",
+            f"mean {column.replace('_', ' ')} of their cascades of {_MIDDLE[0]} to {_MIDDLE[1]} posts",
             unit,
             source=_JUUL,
         )
-        for name, column, dimension, unit in (
-            ("depth", "depth", "depth", "reshares"),
-            ("breadth", "breadth", "breadth", "posts"),
-            ("virality", "structural_virality", "structural virality", "steps"),
-        )
+        for column, unit in (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
     ),
-    Measure("agents", summary("agents"), "agents that are there at the end", "agents"),
-    Measure(
-        "followees_mean",
-        lambda run: mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
-        "agents that an agent follows, as a mean",
-        "agents",
-        tables=("churn",),
-    ),
-    index_measure(
+    Measure("agents", summary("agents"), "agents that are present at the end", "agents"),
+    Measure("followees_mean", _mean_followees, "mean followees of an agent", "agents", tables=("churn",)),
+    index(
         "degree_assortativity",
         partial(_index_of_edges, graphs.degree_assortativity),
-        "correlation over follows of the followers of who is followed with the followees of who follows",
+        "correlation over follows of the followee's followers with the follower's followees",
         source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
-    share_measure(
+    share(
         "friendship_paradox",
         partial(_index_of_edges, graphs.friendship_paradox),
-        "agents, of those who follow anybody, whose followees have on average more followers than they have",
+        "followers whose followees have on average more followers than they have",
         source="Feld 1991, doi:10.1086/229693",
     ),
-    share_measure(
-        "reciprocity", lambda run: graphs.mutual_follows(run.once(follow_network))[0], "follows that are returned"
-    ),
-    share_measure(
+    share("reciprocity", lambda run: run.once(_mutual_follows)[0], "follows that are returned"),
+    share(
         "mutual_of_possible",
-        lambda run: graphs.mutual_follows(run.once(follow_network))[1],
-        "the same as a share of what numbers of followers and followees allow: the sum of the smaller of both",
+        lambda run: run.once(_mutual_follows)[1],
+        "returned follows, of the most that degrees allow",
     ),
-    index_measure(
+    index(
         "followers_followees",
         lambda run: graphs.degree_correlation(run.once(follow_network)),
-        "correlation of the logarithms of followers and followees, of agents who have both",
+        "correlation of the logarithms of followers and followees, of agents with both",
     ),
-    share_measure(
+    share(
         "clustering",
         lambda run: graphs.clustering(run.once(follow_network)),
-        "pairs of an agent's followees of whom one follows the other, as a mean over agents; of a sample of pairs",
+        "pairs of an agent's followees with a follow between them, as a mean over agents; from a sample of pairs",
     ),
 )
 
 LARGE_TREES: Final = (
-    Measure(
-        "large_depth", partial(_large, lambda trees, _: trees["depth"].median()), f"median depth of {WHICH}", "reshares"
-    ),
-    Measure(
-        "large_virality",
-        partial(_large, lambda trees, _: trees["structural_virality"].mean()),
-        "mean structural virality of such cascades",
-        "steps",
-        source="Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158",
-    ),
-    index_measure(
+    Measure("large_depth", partial(_large, _median_depth), f"median depth of {WHICH}", "reshares"),
+    Measure("large_virality", partial(_large, _mean_virality), "their mean structural virality", "steps", source=_GOEL),
+    index(
         "large_size_virality",
         partial(_large, lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
-        "rank correlation (Spearman) of size and structural virality of such cascades",
+        "rank correlation (Spearman) of their size and structural virality",
     ),
-    *(
-        share_measure(
-            f"large_hop_{hop}",
-            partial(_large, lambda _, at_hop, hop=hop: at_hop[hop] / at_hop[1:].sum()),  # type: ignore[misc]
-            f"reshares of such cascades at hop {hop}, pooled" + (": of the post itself" if hop == 1 else ""),
-        )
-        for hop in (1, 2, 3)
-    ),
+    *(share(f"large_hop_{hop}", partial(_large_hop, hop), f"their reshares at hop {hop}, pooled") for hop in (1, 2, 3)),
     *(
         Measure(
             f"large_reproduction_{hop}",
-            partial(_large, lambda _, at_hop, hop=hop: ratio(at_hop[hop], at_hop[hop - 1])),  # type: ignore[misc]
-            f"reshares at hop {hop} per reshare at hop {hop - 1} of such cascades, pooled",
+            partial(_large_reproduction, hop),
+            f"their reshares at hop {hop} per reshare at hop {hop - 1}, pooled",
             "reshares",
         )
         for hop in (2, 3)
     ),
-    share_measure(
+    share(
         "large_breadth",
         partial(_large, lambda trees, _: (trees["breadth"] / trees["size"]).median()),
-        "median of breadth over size of such cascades",
+        "median of their breadth over size",
     ),
 )
-
-
-_GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 
 
 def _mean_of_posts(column: str, run: FinishedRun) -> float:
@@ -304,11 +285,11 @@ CASCADES: Final = (
     Measure("cascades", summary("cascades.n"), "posts, each with its tree of reshares", "cascades"),
     Measure("cascade_mean", summary("cascades.mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
     Measure("cascade_max", summary("cascades.max_size"), "size of the largest cascade", "posts", 1),
-    share_measure("cascade_never_reshared", summary("cascades.share_never_reshared"), "posts that nobody reshared"),
+    share("cascade_never_reshared", summary("cascades.share_never_reshared"), "posts that nobody reshared"),
     Measure(
         "cascade_depth_mean",
         partial(_mean_of_posts, "depth"),
-        "mean depth of a cascade: reshares from the post to the farthest one",
+        "mean depth of a cascade: reshares from the post to the farthest",
         "reshares",
         source=_GOEL,
     ),
@@ -316,9 +297,8 @@ CASCADES: Final = (
     Measure(
         "cascade_breadth_mean",
         partial(_mean_of_posts, "breadth"),
-        "mean breadth of a cascade: most reshares at one depth, 1 of a lone post",
-        "posts",
-        1,
+        "mean breadth of a cascade: most reshares at one depth, 1 for a lone post",
+        *("posts", 1),
         source=_GOEL,
     ),
     Measure("cascade_breadth", summary("cascades.max_breadth"), "breadth of the broadest", "posts", 1, source=_GOEL),
@@ -340,9 +320,8 @@ CASCADES: Final = (
         Measure(
             f"cascade_tail_{above}",
             summary(f"cascades.tail_exponents.above_{above}.exponent"),
-            f"exponent of the tail of sizes from {above} on, if it is a power law; NaN with fewer than {ENOUGH} such",
-            "",
-            1,
+            f"exponent of the tail of sizes from {above} on, as of a power law; needs {ENOUGH} of them",
+            *("", 1),
             source=_CLAUSET,
         )
         for above in TAILS
@@ -355,11 +334,15 @@ def _seeded(run: FinishedRun, column: str) -> npt.NDArray[Any]:
     return np.array([post[column] for post in run.summary["seeded"]])
 
 
-def _sizes(run: FinishedRun) -> npt.NDArray[Any]:
+def _mean_seeded(column: str, run: FinishedRun) -> float:
+    return mean(_seeded(run, column))
+
+
+def _mean_seeded_size(run: FinishedRun) -> float:
     if not run.summary["seeded"]:
-        return np.zeros(0)
+        return nan
     trees = run.table("cascades")
-    return np.asarray(trees["size"])[np.searchsorted(trees["root"].to_numpy(), _seeded(run, "post"))]
+    return mean(np.asarray(trees["size"])[np.searchsorted(trees["root"].to_numpy(), _seeded(run, "post"))])
 
 
 def _impressions(run: FinishedRun) -> float:
@@ -374,31 +357,18 @@ def _communities(run: FinishedRun) -> float:
 
 
 SEEDED: Final = (
-    Measure(
-        "seeded_cascade_mean",
-        lambda run: mean(_sizes(run)),
-        "mean size of the cascades of seeded posts, 1 + reshares",
-        "posts",
-        1,
-    ),
+    Measure("seeded_cascade_mean", _mean_seeded_size, "mean size of the cascades of seeded posts", "posts", 1),
     Measure("seeded_impressions", _impressions, "mean impressions of a seeded post and its copies", "impressions"),
-    share_measure(
+    share(
         "seeded_communities",
         _communities,
-        "communities in which anybody read a seeded post or a reshare of it, as a mean over them; NaN where not all "
-        "impressions are recorded",
+        "mean share of communities in which anybody read a seeded post, or a reshare of it; needs all impressions",
         tables=("impressions",),
     ),
-    Measure(
-        "seeded_followers",
-        lambda run: mean(_seeded(run, "followers")),
-        "mean followers of the authors of seeded posts, at the beginning",
-        "agents",
-    ),
-    share_measure(
+    Measure("seeded_followers", partial(_mean_seeded, "followers"), "mean followers of their authors", "agents"),
+    share(
         "seeded_bridging",
-        lambda run: mean(_seeded(run, "share_across")),
-        "share of the followers of the authors of seeded posts who are of other communities, at the beginning, as a "
-        "mean over posts",
+        partial(_mean_seeded, "share_across"),
+        "their authors' followers in other communities at the start, as a mean over posts",
     ),
 )

@@ -15,9 +15,9 @@ from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
     have_joined,
-    index_measure,
+    index,
     ratio,
-    share_measure,
+    share,
     summary,
 )
 
@@ -59,42 +59,26 @@ ENGAGEMENT: Final = (
 )
 
 STATE_SHARES: Final = tuple(
-    share_measure(
-        f"share_{state.value}", summary(f"state_shares.{state.value}"), f"agent-ticks in state `{state.value}`"
-    )
+    share(f"share_{state.value}", summary(f"state_shares.{state.value}"), f"agent-ticks in state `{state.value}`")
     for state in STATES
 )
 
+_EVENTS: Final = "network_changes.events"
 DECISIONS: Final = (
-    Measure(
-        "new_follows",
-        summary("network_changes.events.follow"),
-        "follows that began; NaN where the network is fixed",
-        "follows",
-    ),
-    Measure(
-        "unfollows",
-        summary("network_changes.events.unfollow"),
-        "follows that ended; NaN where the network is fixed",
-        "follows",
-    ),
+    Measure("new_follows", summary(f"{_EVENTS}.follow"), "follows that began; NaN for a fixed network", "follows"),
+    Measure("unfollows", summary(f"{_EVENTS}.unfollow"), "follows that ended; NaN for a fixed network", "follows"),
     Measure("open_choices", summary("decisions.open"), "choices that the guards left open", "choices"),
-    Measure(
-        "open_rate",
-        summary("decisions.rates.open"),
-        "choices that the guards left open, per agent and round",
-        "choices per agent-round",
-    ),
-    share_measure("open_engagement_share", _open_share, "decisions to engage left open", tables=("transitions",)),
-    share_measure(
+    Measure("open_rate", summary("decisions.rates.open"), "the same, per agent and round", "choices per agent-round"),
+    share("open_engagement_share", _open_share, "decisions to engage left open", tables=("transitions",)),
+    share(
         "fallback_rate",
         summary("decisions.rates.fallback"),
-        "open choices that were answered by a fallback, as the LLM gave no usable answer; 0 where none was open",
+        "open choices that a fallback answered, as the LLM gave no usable answer; 0 if none was open",
     ),
-    share_measure(
+    share(
         "budget_rate",
         summary("decisions.rates.budget"),
-        "open choices that a limit of calls, tokens or seconds left to the fallback; 0 where none was open",
+        "open choices that a limit of calls, tokens or seconds left to the fallback; 0 if none was open",
     ),
 )
 
@@ -120,10 +104,8 @@ def _pair(
     gini_source = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
     top = f"what the tenth of {owners} with most of it has of {meaning}"
     return (
-        index_measure(
-            f"gini_{what}", measures[0], f"Gini coefficient of {meaning}", source=gini_source, tables=tables, low=0
-        ),
-        share_measure(f"top_10_{what}", measures[1], top, tables=tables),
+        index(f"gini_{what}", measures[0], f"Gini coefficient of {meaning}", source=gini_source, tables=tables, low=0),
+        share(f"top_10_{what}", measures[1], top, tables=tables),
     )
 
 
@@ -148,7 +130,7 @@ INEQUALITY: Final = (
     *_summary_pair("impressions_seen", _SEEN, "attention", "_seen"),
     *_summary_pair("activity", f"{_ACTIVITY} between all agents", "activity"),
     *_summary_pair("activity_active", f"{_ACTIVITY} between agents that did anything", "activity", "_active"),
-    share_measure("share_active", summary("activity.share_active"), "agents that did anything"),
+    share("share_active", summary("activity.share_active"), "agents that did anything"),
     *_amount_pair("followers", "followers between all agents", _followers),
     *_amount_pair("reshares", "reshares of what each wrote between all agents", _reshared),
 )
@@ -192,20 +174,19 @@ def _per_round(event: str) -> Callable[[FinishedRun], float]:
 
 
 CHURN: Final = (
-    share_measure("share_there", _share_there, f"agents who are there, as a mean of rounds; {_NONE}"),
+    share("share_there", _share_there, f"agents who are present, as a mean over rounds; {_NONE}"),
     *(
         Measure(f"{name}_per_round", _per_round(event), f"agents who {acts} in a round; {_NONE}", "agents per round")
         for name, event, acts in (
             ("joined", "join", "join"),
             ("left", "leave", "leave"),
-            ("came_back", "back", "come back"),
+            ("came_back", "back", "return"),
         )
     ),
     Measure(
         "median_stay",
         _median_stay,
-        "how long half of all stays last at most, counted from the beginning of the run at the earliest; NaN if fewer "
-        "have ended",
+        "median length of a stay, counted from the start of the run; NaN if fewer than half have ended",
         "rounds",
         source="Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452",
         tables=("churn",),

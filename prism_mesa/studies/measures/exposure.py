@@ -15,20 +15,20 @@ from prism_mesa.studies.measures.measure import (
     communities,
     count_pairs,
     have_joined,
-    index_measure,
+    index,
     is_kind,
     is_sampled,
     main_interests,
     mean,
     post_topics,
     ratio,
-    share_measure,
+    share,
     writers,
 )
 
 _JOST: Final = "Jost 2006, doi:10.1111/j.2006.0030-1299.14714.x"
 _SHANNON: Final = "Shannon 1948, doi:10.1002/j.1538-7305.1948.tb01338.x"
-_OF_RECORDED: Final = "agents whose impressions are recorded"
+_READERS: Final = "readers whose impressions are recorded"
 
 
 def effective_numbers(first: Ints, second: Ints, n_second: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
@@ -78,41 +78,27 @@ EXPOSURE: Final = (
     Measure(
         "exposure_authors",
         _authors,
-        "effective number of authors of what a reader reads, of a reshare who wrote what it passes on, as a mean over "
-        f"readers among {_OF_RECORDED}; NaN without any",
-        "authors",
-        1,
+        f"mean effective number of authors that {_READERS} read; the author of a reshare is that of its root",
+        *("authors", 1),
         source=_JOST,
         tables=("impressions",),
     ),
     Measure(
         "exposure_topics",
         _topics,
-        f"effective number of topics of what it reads, as a mean over readers among {_OF_RECORDED}; NaN without any",
-        "topics",
-        1,
+        "mean effective number of topics that they read",
+        *("topics", 1),
         source=_JOST,
         tables=("impressions",),
     ),
-    share_measure(
-        "topic_reach",
-        _reach,
-        f"{_OF_RECORDED} that read anything of a topic, as a mean over topics of which there are posts",
-        tables=("impressions", "churn"),
-    ),
-    Measure(
-        "topic_entropy",
-        _entropy,
-        "entropy of all impressions over the topics of what was read; NaN without any impression",
-        "bits",
-        source=_SHANNON,
-    ),
+    share("topic_reach", _reach, f"{_READERS}, per topic that they read", tables=("impressions", "churn")),
+    Measure("topic_entropy", _entropy, "entropy of all impressions over topics", "bits", source=_SHANNON),
 )
 
 
 NEWMAN: Final = "Newman 2003, doi:10.1103/PhysRevE.67.026126"
 KRACKHARDT: Final = "Krackhardt and Stern 1988, doi:10.2307/2786835"
-_COMMUNITIES: Final = "communities (blocks of `stochastic_block`, else agents with the same main interest)"
+_COMMUNITIES: Final = "communities (blocks, else main interests)"
 
 
 def assortativity(sources: Ints, targets: Ints) -> float:
@@ -148,16 +134,16 @@ type _Index = Callable[[Ints, Ints], float]
 type _Kinds = Callable[[FinishedRun], Ints]
 
 
-def index_of_follows(index: _Index, kinds: _Kinds, run: FinishedRun) -> float:
+def index_of_follows(statistic: _Index, kinds: _Kinds, run: FinishedRun) -> float:
     """Return an index of the follows of a run, by the kinds of both agents."""
     kind, edges = kinds(run), run.follows()
-    return index(kind[edges["src"].to_numpy()], kind[edges["dst"].to_numpy()])
+    return statistic(kind[edges["src"].to_numpy()], kind[edges["dst"].to_numpy()])
 
 
-def index_of_rows(table: str, index: _Index, kinds: _Kinds, run: FinishedRun) -> float:
+def index_of_rows(table: str, statistic: _Index, kinds: _Kinds, run: FinishedRun) -> float:
     """Return an index of the rows of a table, by the kinds of the agent and of the root's writer."""
     rows, kind = run.table(table), kinds(run)
-    return index(kind[rows["agent"].to_numpy()], kind[writers(run, rows["root"].to_numpy())])
+    return statistic(kind[rows["agent"].to_numpy()], kind[writers(run, rows["root"].to_numpy())])
 
 
 def _by_community(run: FinishedRun) -> Ints:
@@ -186,43 +172,38 @@ def _spread(run: FinishedRun) -> float:
 
 
 HOMOPHILY: Final = (
-    index_measure(
+    index(
         "follow_assortativity",
         partial(index_of_follows, assortativity, _by_community),
-        f"assortativity of follows by {_COMMUNITIES}: 1 all within, 0 as by chance; NaN if there is one community",
+        f"assortativity of follows by {_COMMUNITIES}: 1 all within, 0 as by chance; NaN for one community",
         source=NEWMAN,
     ),
-    index_measure(
+    index(
         "follow_interest_assortativity",
         partial(index_of_follows, assortativity, lambda run: main_interests(run)[0]),
-        "the same by main interest in every network",
+        "the same by main interest, in every network",
         source=NEWMAN,
     ),
-    index_measure(
+    index(
         "follow_ei",
         partial(index_of_follows, external_internal, _by_community),
         f"E-I index of follows: 1 all between {_COMMUNITIES}, -1 all within",
         source=KRACKHARDT,
     ),
-    index_measure(
-        "impression_ei",
-        partial(index_of_rows, "impressions", external_internal, _by_community),
-        f"E-I index of impressions by {_COMMUNITIES} of reader and writer; of agents whose impressions are recorded",
-        source=KRACKHARDT,
-        tables=("impressions",),
+    *(
+        index(
+            name,
+            partial(index_of_rows, table, external_internal, _by_community),
+            f"E-I index of recorded {table}, by {_COMMUNITIES} of reader and author",
+            source=KRACKHARDT,
+            tables=(table,),
+        )
+        for name, table in (("impression_ei", "impressions"), ("engagement_ei", "engagements"))
     ),
-    index_measure(
-        "engagement_ei",
-        partial(index_of_rows, "engagements", external_internal, _by_community),
-        "the same of likes, replies and reshares; of agents whose engagements are recorded",
-        source=KRACKHARDT,
-        tables=("engagements",),
-    ),
-    share_measure(
+    share(
         "cascade_communities",
         _spread,
-        f"{_COMMUNITIES} in which anybody read a post or a reshare of it, as a mean over posts that were read; NaN "
-        "where not all impressions are recorded",
+        f"mean share of {_COMMUNITIES} in which anybody read a post, or a reshare of it; needs all impressions",
         tables=("impressions",),
     ),
 )

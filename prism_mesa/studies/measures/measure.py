@@ -67,10 +67,10 @@ class Measure:
     tables: tuple[str, ...] | None = ()
 
 
-share_measure: Final = partial(Measure, unit="share", low=0, high=1)
-"""Makes a measure that is a share."""
-index_measure: Final = partial(Measure, unit="", low=-1, high=1)
-"""Makes a measure without a unit, such as a correlation."""
+share: Final = partial(Measure, unit="share", low=0, high=1)
+"""Return a measure that is a share."""
+index: Final = partial(Measure, unit="", low=-1, high=1)
+"""Return a measure without a unit, such as a correlation."""
 
 
 def first_sentence(thing: object) -> str:

@@ -1,6 +1,5 @@
 """Measures of when agents act, how much each does, how fast posts spread, and what agents do in windows of use."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import nan
@@ -30,13 +29,13 @@ from prism_mesa.studies.measures.measure import (
     Ints,
     Mask,
     Measure,
-    index_measure,
+    index,
     is_kind,
     mean,
     measured_posts,
     measured_rounds,
     ratio,
-    share_measure,
+    share,
 )
 
 type Floats = npt.NDArray[np.float64]
@@ -130,32 +129,29 @@ def delays(run: FinishedRun) -> Floats:
     return minutes[minutes <= DAY_MIN]
 
 
+def _top_written(top: float, run: FinishedRun) -> float:
+    return top_share(run.once(activities), top)
+
+
+_GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
+_WRITTEN: Final = "posts and reshares of each agent that has any"
+
 RHYTHMS: Final = (
-    index_measure(
-        "written_gini",
-        lambda run: gini(run.once(activities)),
-        "Gini coefficient of posts and reshares of each agent that has any",
-        source="Gini 1912; as in Dorfman 1979, doi:10.2307/1924845",
-        low=0,
+    index(
+        "written_gini", lambda run: gini(run.once(activities)), f"Gini coefficient of {_WRITTEN}", source=_GINI, low=0
     ),
-    share_measure(
-        "written_top_10",
-        lambda run: top_share(run.once(activities), 0.1),
-        "what the tenth of such agents with most of them has of posts and reshares",
-    ),
-    index_measure(
+    share("written_top_10", partial(_top_written, 0.1), f"share of the top tenth in {_WRITTEN}"),
+    index(
         "burstiness",
         _burstiness,
-        "mean burstiness of what an agent writes (posts, replies, reshares), of agents with at least 10 such: -1 a "
-        "clock, 0 a Poisson process",
+        "mean burstiness of the posts, replies and reshares of agents with 10 or more: -1 a clock, 0 a Poisson process",
         source=_GOH,
         tables=_TABLES,
     ),
-    index_measure(
+    index(
         "hours_r",
         _hours,
-        "correlation of the hours in which agents write with those of tweets of the US Congress; NaN of runs of less "
-        "than a day, or with rounds of more than an hour",
+        "correlation of hours of writing with tweets of the US Congress; needs a day, and rounds of an hour at most",
         tables=_TABLES,
     ),
 )
@@ -165,7 +161,7 @@ SEEN: Final = 20  # impressions in its first 24 hours that a post needs to count
 _LATER_MIN: Final = DAY_MIN + 12 * 60
 _SILENT: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
-_NEEDS: Final = "of the posts that `records.views` draws, NaN without any"
+_NEEDS: Final = "of the posts that `records.views` draws"
 
 
 def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
@@ -222,17 +218,15 @@ CLOCKS: Final = (
     Measure(
         "view_half_life",
         lambda run: float(run.once(half_lives).median()),
-        "median time from the appearance of a measured post to half of the impressions of its first 24 hours, of posts "
-        f"with {SEEN} of these that appeared 24 hours before the end; a round's count as spread evenly; {_NEEDS}",
+        f"median time to half of a measured post's impressions of 24 hours, of posts with {SEEN} of them; {_NEEDS}",
         "minutes",
         source=_PFEFFER,
         tables=("views",),
     ),
-    share_measure(
+    share(
         "silent_after_day",
         _silent,
-        f"measured posts with {SEEN} impressions in their first 24 hours that get at most a hundredth as many in the "
-        f"next 12, of posts that appeared 36 hours before the end; {_NEEDS}",
+        f"such posts with at most a hundredth as many impressions in the next 12 hours; {_NEEDS}",
         source=_PFEFFER,
         tables=("views",),
     ),
@@ -240,9 +234,9 @@ CLOCKS: Final = (
         Measure(
             name,
             partial(_large_delay, quantile),
-            f"{statistic} time from a post to a reshare in its cascade, over {WHICH}; of agents that are recorded",
+            f"{statistic} time from a post to a recorded reshare in its cascade, over {WHICH}",
             unit,
-            tables=("engagements",),
+            tables=_TABLES,
         )
         for name, unit, statistic, quantile in (
             ("large_delay_lower", "minutes", "lower quartile of the", 0.25),
@@ -282,43 +276,36 @@ def _delay_at(quantile: float, run: FinishedRun) -> float:
     return float(np.quantile(minutes, quantile)) if len(minutes) else nan
 
 
+def _top_reshared(run: FinishedRun) -> float:
+    return top_share(measured_sizes(run) - 1, 0.01)
+
+
 SPREADS: Final = (
     *(
-        share_measure(
+        share(
             f"post_{action}_rate_median",
             partial(_median_rate, counter),
-            f"median over measured posts that were seen at least {SEEN_ENOUGH} times of {counter} per impression",
+            f"median {counter} per impression of measured posts with at least {SEEN_ENOUGH} impressions",
         )
         for action, counter in (("like", "likes"), ("reshare", "reshares"))
     ),
     Measure(
         "post_reach_median",
         _reach,
-        f"median impressions per follower of measured posts whose authors have at least {FOLLOWED_ENOUGH} followers",
+        f"median impressions per follower of measured posts by authors with {FOLLOWED_ENOUGH} followers or more",
         "impressions",
     ),
-    share_measure(
-        "post_top_1",
-        lambda run: top_share(measured_sizes(run) - 1, 0.01),
-        "what the hundredth of measured posts with most has of reshares",
-    ),
-    share_measure(
-        "written_top_1",
-        lambda run: top_share(run.once(activities), 0.01),
-        "what the hundredth of agents with most has of posts and reshares",
-    ),
-    share_measure(
-        "written_only_reshares", partial(_only, RESHARE, POST), "agents, of those who post or reshare, who only reshare"
-    ),
-    share_measure("written_only_posts", partial(_only, POST, RESHARE), "such agents who only post"),
+    share("post_top_1", _top_reshared, "share of the top hundredth of measured posts in reshares"),
+    share("written_top_1", partial(_top_written, 0.01), f"share of the top hundredth in {_WRITTEN}"),
+    share("written_only_reshares", partial(_only, RESHARE, POST), "agents who only reshare, of those who write either"),
+    share("written_only_posts", partial(_only, POST, RESHARE), "agents who only post, of the same"),
     *(
         Measure(
             f"delay_{name}",
             partial(_delay_at, quantile),
-            f"{statistic} of the times from a measured post to a like, reply or reshare of it within a day; of agents "
-            "that are recorded",
+            f"{statistic} of the times from a measured post to a recorded engagement with it within a day",
             "minutes",
-            tables=("engagements",),
+            tables=_TABLES,
         )
         for name, statistic, quantile in (
             ("median", "median", 0.5),
@@ -331,6 +318,7 @@ SPREADS: Final = (
 
 _WINDOW_TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
+_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online, after the first day)"
 _SHARE: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
 
 USED_WINDOWS: Final = (
@@ -382,8 +370,17 @@ def usage_windows(run: FinishedRun) -> Windows:
     return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
 
 
-def _share(action: str) -> Callable[[FinishedRun], float]:
-    return lambda run: mean(run.once(usage_windows).did[action])
+def _share(action: str, run: FinishedRun) -> float:
+    return mean(run.once(usage_windows).did[action])
+
+
+def _used(run: FinishedRun) -> float:
+    windows = run.once(usage_windows)
+    return ratio(len(windows.agent), windows.possible)
+
+
+def _never(run: FinishedRun) -> float:
+    return mean(run.once(_persons) == 0)
 
 
 def _none(run: FinishedRun) -> float:
@@ -424,33 +421,16 @@ _DONE: Final = {"like": "liked", "reshare": "reshared", "reply": "replied", "pos
 
 SESSIONS: Final = (
     *(
-        Measure(
-            f"window_{done}",
-            _share(action),
-            "windows of use (an agent in a round in which it came online, after the first day in runs of 60 hours or "
-            f"more; of agents that are recorded) in which it {done}",
-            *_SHARE,
-        )
+        Measure(f"window_{done}", partial(_share, action), f"{_WINDOWS} in which the agent {done}", *_SHARE)
         for action, done in _DONE.items()
     ),
     Measure("window_none", _none, "windows of use in which it did none of the four", *_SHARE),
-    Measure(
-        "window_used",
-        lambda run: ratio(len(run.once(usage_windows).agent), run.once(usage_windows).possible),
-        "rounds that are windows of use, of all rounds of the same agents",
-        *_SHARE,
-    ),
+    Measure("window_used", _used, "rounds of the same agents that are windows of use", *_SHARE),
     Measure(
         "persons_reshared_sd",
         _spread,
-        "standard deviation over persons of the share of their windows in which they reshared, in samples of as many "
-        "windows as persons of the data were asked after",
+        "standard deviation over persons of the share of windows with a reshare, in samples like those of the data",
         *_SHARE,
     ),
-    Measure(
-        "persons_never_reshared",
-        lambda run: mean(run.once(_persons) == 0),
-        "persons that reshared in no window of such a sample",
-        *_SHARE,
-    ),
+    Measure("persons_never_reshared", _never, "persons that reshared in no window of such a sample", *_SHARE),
 )

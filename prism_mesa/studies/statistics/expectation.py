@@ -16,7 +16,7 @@ ALL: Final = "all"  # the only arm of a study without arms; no side can name it
 
 _FORM: Final = (
     "write MEASURE: LEFT > RIGHT, MEASURE: LEFT < RIGHT or MEASURE: LEFT = RIGHT within 25 %; "
-    "a side is an arm, or levels as in feed.mode=x_algo"
+    "a side is an arm, or levels without blanks, as in feed.mode=x_algo"
 )
 _WITHIN: Final = re.compile(r"^(?P<sides>.*\S)\s+within\s+(?P<margin>\S+?)\s*(?P<percent>%?)$")
 _UNEQUAL: Final = re.compile(r"(?<![<>=])[<>](?![<>=])")
@@ -103,20 +103,14 @@ def parse_expectation(
 
 def _split(rest: str, where: str) -> tuple[str, Literal[">", "<", "="], str, float | None, bool]:
     """Return left side, relation, right side, margin, and whether that is in percent."""
-    within = _WITHIN.match(rest)
-    if within and not _UNEQUAL.search(rest):
-        sides = _EQUAL.split(within["sides"])
-        if len(sides) != 2:
-            raise ConfigError(f"{where}: needs one ' = ' between two sides, and levels without blanks; {_FORM}")
+    operators, within = _UNEQUAL.findall(rest), _WITHIN.match(rest)
+    if len(operators) == 1:
+        left, operator, right = rest.partition(operators[0])
+        return left.strip(), ">" if operator == ">" else "<", right.strip(), None, False
+    sides = _EQUAL.split(within["sides"]) if within and not operators else []
+    if within and len(sides) == 2:
         return sides[0], "=", sides[1], _margin(within["margin"], where), bool(within["percent"])
-    operators = _UNEQUAL.findall(rest)
-    if len(operators) != 1:
-        fault = "has more than one operator" if operators else "has no operator (>, <, =)"
-        if not operators and _EQUAL.search(rest):
-            fault = "an equality needs its margin, as 'within 25 %'"
-        raise ConfigError(f"{where}: {fault}; {_FORM}")
-    left, operator, right = rest.partition(operators[0])
-    return left.strip(), ">" if operator == ">" else "<", right.strip(), None, False
+    raise ConfigError(f"{where}: has no relation, or more than one; {_FORM}")
 
 
 def _margin(text: str, where: str) -> float:

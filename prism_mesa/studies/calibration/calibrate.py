@@ -9,18 +9,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy.stats import qmc
 
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.extras import how_to_install
 from prism_mesa.streams import Floats, digest64
 from prism_mesa.studies.calibration.folder import CalibrationFolder, How, Trial
 from prism_mesa.studies.calibration.plan import RUNS, CalibrationPlan
 from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, write_result
-from prism_mesa.studies.calibration.surrogate import Surrogate, best_guess, load_sklearn, probe
+from prism_mesa.studies.calibration.surrogate import SKLEARN, Surrogate, best_guess, load, probe
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE
 
@@ -82,8 +81,8 @@ def calibrate(
         RunError: If all trials failed.
         KeyboardInterrupt: When the user stops it; results are kept, and the same call continues.
     """
-    load_optuna()
-    load_sklearn()
+    load("optuna", "optuna")
+    load(SKLEARN, "scikit-learn")
     with folder.locked(WHOLE, "another process runs this calibration now; wait for it"):
         folder.describe_plan(plan, text)
         results = _trials(plan, folder, engine, budget, on_run)
@@ -165,19 +164,6 @@ def _learned(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> l
     return [*(("likely", place) for place in places), *chosen]
 
 
-def load_optuna() -> Any:
-    """Import Optuna, only when something is calibrated.
-
-    Raises:
-        ConfigError: If it is not installed.
-    """
-    try:
-        import optuna
-    except ImportError:
-        raise ConfigError(f"prism calibrate needs Optuna: {how_to_install('calibrate', 'optuna')}") from None
-    return optuna
-
-
 def spread(n: int, n_axes: int, seed: int) -> Floats:
     """Return the first `n` places of a scrambled Sobol sequence, shape (n, axes)."""
     sequence = qmc.Sobol(n_axes, rng=digest64("calibration/spread", str(seed)))
@@ -187,13 +173,9 @@ def spread(n: int, n_axes: int, seed: int) -> Floats:
 def likely(points: Floats, objectives: Sequence[float | None], n: int, *, seed: int) -> Floats:
     """Return `n` places by Optuna's multivariate tree-structured Parzen estimator (Bergstra et al. 2011).
 
-    Args:
-        points: Places of the trials, shape (trials, axes).
-        objectives: Of each trial; None if it failed.
-        n: How many are proposed together; each keeps away from those before it.
-        seed: The seed of the draws.
+    The objective of a trial that failed is None. Each place keeps away from those before it.
     """
-    optuna = load_optuna()
+    optuna = load("optuna", "optuna")
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -7,6 +7,7 @@ where it rises by 3.84 above its least.
 
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from prism_mesa.studies.calibration.plan import Axis
 
 _MOST: Final = 300
 """Trials that a process is fitted to: of more, the best 150, and 150 others from best to worst."""
+SKLEARN: Final = "sklearn.gaussian_process"
 GRID: Final = 25  # values of a parameter in its profile
 LEEWAY: Final = 1.0  # standard deviations by which the surrogate may err
 _PROBED: Final = 9  # values of a parameter among which a probe is chosen
@@ -28,19 +30,16 @@ ONLY_BELOW: Final = "not identified above: flat up to the highest value"
 OPEN: Final = "not identified: flat from the lowest value to the highest"
 
 
-def load_sklearn() -> tuple[Any, Any]:
-    """Return scikit-learn's modules of Gaussian processes and of kernels.
+def load(module: str, package: str) -> Any:
+    """Import an optional module, only when something is calibrated.
 
     Raises:
-        ConfigError: If scikit-learn is not installed.
+        ConfigError: If its package is not installed.
     """
     try:
-        from sklearn import gaussian_process
-        from sklearn.gaussian_process import kernels
+        return import_module(module)
     except ImportError:
-        install = how_to_install("calibrate", "scikit-learn")
-        raise ConfigError(f"prism calibrate needs scikit-learn: {install}") from None
-    return gaussian_process, kernels
+        raise ConfigError(f"prism calibrate needs {package}: {how_to_install('calibrate', package)}") from None
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,8 @@ class GaussianProcess:
     @classmethod
     def fit(cls, points: Floats, values: Floats) -> Self:
         """Fit a process to values at places, shape (n, axes), each 0 to 1."""
-        gaussian, kernels = load_sklearn()
+        gaussian = load(SKLEARN, "scikit-learn")
+        kernels = gaussian.kernels
         matern = kernels.Matern([0.5] * points.shape[1], (0.1, 10.0), nu=2.5)
         kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * matern + kernels.WhiteKernel(0.01, (1e-6, 1.0))
         regressor = gaussian.GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0)
@@ -83,12 +83,7 @@ class Surrogate:
 
     @classmethod
     def fit(cls, points: Floats, distances: Floats) -> Self:
-        """Fit the processes.
-
-        Args:
-            points: Places of the trials, shape (trials, axes).
-            distances: Shape (trials, measures), in tolerances; NaN where a measure is not defined.
-        """
+        """Fit the processes to distances in tolerances, shape (trials, measures), at points, shape (trials, axes)."""
         if len(points) > _MOST:
             order = np.argsort(np.nansum(distances**2, axis=1), kind="stable")
             rest = order[_MOST // 2 :]
@@ -163,13 +158,6 @@ def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, r
 
     Of the parameter's values at which the surrogate may be within the rise, it is the one with the worst best trial,
     or none near; the other parameters are where the surrogate is lowest. None if there is no such value.
-
-    Args:
-        surrogate: A model of the trials.
-        points: Places of the trials, shape (trials, axes).
-        objectives: The objective of each trial.
-        axis: Index of the parameter.
-        rise: How far the objective may rise within an interval.
     """
     grid = np.linspace(0.0, 1.0, _PROBED)
     places = _lowest(surrogate, points, axis, grid, LEEWAY)
@@ -200,15 +188,10 @@ class Profiles:
 def fit_profiles(
     axes: tuple[Axis, ...], points: Floats, distances: Floats, objectives: Floats, best: Floats, rise: float
 ) -> Profiles:
-    """Return the profiles that trials allow.
+    """Return the profiles from trials that did not fail.
 
-    Args:
-        axes: The parameters.
-        points: Places of the trials that did not fail, shape (trials, axes).
-        distances: Shape (trials, targets); NaN where a measure is not defined.
-        objectives: The objective of each trial.
-        best: The place of the fitted values.
-        rise: How far the objective may rise within an interval.
+    `points` has shape (trials, axes), `distances` (trials, targets) with NaN for what is not defined; `best` is the
+    place of the fitted values.
     """
     surrogate = Surrogate.fit(points, distances)
     curves = [_curve(axis, place, surrogate, points, objectives) for place, axis in enumerate(axes)]

@@ -174,12 +174,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     """Return a row for each measure, the largest differences first: see `comparison.RunComparison.measures`.
 
     With several pairs they are ordered by the standardised difference, else by the difference as a share of the
-    larger value, or of `measure_span`.
-
-    Args:
-        names: The names of the measures.
-        base: Shape (pairs, measures); NaN where one is not defined.
-        other: The other side, likewise.
+    larger value, or of `measure_span`. Sides have shape (pairs, measures), with NaN for what is not defined.
     """
     compared = _compare(base, other)
     difference, right = compared.difference, compared.right_mean
@@ -209,13 +204,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
 
 
 def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> pd.DataFrame:
-    """Return a row for each column and round: see `comparison.RunComparison.rounds`.
-
-    Args:
-        series: The columns.
-        base: Shape (pairs, rounds, columns).
-        other: The other side, likewise.
-    """
+    """Return `comparison.RunComparison.rounds`; both sides have shape (pairs, rounds, columns)."""
     pairs, rounds, columns = base.shape
     wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
     compared = _compare(*wide)

@@ -21,12 +21,7 @@ _PAIRS: Final = 100_000  # sampled pairs of followees: the standard error of clu
 
 
 def hops(parent: Ints, joins: npt.NDArray[np.bool_]) -> Ints:
-    """Return the number of reshares between each node and its root: 0 for a root.
-
-    Args:
-        parent: The node above each node; read only where it joins a tree.
-        joins: Whether a node hangs under its parent; else it is a root.
-    """
+    """Return the number of reshares between each node and its root; `joins`: whether it hangs under its parent."""
     hop = joins.astype(np.int32)
     below = np.flatnonzero(joins)
     above = parent[below]
@@ -53,11 +48,6 @@ def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool
 
     In each class of sizes, as many cascades of each group count as the smaller group has (Juul and Ugander 2021,
     doi:10.1073/pnas.2100786118). NaN if no class has cascades of both.
-
-    Args:
-        size: Posts of each cascade.
-        value: The value of each cascade, such as its depth.
-        is_second: Whether it belongs to the second group.
     """
     place = np.searchsorted(_CLASSES, size, side="right")
     counts, sums = (
@@ -94,12 +84,7 @@ def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
     """Return the correlation over follows of the followee's followers with the follower's followees.
 
     It is one of four degree correlations of a directed network (Foster et al. 2010, doi:10.1073/pnas.0912671107):
-    networkx's default, with edges from `src` to `dst`. NaN if degrees do not vary.
-
-    Args:
-        src: The followee of each follow, rows from 0.
-        dst: The follower.
-        n: The number of agents.
+    networkx's default, with edges from `src` (followee) to `dst` (follower). NaN if degrees do not vary.
     """
     followers, followees = _degrees(src, dst, n)
     edges = max(1, len(src))
@@ -117,8 +102,7 @@ def _degrees(src: Ints, dst: Ints, n: int) -> tuple[Floats, Floats]:
 def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
     """Return the share of followers whose followees have on average more followers than they have.
 
-    Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM). NaN without any follow; arguments
-    as for `degree_assortativity`.
+    Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM). NaN without any follow.
     """
     followers, followees = _degrees(src, dst, n)
     follows = followees > 0

@@ -98,12 +98,7 @@ def plausibility(fit: PowerLaw, draws: int = 200, key: str = "") -> float:
     """Return the share of samples of a fitted law that lie as far from their own fit as the data.
 
     Below .1 the law is ruled out (section 4.1 of doi:10.1137/070710111, for a fixed least size). With 200 draws the
-    standard error is about .03.
-
-    Args:
-        fit: The result of `fit_power_law`.
-        draws: Samples, at least 1.
-        key: Text that seeds the draws.
+    standard error is about .03. `key` seeds the draws.
     """
     if not math.isfinite(fit.ks):
         return math.nan

@@ -71,12 +71,7 @@ def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
 
 
 def modularity(sources: Ints, targets: Ints) -> float:
-    """Return the modularity of directed pairs: the share within groups, minus what chance would give.
-
-    Args:
-        sources: The group at one end of each pair, whole numbers from 0.
-        targets: The group at the other end.
-    """
+    """Return the modularity of directed pairs of groups, from 0: the share within groups, minus that by chance."""
     if not len(sources):
         return nan
     kinds = int(max(sources.max(), targets.max())) + 1

@@ -102,13 +102,9 @@ _COMMUNITIES: Final = "communities (blocks, else main interests)"
 
 
 def assortativity(sources: Ints, targets: Ints) -> float:
-    """Return Newman's coefficient of a mixing matrix: 1 if all pairs are within a kind, 0 if kinds mix by chance.
+    """Return Newman's coefficient of mixing: 1 if all pairs are within a kind, 0 if kinds mix by chance.
 
-    NaN without pairs of known kinds, or if all are of one kind.
-
-    Args:
-        sources: The kind at one end of each pair, whole numbers from 0, -1 for none.
-        targets: The kind at the other end.
+    Kinds of both ends are whole numbers from 0, -1 for none. NaN without known pairs, or if all are of one kind.
     """
     known = (sources >= 0) & (targets >= 0)
     a, b = sources[known], targets[known]
@@ -120,12 +116,7 @@ def assortativity(sources: Ints, targets: Ints) -> float:
 
 
 def external_internal(sources: Ints, targets: Ints) -> float:
-    """Return the E-I index of pairs: 1 if all are between kinds, -1 if all are within one; NaN without any.
-
-    Args:
-        sources: The kind at one end of each pair, -1 for none; such pairs are left out.
-        targets: The kind at the other end.
-    """
+    """Return the E-I index of pairs, without those of kind -1: 1 if all are between kinds, -1 if all are within one."""
     known = (sources >= 0) & (targets >= 0)
     return ratio(float(np.sign((sources != targets)[known] - 0.5).sum()), int(known.sum()))
 
@@ -151,12 +142,7 @@ def _by_community(run: FinishedRun) -> Ints:
 
 
 def communities_reached(run: FinishedRun, roots: Ints) -> float:
-    """Return the share of communities in which anybody read a post, as a mean over posts; NaN without any.
-
-    Args:
-        run: A run that records all impressions.
-        roots: The posts, each its own root.
-    """
+    """Return the mean share of communities in which anybody read a root or a reshare of it; NaN without any."""
     seen, known = run.table("impressions"), communities(run)
     root, community = seen["root"].to_numpy(), known.of[seen["agent"].to_numpy()]
     counted = np.isin(root, roots) & (community >= 0)

@@ -135,30 +135,20 @@ def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
 
 @dataclass(frozen=True)
 class Communities:
-    """Communities of a run: the blocks of a stochastic block model, else agents with the same main interest.
-
-    Attributes:
-        of: The community of each agent, -1 for none, shape (agents,).
-    """
+    """Communities of a run: `of` has the community of each agent, -1 for none, shape (agents,)."""
 
     of: npt.NDArray[np.int64]
     n: int
 
 
 def communities(run: FinishedRun) -> Communities:
-    """Return the communities of a run's agents."""
+    """Return the blocks of a stochastic block model, else groups of agents with the same main interest."""
     main, names = main_interests(run)
     return Communities(*communities_of(run.config.network, run.config.agents.n, names, main))
 
 
 def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:
-    """Return the first, the second and the count of each distinct pair of whole numbers from 0, in order.
-
-    Args:
-        first: The first of each pair.
-        second: The second, below `n_second`.
-        n_second: The number of possible seconds.
-    """
+    """Return the first, the second (below `n_second`) and the count of each distinct pair of numbers, in order."""
     keys = first.astype(np.int64) * n_second + second
     if int(keys.max(initial=0)) < _MOST_BINS:
         bins = np.bincount(keys)

@@ -71,12 +71,7 @@ def level_text(value: Any) -> str:
 
 
 def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
-    """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
-
-    Args:
-        values: A value for each run.
-        first: Levels that precede all others, whether they occur or not.
-    """
+    """Return the place of each value's level, and the levels: `first`, then numbers ascending, others as they come."""
     levels = list(first)
     places = {level_key(level): place for place, level in enumerate(levels)}
     codes_seen = []
@@ -182,22 +177,16 @@ def make_cells(table: RunTable) -> Cells:
 
 
 def alike(values: Floats) -> Iterator[tuple[Ints, Bools]]:
-    """Yield groups of columns that have numbers in the same rows, and these rows.
-
-    Args:
-        values: Shape (rows, columns).
-    """
+    """Yield groups of columns that have numbers in the same rows, and these rows."""
     patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
     for place in range(patterns.shape[1]):
         yield np.flatnonzero(group.reshape(-1) == place), patterns[:, place]
 
 
 def constant(values: Floats, scale: Floats | float = 0.0) -> Bools:
-    """Return for each column whether its numbers are all the same, up to rounding.
+    """Return whether the numbers of each column are the same, up to rounding.
 
-    Args:
-        values: Shape (rows, columns), at least one row.
-        scale: If the numbers are differences: the size of the values that were subtracted, whose rounding they carry.
+    If they are differences, they carry the rounding of the values that were subtracted: `scale` is the size of these.
     """
     return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))
 

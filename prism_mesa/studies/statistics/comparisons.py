@@ -106,13 +106,7 @@ def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
 
 
 def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
-    """Return left against right, paired.
-
-    Args:
-        left: Shape (pairs of conditions, seeds, measures), with NaN for gaps.
-        right: The other side, likewise.
-        planned: How many pairs of runs were planned.
-    """
+    """Return left against right; both have shape (pairs of conditions, seeds, measures), with NaN for gaps."""
     differences = left - right
     rounded = np.abs(differences) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
     differences = np.where(rounded, 0.0, differences)

@@ -61,11 +61,9 @@ def groups(cells: Cells, design: str) -> pd.DataFrame:
 
 
 def kruskal_wallis(values: Floats, group: Ints) -> tuple[Floats, Ints, Floats]:
-    """Return H, its degrees of freedom and p for each column; 0 and 1 if all numbers are the same.
+    """Return H, its degrees of freedom and p for each column of values (runs, columns), with NaN for gaps.
 
-    Args:
-        values: Shape (runs, columns), with NaN for gaps.
-        group: The group of each run. Groups without a number do not count.
+    H is 0 and p 1 if all numbers are the same. Groups without a number do not count.
     """
     h, p = np.full((2, values.shape[1]), np.nan)
     df = np.zeros(values.shape[1], np.int64)
@@ -146,13 +144,7 @@ def _dummies(cells: Cells, effect: Effect) -> Floats:
 
 
 def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[list[dict[str, Any]], Bools]:
-    """Return rows of effects for measures with the same runs, and which measures have any.
-
-    Args:
-        dummies: The columns of each effect, a row for each run.
-        block: The block of each run.
-        values: Shape (runs, measures), without gaps.
-    """
+    """Return rows of effects for measures (runs, measures) without gaps, and which measures have any."""
     none = np.zeros(values.shape[1], bool)
     if not dummies or len(values) < 2:
         return [], none
@@ -182,13 +174,7 @@ def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tup
 
 
 def _explained(gram: Floats, cross: Floats, chosen: Bools) -> tuple[Floats, int]:
-    """Return the sums of squares that chosen columns of a linear model explain, and their rank.
-
-    Args:
-        gram: Products of all columns with each other.
-        cross: Products of all columns with each measure.
-        chosen: The columns.
-    """
+    """Return the sums of squares that chosen columns of a linear model explain, and their rank."""
     values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
     kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)
     along = vectors[:, kept].T @ cross[chosen]

@@ -47,13 +47,7 @@ def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
-    """Return the variance from each source: the estimate, then `DRAWS` values with redrawn mean squares.
-
-    Args:
-        cells: The runs.
-        kept: Whether each condition counts.
-        values: The measure in these conditions, shape (conditions, seeds), without gaps.
-    """
+    """Return the variance of values (kept conditions, seeds) by source: the estimate, then `DRAWS` redrawn values."""
     draws, (conditions, seeds), grand = generator("variance shares"), values.shape, values.mean()
 
     def mean_square(squares: float, df: int) -> Floats:

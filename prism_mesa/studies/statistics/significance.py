@@ -103,11 +103,8 @@ def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     """Return U of the left side, the two-sided p and the rank-biserial r of each column.
 
     r is 2 U / (n m) - 1 (Kerby 2014, doi:10.2466/11.IT.3.1): 1 if every run on the left lies above every run on the
-    right. p is exact for few runs without ties, else from the normal distribution, corrected for ties.
-
-    Args:
-        left: Shape (runs, columns), without gaps.
-        right: The other side, likewise.
+    right. p is exact for few runs without ties, else from the normal distribution, corrected for ties. Both sides have
+    shape (runs, columns), without gaps.
     """
     sizes = len(left) * len(right)
     u, p = np.full((2, left.shape[1]), np.nan)

@@ -1,7 +1,11 @@
+"""Calibration files, and those that come with PRISM."""
+
+from pathlib import Path
+
 import pytest
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.calibration.plan import Axis, calibration_params
+from prism_mesa.studies.calibration.plan import Axis, calibration_params, plan_calibration, read_calibration
 
 FIT = {"likes": {"target": 10, "tolerance": 2, "data": "VoterFraud2020"}}
 RANGE = {"agents.activity": [0.1, 0.9]}
@@ -46,3 +50,15 @@ def test_places_go_from_the_lowest_to_the_highest_value_and_back(axis, middle):
     assert [axis.value(place) for place in (-1, 0, 0.5, 1, 2)] == [axis.low, axis.low, middle, axis.high, axis.high]
     assert axis.place(axis.value(0.3)) == pytest.approx(0.3, abs=0.03 if axis.whole else 1e-5)
     assert type(axis.value(0.3)) is (int if axis.whole else float)
+
+
+FOLDER = Path(__file__).parents[3] / "configs" / "calibrations"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_shipped_calibration_can_be_run_has_an_effect_and_holds_something_out(file):
+    plan = plan_calibration(read_calibration(file), file.stem, str(file))
+    assert plan.notes == ()
+    assert plan.params.holdout
+    assert plan.params.runs >= 2 * plan.first

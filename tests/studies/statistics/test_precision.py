@@ -32,14 +32,6 @@ def test_without_arms_levels_of_factors_are_shown_and_with_arms_only_these():
     assert set(armed["term"]) == {"arm"}
 
 
-def test_with_very_many_rows_only_some_numbers_of_seeds_are_shown(monkeypatch):
-    table = study({"reach": noise(1, 2, 80), "depth": noise(2, 2, 80)}, ("a", "b"))
-    assert len(analyse(table, []).precision) == 2 * 79
-    monkeypatch.setattr("prism_mesa.studies.statistics.comparisons.MOST_ROWS", 100)
-    seeds = sorted(set(analyse(table, []).precision["seeds"]))
-    assert (seeds[0], seeds[-1], len(seeds)) == (2, 80, 12)
-
-
 def test_a_pilot_of_two_seeds_tells_how_wide_intervals_will_be():
     values = noise(3, 6, 2) * 0.2
     pilot = study({"reach": values}, ("a", "b"), {"k": [1, 2, 3]})

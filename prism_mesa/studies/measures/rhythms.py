@@ -53,7 +53,7 @@ CONGRESS_HOURS: Final = (
 
 
 def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
-    """Return posts and reshares of each agent, as VoterFraud2020 counts tweets and retweets; only of who has any."""
+    """Return the number of posts and reshares of each agent that has any, as VoterFraud2020 counts them."""
     posts = run.table("posts")
     counted = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
     done = np.bincount(counted[counted >= 0])
@@ -67,16 +67,19 @@ def _minutes(config: Config, rounds: npt.NDArray[Any], ticks: npt.NDArray[Any]) 
 
 
 def written_at(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
-    """Return who wrote something, a post, reply or reshare, and when: minutes since the run began.
+    """Return the author of each post, reply and reshare, and its time in minutes since the run began.
 
-    Posts are written when their round opens; replies and reshares when they are made, of agents that are recorded.
+    Posts are written when their round opens; replies and reshares are those of recorded agents.
     """
     posts, engaged = run.table("posts"), run.table("engagements")
-    own = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
+    written = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
     wrote = engaged[engaged["action"].isin(["reply", "reshare"])]
     rounds, ticks = wrote["round"].to_numpy(), wrote["tick"].to_numpy()
-    times = [_minutes(run.config, own["written"].to_numpy(), np.zeros(len(own))), _minutes(run.config, rounds, ticks)]
-    return np.concatenate([own["author"].to_numpy(), wrote["agent"].to_numpy()]), np.concatenate(times)
+    times = [
+        _minutes(run.config, written["written"].to_numpy(), np.zeros(len(written))),
+        _minutes(run.config, rounds, ticks),
+    ]
+    return np.concatenate([written["author"].to_numpy(), wrote["agent"].to_numpy()]), np.concatenate(times)
 
 
 def _burstiness(run: FinishedRun) -> float:
@@ -85,7 +88,7 @@ def _burstiness(run: FinishedRun) -> float:
 
 
 def hourly_shares(run: FinishedRun) -> Floats:
-    """Return the share of what is written in each hour, of UTC or of each one's own clock; of whole days, if any."""
+    """Return the share of writing in each hour, in UTC or by agents' clocks; incomplete days are left out."""
     start = run.config.clock.start
     since_midnight = start.hour * 60 + start.minute
     if (offset := start.utcoffset()) is not None:
@@ -100,12 +103,12 @@ def hourly_shares(run: FinishedRun) -> Floats:
 def real_hours(config: Config) -> Floats:
     """Return the profile of the data by hours of a configuration's clock.
 
-    Its time zone is read from the configuration, never from what came out: the shift at which `agents.hours` lies
-    closest to the data; without hours that of US Eastern time, or none where agents have clocks of their own.
+    The shift comes from the configuration, never from results: `agents.hours` is aligned with the data. Without hours
+    it is that of US Eastern time, or none if agents have clocks of their own.
     """
-    own = config.agents
-    without = EASTERN if own.time_zone is None else 0
-    shift = without if own.hours is None else shift_between(own.hours, CONGRESS_HOURS)
+    agents = config.agents
+    eastern = EASTERN if agents.time_zone is None else 0
+    shift = eastern if agents.hours is None else shift_between(agents.hours, CONGRESS_HOURS)
     return np.roll(np.array(CONGRESS_HOURS), shift)
 
 
@@ -165,9 +168,9 @@ _NEEDS: Final = "of the posts that `records.views` draws"
 
 
 def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
-    """Return rows of `views` in the first minutes of measured posts that appeared as long before the end.
+    """Return rows of `views` in the first minutes of measured posts that appeared early enough to have them.
 
-    They have a column `after`: minutes from the appearance to the beginning of the round, ascending for each root.
+    Column `after` has the minutes from the appearance to the start of the round, ascending for each root.
     """
     if not run.config.records.views:
         return pd.DataFrame({"root": [], "after": [], "impressions": []})
@@ -179,9 +182,9 @@ def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
 
 
 def half_lives(run: FinishedRun) -> "pd.Series[float]":
-    """Return minutes in which each post got half of the impressions of its first 24 hours, of posts with `SEEN`.
+    """Return minutes to half of a post's impressions in 24 hours, for posts with `SEEN` or more of them.
 
-    The impressions of a round count as spread evenly over it.
+    The impressions of a round are spread evenly over it.
     """
     views = _views_within(run, DAY_MIN)
     by_root, new = views.groupby("root")["impressions"], views["impressions"]

@@ -86,7 +86,7 @@ class Target:
         low: The least simulated mean that is inside.
         high: The largest.
         source: One of `SOURCES`.
-        told: A short label.
+        label: A short name.
         role: `fitted`: parameters were fitted to it; `given`: the configuration contains it; `other`: another
             statistic of a data set of which something was fitted or given; `predicted`: neither.
         needs: What a world must have for it (see `validation.why_not`).
@@ -98,7 +98,7 @@ class Target:
     low: float
     high: float
     source: str
-    told: str
+    label: str
     role: Role
     needs: Need = "any"
     required: bool = True
@@ -213,8 +213,8 @@ _TARGETS: Final = (
     Target("mutual_of_possible", 0.670, 0.50, 0.85, "graphs", "mutual follows of possible ones", "fitted", "graph"),
     Target("followers_followees", 0.744, 0.60, 0.85, "graphs", "followers and followees: r", "fitted", "graph"),
     *(
-        Target(name, real, -inf, inf, source, told, "predicted", needs, required=False)
-        for name, real, source, told, needs in INFORMING
+        Target(name, real, -inf, inf, source, label, "predicted", needs, required=False)
+        for name, real, source, label, needs in INFORMING
     ),
 )
 """All targets in the order of the table, before the role `other` is assigned."""

@@ -201,7 +201,7 @@ def as_json(row: Row) -> dict[str, object]:
         "required": target.required,
         "role": target.role,
         "source": target.source,
-        "told": target.told,
+        "told": target.label,
         "not_applicable": row.why_not or None,
     }
     return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in values.items()}

@@ -20,14 +20,14 @@ class Variant:
     """A configuration with a mechanism removed or added.
 
     Attributes:
-        told: A phrase that describes it.
+        label: A phrase that describes it.
         matched: Whether `agents.threshold_mean` is moved until an impression is reshared as often as in the full
             model. Without this, most variants would only make engagement rarer or more frequent. It is off where the
             change of rates is itself the pattern.
         null: Whether it is a null model; else it is an ablation.
     """
 
-    told: str
+    label: str
     overrides: Mapping[str, Any]
     matched: bool = False
     null: bool = False
@@ -125,7 +125,7 @@ class Match:
         return abs(log(self.ratio)) if self.ratio > 0 else inf
 
     @property
-    def found(self) -> bool:
+    def is_close(self) -> bool:
         """Whether the rates are the same."""
         return self.distance <= NEAR
 
@@ -202,7 +202,7 @@ def _search(
         on_step()
         now = Match(threshold, variant_rate / rate if rate else 1.0)
         best = min(best, now, key=lambda match: match.distance)
-        if now.found:
+        if now.is_close:
             return now
         off = max(-_FARTHEST, min(_FARTHEST, log(now.ratio) if now.ratio > 0 else -_FARTHEST))
         if last == (off > 0) and (not last) in ends:  # the other end did not move: halve its weight

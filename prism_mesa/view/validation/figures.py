@@ -212,7 +212,7 @@ def matrix_figure(found: Validation) -> Figure:
     for (text, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
         x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
         axes.scatter(x, y, s=sizes, marker=marker, color=color, label=text)
-    _frame(axes, [found.rows[place].target.told for place in places], list(tables))
+    _frame(axes, [found.rows[place].target.label for place in places], list(tables))
     figure_legend(figure, axes, ncols=3)
     return figure
 

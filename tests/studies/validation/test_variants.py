@@ -62,7 +62,7 @@ def test_the_threshold_is_found_at_which_rates_are_equal(monkeypatch, rate, thre
     steps = []
     monkeypatch.setattr(matching, "reshare_rate", lambda config, seeds: rate(config.agents.threshold_mean))
     match = matched_threshold(CONFIG, {"utility.mood": 0.0}, [0.001], on_step=lambda: steps.append(1))
-    assert match.found == (threshold is not None)
+    assert match.is_close == (threshold is not None)
     assert len(steps) <= most
     assert threshold is None or match.threshold == pytest.approx(threshold, abs=0.03 * matching.NEAR)
 
@@ -93,7 +93,7 @@ def test_a_threshold_is_looked_for_in_a_small_world_first_and_found_in_the_world
 
     monkeypatch.setattr(matching, "reshare_rate", run)
     found = matched_threshold(large, {"utility.mood": 0.0}, [0.001, 0.002])
-    assert found.found
+    assert found.is_close
     assert found.threshold == pytest.approx(0.06 + 0.03 * log(5), abs=0.03 * matching.NEAR)
     assert list(dict.fromkeys(tried)) == [(matching.AGENTS, matching.SEEDS), (60_000, 1)]
     assert worlds(CONFIG) == ((CONFIG, matching.SEEDS),)

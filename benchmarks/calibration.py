@@ -20,7 +20,7 @@ from measuring import machine
 
 from prism_mesa import Calibration, Study
 from prism_mesa.streams import Streams
-from prism_mesa.studies.calibration.profiles import IDENTIFIED
+from prism_mesa.studies.calibration.surrogate import IDENTIFIED
 
 PLAIN: Final = str(Path(__file__).parents[1] / "configs" / "plain.yaml")
 WORLD: Final = {

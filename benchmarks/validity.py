@@ -98,7 +98,7 @@ def variants(found: Row) -> list[str]:
         broken = ", ".join(f"{row['told']} {shown(row['simulated'])}" for row in lost) or "nothing"
         match = found["matches"].get(name)
         small = f"{match['ratio']:.2f}" if match else "not matched"
-        lines.append((f"`{name}`", VARIANTS[name].told, shown(found.get("rates", {}).get(name)), small, broken))
+        lines.append((f"`{name}`", VARIANTS[name].label, shown(found.get("rates", {}).get(name)), small, broken))
     head = ("variant", "what is so", "reshares per impression, x the full model", "in the small runs", "breaks")
     return [table(head, lines)] if lines else []
 

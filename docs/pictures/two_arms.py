@@ -48,7 +48,7 @@ def two_arms_figure(trees: pd.DataFrame) -> Figure:
     for place, (mode, color) in enumerate(COLORS.items()):
         right.plot(place, means[mode].mean(), "_", ms=34, mew=3, color=color)
     difference = means["x_2023"] - means["chronological"]
-    [low], [high] = interval((difference.to_numpy()[:, None],), means.to_numpy().max())  # as `prism study run` has it
+    [low], [high] = interval(difference.to_numpy()[:, None], means.to_numpy().max())  # as `prism study run` has it
     told = f"mean difference {difference.mean():.2f} posts, 95 % interval {low:.2f} to {high:.2f}"
     right.set_title(told, loc="left", fontsize=9.5)
     right.set(xticks=[0, 1], xticklabels=list(COLORS), xlim=(-0.4, 1.4), ylim=(0, None))

@@ -10,8 +10,7 @@ from prism_mesa.errors import ConfigError, counted, one_line
 from prism_mesa.params import shown
 from prism_mesa.studies.calibration.calibrate import calibrate, resolve_budget
 from prism_mesa.studies.calibration.folder import CalibrationFolder, open_calibration_folder
-from prism_mesa.studies.calibration.params import calibration_params, read_calibration
-from prism_mesa.studies.calibration.plan import CalibrationPlan, plan_calibration
+from prism_mesa.studies.calibration.plan import CalibrationPlan, calibration_params, plan_calibration, read_calibration
 from prism_mesa.studies.calibration.result import CalibrationResult
 from prism_mesa.studies.driver import Engine, Progress
 
@@ -60,7 +59,7 @@ class Calibration:
 
     @one_line
     def __repr__(self) -> str:
-        axes, params = self.plan.space.axes, self.plan.params
+        axes, params = self.plan.axes, self.plan.params
         told = (
             f"{counted(len(axes), 'parameter')}, {counted(len(params.fit), 'target')}, {len(params.holdout)} held out"
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import counted, one_line
 from prism_mesa.studies.comparison.comparison import RunComparison, as_json, compare_runs
-from prism_mesa.studies.comparison.pairs import Given
+from prism_mesa.studies.comparison.pairs import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,8 +58,8 @@ class Comparison(RunComparison):
 
 
 def compare(
-    run: Given,
-    other: Given,
+    run: Runs,
+    other: Runs,
     *,
     measures: str | Sequence[str] | None = None,
     why: bool = True,

@@ -49,7 +49,7 @@ def validate(
     """
     from prism_mesa.api.validation import validate as validated
     from prism_mesa.runs.config import load_config
-    from prism_mesa.studies.validation.rows import as_json as row_as_json
+    from prism_mesa.studies.validation.validation import as_json as row_as_json
     from prism_mesa.studies.validation.variants import chosen_variants
     from prism_mesa.view.validation.words import joint, validation_lines
 

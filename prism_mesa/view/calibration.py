@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import counted, printable, shortened
 from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.calibration.folder import COPY
-from prism_mesa.studies.calibration.profiles import IDENTIFIED, LEEWAY, Profiles
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
+from prism_mesa.studies.calibration.surrogate import IDENTIFIED, LEEWAY, Profiles
 from prism_mesa.view.plots.style import GREY, INK, WIDTH, axes_legend, color_of, marker_of, panels, tidy
 from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.numbers import NOTHING, significant
@@ -36,7 +36,7 @@ def calibration_report(result: CalibrationResult) -> b.Report:
     file = result.plan.where if result.plan.where.endswith((".yaml", ".yml")) else result.calibration_dir / COPY
     command = f"prism calibrate {file}" + ("" if str(out) == "results" else f" --out {out}")
     footer: b.Words = ("To continue: ", b.Code(command), ". Runs that are there are not run again.")
-    question = f"Which values of {counted(len(result.plan.space.axes), 'parameter')} meet the targets?"
+    question = f"Which values of {counted(len(result.plan.axes), 'parameter')} meet the targets?"
     return b.Report(f"Calibration {result.plan.name}", question, "done", summary, sections, footer)
 
 
@@ -151,7 +151,7 @@ _LONGEST = 34
 
 def profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
     """Return a panel for each parameter: how low the objective can be at each of its values."""
-    axes = result.plan.space.axes
+    axes = result.plan.axes
     figure, grid = panels(len(axes), height=2.5)
     most = profiles.least + result.plan.params.rise
     for panel, axis in zip(grid, axes, strict=True):

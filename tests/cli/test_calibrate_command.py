@@ -95,7 +95,7 @@ def test_without_optuna_an_error_says_how_to_get_it_before_anything_is_made(pris
     code, _, err = prism("calibrate", "mine.yaml")
     assert code == 2
     assert (
-        "prism calibrate needs Optuna: uv sync --inexact --extra calibrate in a clone of PRISM, else pip install" in err
+        "prism calibrate needs optuna: uv sync --inexact --extra calibrate in a clone of PRISM, else pip install" in err
     )
     assert not (tmp_path / "results").exists()
 

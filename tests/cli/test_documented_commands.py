@@ -13,7 +13,7 @@ from prism_mesa.analysis.survey.questionnaire import questionnaire_of
 from prism_mesa.cli.app import app
 from prism_mesa.params import nested, validated
 from prism_mesa.runs.config import Config, EconomyConfig, make_config, overridden
-from prism_mesa.studies.calibration.params import CalibrationParams
+from prism_mesa.studies.calibration.plan import CalibrationParams
 from prism_mesa.studies.params import StudyParams
 
 ROOT = Path(__file__).parents[2]

@@ -11,10 +11,11 @@ from compared_sides import copied, nations, platform, with_cell, with_facts, wit
 from scipy import stats
 
 from prism_mesa.api.comparison import compare
-from prism_mesa.errors import BadInputError, ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.studies.comparison.pairs import sides_by_settings
-from prism_mesa.view.comparison.words import settings_lines
+from prism_mesa.studies.comparison.values import measure_differences
 
 
 @pytest.fixture(scope="module")
@@ -46,45 +47,32 @@ def test_a_run_and_its_copy_are_equal(base):
     assert "equal in every table" in repr(found)
 
 
-def test_another_seed_differs_from_the_start_and_is_said_to(runs):
+def test_another_seed_differs_from_the_start_and_one_key_that_differs_is_named(runs):
     found = quick(runs["chronological", 1], runs["chronological", 2])
-    assert not found.equal
+    assert (found.equal, found.settings.empty, found.first_divergence.round) == (False, True, 0)
     assert found.divergences[0].start.startswith("agent 0: ")
-    assert found.first_divergence.round == 0
-    assert "their seeds differ (1 and 2)" in found.notes[0]
-    assert found.settings.empty
-
-
-def test_one_key_that_differs_is_the_one_that_is_named(runs):
+    assert "seeds differ (1 and 2)" in found.notes[0]
     found = quick(runs["chronological", 1], runs["random", 1])
     assert found.settings.to_dict("records") == [{"key": "feed.mode", "base": "chronological", "other": "random"}]
     assert (found.divergences[0].start, found.notes) == ("", ())
     assert found.first_divergence.table == "impressions"
 
 
+def moment(row):
+    return row["round"], row["tick"], row["agent"]
+
+
 @pytest.mark.parametrize("place", [0, 57, -1])
-def test_what_diverges_first_is_the_row_that_was_changed(base, place):
-    other = copied(base, "other")
-    row = with_cell(other, "transitions", place, to_state="resting")
+def test_what_diverges_first_is_the_row_that_was_changed_or_is_gone(base, place):
+    other, less = copied(base, "other"), copied(base, "less")
+    row, gone = with_cell(other, "transitions", place, to_state="resting"), without_row(less, "transitions", place)
     first = quick(base, other, why=False).first_divergence
-    assert (first.table, first.round, first.tick, first.agent) == (
-        "transitions",
-        row["round"],
-        row["tick"],
-        row["agent"],
-    )
+    assert (first.table, (first.round, first.tick, first.agent)) == ("transitions", moment(row))
     assert first.columns == ("to_state",)
     assert first.sides[1].startswith(f"{row['from_state']} -> resting, on '{row['trigger']}'")
     assert first.who == read_table(base, "agents")["name"][row["agent"]]
-
-
-def test_a_row_that_is_missing_is_nothing_on_its_side(base):
-    other = copied(base, "other")
-    gone = without_row(other, "transitions", 40)
-    first = quick(base, other, why=False).first_divergence
-    assert (first.round, first.tick, first.agent) == (gone["round"], gone["tick"], gone["agent"])
-    assert (first.base, first.other) == (gone, None)
-    assert first.sides[1] == "nothing"
+    first = quick(base, less, why=False).first_divergence
+    assert (first.base, first.other, first.sides[1]) == (gone, None, "nothing")
 
 
 def test_of_two_tables_the_earlier_row_counts(base):
@@ -106,10 +94,7 @@ def test_a_table_in_parts_is_read_across_them(base):
     for place, start in enumerate(range(0, len(whole), 100)):
         pq.write_table(whole[start : start + 100], file / f"part-{place:05d}.parquet")
     first = quick(base, other, why=False).first_divergence
-    assert (first.round, first.tick, first.agent, first.columns) == (
-        *(row[k] for k in ("round", "tick", "agent")),
-        ("trigger",),
-    )
+    assert (first.round, first.tick, first.agent, first.columns) == (*moment(row), ("trigger",))
 
 
 def test_counters_of_whole_runs_diverge_at_no_time(base):
@@ -157,13 +142,14 @@ def test_a_pair_has_differences_and_no_interval(runs):
     assert (row["base"], row["other"], row["difference"]) == (*totals, totals[1] - totals[0])
     assert np.isnan([row["low"], row["high"], row["p"]]).all()
     assert found.as_json()["measures"]["likes"]["interval"] is None
+    rounds = found.rounds[found.rounds["column"] == "likes"]
+    tables = [read_table(run, "rounds")["likes"] for run in (left, right)]
+    assert rounds["difference"].tolist() == (tables[1] - tables[0]).tolist()
 
 
 def test_several_pairs_have_the_interval_of_the_paired_t_test(runs):
-    sides = [
-        [runs[feed, seed] for seed in order] for feed, order in (("chronological", (1, 2, 3)), ("random", (3, 1, 2)))
-    ]
-    found = quick(*sides, why=False)
+    folder, shuffled = runs["chronological", 1].parent, [runs["random", seed] for seed in (3, 1, 2)]
+    found = quick(folder, shuffled, why=False)
     row = found.measures.set_index("measure").loc["impressions"]
     left, right = (
         [read_table(runs[feed, s], "rounds")["impressions"].sum() for s in (1, 2, 3)]
@@ -174,14 +160,6 @@ def test_several_pairs_have_the_interval_of_the_paired_t_test(runs):
     assert row["n"] == 3
     assert [row["low"], row["high"], row["p"]] == pytest.approx([ends.low, ends.high, expected.pvalue])
     assert row["difference"] == pytest.approx(np.mean(right) - np.mean(left))
-
-
-def test_rounds_have_differences_by_column(runs):
-    left, right = runs["chronological", 1], runs["random", 1]
-    rounds = quick(left, right, why=False).rounds
-    own = rounds[rounds["column"] == "impressions"]
-    tables = [read_table(run, "rounds")["impressions"] for run in (left, right)]
-    assert own["difference"].tolist() == (tables[1] - tables[0]).tolist()
 
 
 def test_runs_of_other_lengths_are_compared_as_far_as_both_go(runs, tmp_path):
@@ -240,51 +218,28 @@ def test_sides_are_told_by_their_configurations(runs):
     assert sides_by_settings(mixed) == ([mixed[0], mixed[2]], [mixed[1], mixed[3]])
 
 
-def test_a_folder_of_runs_is_a_side(runs):
-    left, right = (runs[feed, 1].parent for feed in ("chronological", "random"))
-    found = quick(left, right, why=False)
-    assert sorted(found.pairs.seeds) == [1, 2, 3]
-
-
-def test_what_cannot_be_compared_is_said_in_a_line(runs, base, tmp_path):
-    one = runs["chronological", 1]
-    with pytest.raises(DataError, match="is given twice: a run is compared with another one"):
-        compare(one, one)
-    with pytest.raises(DataError, match="nowhere: no run there: there is no such folder"):
-        compare(one, "nowhere")
-    with pytest.raises(DataError, match="no seed is on both sides"):
-        compare([one, runs["chronological", 2]], runs["random", 3])
-    with pytest.raises(DataError, match=r"seed 1: .* both on one side"):
-        compare([one, base], runs["random", 1])
-    with pytest.raises(DataError, match=r"is a run of a platform, .* of nations: they share no table"):
-        compare(one, nations(tmp_path, "nothing"))
-    with pytest.raises(DataError, match="3 runs of 3 configurations that differ in more than the seed"):
-        sides_by_settings([one, runs["random", 1], with_facts(base, config={"rounds": 3})])
+def test_what_cannot_be_compared_is_refused(runs, base, tmp_path):
+    run, empty, damaged = runs["chronological", 1], copied(base, "empty"), copied(base, "damaged")
+    (empty / "rounds.parquet").unlink()
+    with_cell(damaged, "rounds", 1, round=10**9)
+    broken = copied(base, "broken")
+    (broken / "transitions.parquet").write_bytes(b"dear diary")
+    for left, right, fault in (
+        (run, run, "is given twice"),
+        (run, "nowhere", "nowhere: no run there"),
+        ([run, runs["chronological", 2]], runs["random", 3], "no seed is on both sides"),
+        ([run, base], runs["random", 1], r"seed 1: .* both on one side"),
+        (run, nations(tmp_path, "nothing"), r"is a run of a platform, .* of nations"),
+        (run, empty, r"empty: holds no round .*\(status done\)"),
+        (run, damaged, "table 'rounds' is damaged: round 1,000,000,000"),
+        (run, broken, r"transitions\.parquet: cannot be read"),
+    ):
+        with pytest.raises(DataError, match=fault):
+            compare(left, right, measures=["likes"])
+    with pytest.raises(DataError, match="3 runs of 3 configurations"):
+        sides_by_settings([run, runs["random", 1], with_facts(base, config={"rounds": 3})])
     with pytest.raises(ConfigError, match=r"no such measure.* Did you mean 'likes'"):
-        compare(one, runs["random", 1], measures=["likess"], why=False)
-
-
-def test_a_damaged_table_is_bad_input(base):
-    other = copied(base, "other")
-    (other / "transitions.parquet").write_bytes(b"dear diary")
-    with pytest.raises(DataError, match=r"transitions\.parquet: cannot be read"):
-        compare(base, other)
-    with_cell(base, "rounds", 1, round=10**9)
-    with pytest.raises(DataError, match="table 'rounds' is damaged: it has round 1,000,000,000 in 3 rows"):
-        compare(base, other)
-
-
-def test_a_run_without_a_round_is_bad_input(base):
-    other = copied(base, "other")
-    (other / "rounds.parquet").unlink()
-    with pytest.raises(BadInputError, match=r"other: holds no round to compare \(status done\)"):
-        compare(base, other)
-
-
-def test_tables_are_data_frames(runs):
-    found = quick(runs["chronological", 1], runs["random", 1], why=False)
-    assert all(isinstance(one, pd.DataFrame) for one in (found.settings, found.measures, found.rounds))
-    assert list(found.measures["measure"]) == list(found.as_json()["measures"])
+        compare(run, runs["random", 1], measures=["likess"], why=False)
 
 
 def test_networks_that_move_are_compared_by_what_begins_and_ends_in_each_round(tmp_path, base):
@@ -303,13 +258,114 @@ def test_networks_that_move_are_compared_by_what_begins_and_ends_in_each_round(t
     measured = found.measures.set_index("measure")
     assert measured.loc["new_follows", "base"] > measured.loc["new_follows", "other"] > 0
     assert measured.loc["unfollows", "base"] == (table[one]["event"] == "unfollow").sum()
-    titles = [axes.get_title("left") for axes in found.draw().axes]
-    assert {"new follows", "unfollows", "blocks"} <= set(titles)
     with_fixed = compare(base, one, measures=["likes"], why=False)
     assert "new_follows" not in set(with_fixed.rounds["column"])
 
 
-def test_what_an_intervention_sets_is_told_whole(base, tmp_path):
-    later = [{"at": 1, "set": {"feed.mode": "random"}}]
-    found = quick(base, platform(tmp_path / "later", feed__mode="chronological", seed=1, interventions=later))
-    assert "interventions: [] | [{'at': 1, 'set': {'feed.mode': 'random'}}]" in settings_lines(found)
+def without_rounds(run_dir, n, posts):
+    """Leave of tables the first `n` rounds, of posts those that were written in the first so many."""
+    for table in TIMED:
+        rows = pq.read_table(run_dir / f"{table}.parquet")
+        held = rows["round"].to_numpy() < n if table != "posts" else rows["written"].to_numpy() < posts
+        pq.write_table(rows.filter(held), run_dir / f"{table}.parquet")
+    return run_dir
+
+
+TIMED = ("rounds", "ticks", "impressions", "transitions", "engagements", "posts")
+
+
+def test_what_was_posted_in_a_round_that_was_broken_off_is_no_difference(base):
+    """The second round of both was the last that was done; one has posts of the third."""
+    broken = without_rounds(with_facts(copied(base, "broken"), status="failed"), 2, posts=3)
+    ended = without_rounds(copied(base, "ended"), 2, posts=2)
+    posts = [read_table(run, "posts")["written"].max() for run in (broken, ended)]
+    assert posts == [2, 1]
+    for pair in ((broken, ended), (ended, broken)):
+        found = compare(*pair)
+        told = {one.table: one for one in found.divergences[0].tables}
+        assert (found.first_divergence, told["posts"].equal, len(found.measures)) == (None, True, 0)
+        assert (told["cascades"].equal, told["cascades"].told) == (
+            None,
+            "is of whole runs, and one has other rounds, or a part of one",
+        )
+        assert "broken off within a round, so that no whole runs are compared: broken" in found.notes
+
+
+def test_input_files_and_code_that_differ_are_settings_that_do(base):
+    other = with_facts(copied(base, "other"), code="c", inputs="i")
+    facts = json.loads((base / "manifest.json").read_text("utf-8"))
+    found = compare(base, other, measures="likes")
+    assert found.settings.to_dict("records") == [
+        {"key": "code of PRISM", "base": facts["code"], "other": "c"},
+        {"key": "content of input files, or code of one's own", "base": facts["inputs"], "other": "i"},
+    ]
+    mine, theirs = (
+        with_facts(copied(base, name), inputs=name, inputs_one_by_one={"posts.file": "p", "code of my_feeds": name})
+        for name in ("mine", "theirs")
+    )
+    [told] = compare(mine, theirs, measures="likes").settings.to_dict("records")
+    assert told == {"key": "code of my_feeds", "base": "mine", "other": "theirs"}
+    elsewhere = with_facts(copied(base, "elsewhere"), inputs="e", inputs_one_by_one={"posts.file": "q"})
+    [told] = compare(mine, elsewhere, measures="likes").settings.to_dict("records")
+    assert told == {"key": "content of posts.file", "base": "p", "other": "q"}
+
+
+def test_a_sample_is_not_compared_with_another_one_where_it_is_not_known_who_is_in_them(base, tmp_path):
+    few = platform(tmp_path, seed=1, records__transitions=0.5, feed__mode="chronological")
+    for run in (base, few):
+        (run / "agents.parquet").unlink()
+    told = {one.table: one for one in compare(base, few, measures="likes").divergences[0].tables}
+    assert (told["transitions"].equal, told["transitions"].divergence) == (None, None)
+    assert told["transitions"].told == "holds some agents only, and it is not known which"
+    assert told["impressions"].equal
+
+
+def test_runs_without_a_seed_are_no_pair_beside_others(base):
+    sides = [[with_facts(copied(base, f"{side}{seed}"), seed=seed) for seed in (1, None)] for side in "ab"]
+    found = compare(*sides, measures="likes")
+    assert found.pairs.seeds == (1,)
+    assert any("aNone, bNone" in note for note in found.notes)
+    with pytest.raises(DataError, match="no seed is on both sides"):
+        compare([sides[0][1], copied(base, "c")], sides[1][1])
+
+
+@pytest.fixture(scope="module")
+def countries(tmp_path_factory):
+    out = tmp_path_factory.mktemp("nations")
+    two = {"rounds": 4, "economy": {"policy": "taylor", "nations": ["Australia", "United States"]}}
+    return nations(out, "taylor"), run_economy(two, out=out).run_dir
+
+
+def test_measures_of_nations_are_named_and_runs_without_a_common_nation_are_refused(countries, tmp_path):
+    other = shutil.copytree(countries[0], tmp_path / "other")
+    with pytest.raises(ConfigError, match=r"'inflation of Swede': .* Did you mean 'inflation of"):
+        compare(countries[0], other, measures="inflation of Swede")
+    found = compare(countries[0], other, measures=["inflation of Sweden"])
+    assert found.measures["measure"].tolist() == ["inflation of Sweden"]
+    with pytest.raises(DataError, match=r"no nation in common \(Australia, Canada, Sweden, United States\)$"):
+        compare(*countries)
+
+
+def test_what_diverges_first_is_of_a_nation_that_both_have_on_both_sides(countries, tmp_path):
+    others = {"rounds": 4, "economy": {"policy": "nothing", "nations": ["Australia", "Canada"]}}
+    other = run_economy(others, out=tmp_path).run_dir
+    found = compare(countries[0], other)
+    assert "nations that not all runs have are left out: Australia, Sweden" in found.notes
+    assert set(found.rounds["nation"]) == {"Canada"}
+    first = found.first_divergence
+    assert (first.table, first.round, first.who) == ("decisions", 0, "Canada")
+    assert [row["nation"] for row in (first.base, first.other)] == ["Canada", "Canada"]
+    told = {one.table: one for one in found.divergences[0].tables}
+    assert told["decisions"].note == "is compared for the nations that both have: Canada"
+    assert not told["indicators"].equal
+
+
+def test_an_interval_is_of_the_pairs_that_are_there_and_the_others_are_counted():
+    base = np.array([[1.0], [2.0], [4.0], [np.nan]])
+    other = np.array([[2.0], [4.0], [np.nan], [5.0]])
+    [row] = measure_differences(["likes"], base, other).to_dict("records")
+    assert (row["n"], row["missing"], row["difference"], row["base"], row["other"]) == (2, 2, 1.5, 1.5, 3.0)
+    half = 12.706204736432095 * 0.5  # Student's t of one degree of freedom times the standard error
+    assert (row["low"], row["high"]) == pytest.approx((1.5 - half, 1.5 + half))
+    assert not row["equal"]
+    assert pd.isna(measure_differences(["likes"], base[:1], other[:1])["low"]).all()

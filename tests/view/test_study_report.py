@@ -341,7 +341,7 @@ def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
     ("name", "told"),
     [
         ("follow_ei@leaning", "E-I index of follows by `leaning`: 1 all between sides, -1 all within"),
-        ("cross_cutting@leaning", r"impressions of what .* \(share\)$"),
+        ("cross_cutting@leaning", r"impressions of .* \(share\)$"),
         ("my_module:cross@leaning", "^$"),
     ],
 )

@@ -10,9 +10,8 @@ import pytest
 
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import carried
-from prism_mesa.studies.validation.rows import target_rows
 from prism_mesa.studies.validation.targets import CASCADES
-from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.validation import BESIDE, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import cascades_figure, figures_of, matrix_figure, rhythms_figure, shapes_figure
 from prism_mesa.view.validation.report import markdown
@@ -122,7 +121,7 @@ def test_a_mean_that_is_inside_and_far_from_the_real_value_says_by_how_much(foun
 def test_the_page_says_where_each_allowed_range_comes_from(found):
     page = markdown(found).split("## Where the allowed ranges come from")[1].split("## Sources")[0]
     assert "PRISM's own" in page
-    assert all(f"- {row.target.told}: " in page for row in found.rows if row.target.required)
+    assert all(f"- {row.target.label}: " in page for row in found.rows if row.target.required)
     assert "PRISM's own" in "\n".join(validation_lines(found))
 
 
@@ -160,7 +159,7 @@ def test_carried_values_are_marked_where_others_were_computed(found):
 def test_the_lines_and_the_page_have_all_targets_and_sources(found):
     lines = "\n".join(validation_lines(found))
     page = markdown(found)
-    assert all(row.target.told in lines and row.target.told in page for row in found.rows)
+    assert all(row.target.label in lines and row.target.label in page for row in found.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 33 + 29
     assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page

@@ -1,12 +1,12 @@
-"""The folder of a calibration: what was tried, as data, beside the journal of the runs."""
+"""The folder of a calibration, with its trials beside the journal of the runs."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from prism_mesa.errors import DataError
 from prism_mesa.studies.calibration.plan import CalibrationPlan, Values
@@ -19,23 +19,13 @@ COPY: Final = "calibration.yaml"  # the calibration file, as it was read
 type How = Literal["spread", "likely", "probe", "guess"]
 
 
-class _Row(TypedDict):
-    """A trial as its file has it."""
-
-    how: How
-    values: Values
-
-
-_ROWS: Final = TypeAdapter(list[_Row], config=ConfigDict(strict=True))
-
-
 @dataclass(frozen=True)
 class Trial:
-    """Values that are tried.
+    """Values of the parameters to try.
 
     Attributes:
-        how: How they were chosen: `spread` evenly, `likely` by Optuna's TPE, `probe`: where a profile is low and
-            no trial says so, `guess`: where the surrogate is least.
+        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe`: where a profile is low without
+            a trial that is; `guess`: where the surrogate is lowest.
     """
 
     number: int
@@ -44,47 +34,50 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Of its arm."""
+        """The name of its arm."""
         return f"trial-{self.number}"
+
+
+_TRIALS: Final = TypeAdapter(list[Trial])
 
 
 @dataclass(frozen=True)
 class CalibrationFolder(StudyFolder):
-    """A calibration's folder: what a study's holds, and the trials."""
+    """The folder of a calibration: that of a study, with trials."""
 
     def describe_plan(self, plan: CalibrationPlan, text: str) -> None:
-        """Write what the calibration is; `text` is its file."""
+        """Write the manifest of a calibration, and its file (`text`)."""
         self.describe(MANIFEST, _identity(plan), text, plan.params, plan.base)
 
     def trials(self, plan: CalibrationPlan) -> list[Trial]:
-        """Return what was proposed so far.
+        """Return the trials proposed so far.
 
         Raises:
-            DataError: If the file is not one that a calibration writes.
+            DataError: If the file is damaged, or of other parameters.
         """
         file = self.path / TRIALS
-        values = read_json(file) or {"trials": []}
+        content = read_json(file) or {"trials": []}
         try:
-            rows = _ROWS.validate_python(values["trials"])
-        except (KeyError, ValidationError):
-            rows = None
-        keys = {axis.key for axis in plan.space.axes}
-        if rows is None or any(row["values"].keys() != keys for row in rows):
+            trials = _TRIALS.validate_python([{**row, "number": n} for n, row in enumerate(content["trials"])])
+        except (KeyError, TypeError, ValidationError):
+            trials = None
+        keys = {axis.key for axis in plan.axes}
+        if trials is None or any(trial.values.keys() != keys for trial in trials):
             raise DataError(f"{file}: is not what a calibration writes: remove it, and all is proposed anew")
-        return [Trial(number, row["how"], row["values"]) for number, row in enumerate(rows)]
+        return trials
 
     def keep_trials(self, trials: Sequence[Trial]) -> None:
-        """Write down all that was proposed, in one piece."""
+        """Write all trials at once."""
         rows = [{"how": trial.how, "values": trial.values} for trial in trials]
         text = ",\n".join(f"  {json.dumps(row)}" for row in rows)
         write_text(self.path / TRIALS, f'{{"kind": "trials", "trials": [\n{text}\n]}}\n')
 
 
 def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> CalibrationFolder:
-    """Return the folder of a calibration, ``out/<name>``, which may not be there yet.
+    """Return the folder of a calibration, ``out/<name>``, which may not exist yet.
 
     Raises:
-        DataError: If something else is there, or a calibration of other parameters, seeds or base.
+        DataError: If it holds something else, or a calibration of other parameters, seeds or base.
     """
     folder, now = CalibrationFolder(Path(out) / plan.name), _identity(plan)
     before = folder.opened(MANIFEST, "calibration")
@@ -98,7 +91,7 @@ def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> Calibrati
 
 
 def _identity(plan: CalibrationPlan) -> dict[str, Any]:
-    """Return what trials depend on besides targets: those may change, and what was run is judged anew."""
+    """Return everything that trials depend on. Targets are left out: if they change, runs are judged anew."""
     return {
         "kind": "calibration",
         "name": plan.name,

@@ -1,23 +1,155 @@
-"""A calibration that is ready to run: its space, its targets, and the studies that its trials are."""
+"""A calibration: its file, checked, and the studies that its trials are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Self
 
 import numpy as np
+from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import ConfigError, PrismError, counted
-from prism_mesa.params import merged, nested, shown, validated
+from prism_mesa.params import Params, merged, nested, shown, validated
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import Identity, identity_of
+from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import Floats
-from prism_mesa.studies.calibration.params import CalibrationParams, Span
 from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.points import check_keys, is_whole
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import study_params
+from prism_mesa.studies.params import NAME, flat, study_params
+
+RISE: Final = 3.84
+"""Rise of the objective at the ends of a 95 % interval: the quantile of chi-squared with one degree of freedom."""
+
+FAR: Final = 10.0  # distance, in tolerances, of a measure that is not defined in any run of a trial
+RUNS: Final = 200  # the budget if neither the file nor the call sets runs or minutes
+_MOST_SEEDS: Final = 1000
+
+
+class Span(Params):
+    """The range in which a parameter is fitted."""
+
+    low: float = Field(description="lowest value that is tried")
+    high: float = Field(description="highest value that is tried")
+    log: bool = Field(False, description="whether equal factors, not equal steps, count as equally far; low above 0")
+
+    @model_validator(mode="after")
+    def _is_a_span(self) -> Self:
+        if not self.low < self.high:
+            raise ValueError(f"low must be below high, not {self.low:g} and {self.high:g}")
+        if self.log and self.low <= 0:
+            raise ValueError(f"with log: true low must be above 0, not {self.low:g}")
+        return self
+
+
+class Target(Params):
+    """The target of a measure."""
+
+    target: float = Field(description="wanted value of the measure, as a mean over seeds")
+    tolerance: float = Field(gt=0, description="how far from it is one unit of distance; up to one is inside")
+    data: str = Field(min_length=1, max_length=200, description="name of the dataset that it was computed from")
+
+
+class RunLimits(Params):
+    """Limits of a run; null: no limit."""
+
+    seconds: float | None = Field(None, gt=0, description="wall seconds, after which it is ended")
+    memory_gb: float | None = Field(None, gt=0, description="memory in GB, above which it is ended")
+
+
+class CalibrationParams(Params):
+    """Parameters, the targets of the fit, and targets that are held out of it."""
+
+    name: str | None = Field(None, pattern=NAME, description="name of its folder; null: that of the file")
+    base: str | dict[str, Any] = Field(
+        default_factory=dict,
+        description="the configuration that all runs start from: a YAML file, looked for in the working directory, "
+        "then beside the calibration file; or its values",
+    )
+    set: dict[str, Any] = Field(default_factory=dict, description="values on top of it, by dotted key")
+    parameters: dict[str, Span] = Field(
+        min_length=1, max_length=20, description="what is fitted: dotted key -> [low, high], or low, high and log"
+    )
+    fit: dict[str, Target] = Field(min_length=1, description="measure -> what it is fitted to")
+    holdout: dict[str, Target] = Field(
+        default_factory=dict, description="measure -> what the fitted world is held against; from other data than `fit`"
+    )
+    seeds: int = Field(2, ge=1, le=_MOST_SEEDS, description="runs of each trial, with seeds 1, 2, ...: the same in all")
+    report_seeds: int = Field(
+        5, ge=2, le=_MOST_SEEDS, description="runs of the fitted world, with the seeds after those of the trials"
+    )
+    seed: int = Field(0, ge=0, lt=2**63, description="of what is tried, not of the runs")
+    runs: int | None = Field(
+        None, ge=1, le=10_000_000, description="runs of all trials; null: as many as minutes allow"
+    )
+    minutes: float | None = Field(None, gt=0, description="wall minutes, after which no further batch is begun")
+    batch: int = Field(4, ge=1, le=1000, description="trials that are proposed together, from all that were before")
+    first: int | None = Field(
+        None, ge=2, le=100_000, description="trials that are spread evenly at first; null: 6 for each parameter"
+    )
+    rise: float = Field(RISE, gt=0, description="how far the objective may rise within an interval of a parameter")
+    limits: RunLimits = Field(default_factory=RunLimits)
+
+    @field_validator("base", mode="before")
+    @classmethod
+    def _is_text_or_values(cls, value: object) -> object:
+        if not isinstance(value, str | Mapping):
+            raise ValueError("give a file, or values by key")
+        return value
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _may_be_pairs(cls, value: object) -> object:
+        """Accept ``[low, high]``."""
+        if not isinstance(value, Mapping):
+            raise ValueError("give each key its range, as {agents.activity: [0.05, 0.5]}")
+        pairs = {key: span for key, span in value.items() if isinstance(span, list | tuple) and len(span) == 2}
+        return dict(value) | {key: {"low": low, "high": high} for key, (low, high) in pairs.items()}
+
+    @field_validator("fit", "holdout", mode="before")
+    @classmethod
+    def _may_be_empty(cls, value: object) -> object:
+        return {} if value is None else value
+
+    @model_validator(mode="after")
+    def _holds_out_other_data(self) -> Self:
+        fitted = {"".join(target.data.casefold().split()): measure for measure, target in self.fit.items()}
+        for measure, target in self.holdout.items():
+            if same := fitted.get("".join(target.data.casefold().split())):
+                raise ValueError(
+                    f"holdout: {measure}: {target.data!r} is data of fit: {same} too: hold out what the fit does not "
+                    "see, or move it to fit"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _each_key_has_one_owner(self) -> Self:
+        fixed = dict(flat(self.set))
+        if both := fixed.keys() & self.parameters.keys():
+            raise ValueError(f"set: {min(both)}: stands in 'parameters' too; leave it out of one of them")
+        for group, keys in (("set", fixed), ("parameters", self.parameters)):
+            if "seed" in keys:
+                raise ValueError(f"{group}: seed: the calibration's own key 'seeds' says which seeds there are")
+        return self
+
+
+def read_calibration(file: str | Path) -> CalibrationParams:
+    """Return the parameters of a calibration file."""
+    return calibration_params(read_yaml(Path(file), what="calibration file", hint=""), str(file))
+
+
+def calibration_params(values: Mapping[str, Any], where: str) -> CalibrationParams:
+    """Return values as the parameters of a calibration.
+
+    Raises:
+        ConfigError: If a key or a value is wrong.
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where}: a calibration is written as keys and values")
+    return validated(CalibrationParams, values, where)
 
 
 @dataclass(frozen=True)
@@ -25,8 +157,8 @@ class Axis:
     """A parameter and its range.
 
     Attributes:
-        log: Whether places go by the logarithm.
-        whole: Whether only whole numbers are values.
+        log: Whether places are proportional to the logarithm of values.
+        whole: Whether values are whole numbers.
     """
 
     key: str
@@ -36,63 +168,47 @@ class Axis:
     whole: bool = False
 
     def value(self, place: float) -> float | int:
-        """Return the value at a place, with six digits, so that a file says what was run.
+        """Return the value at a place from 0 to 1, rounded to six digits, so that a file states what was run.
 
         >>> Axis("agents.activity", 0.01, 1, log=True).value(0.5)
         0.1
         """
         inside = min(max(place, 0.0), 1.0)
         if self.log:
-            found = exp(log(self.low) + inside * (log(self.high) - log(self.low)))
+            value = exp(log(self.low) + inside * (log(self.high) - log(self.low)))
         else:
-            found = self.low + inside * (self.high - self.low)
-        rounded = min(max(float(f"{found:.6g}"), self.low), self.high)
-        return round(found) if self.whole else rounded
+            value = self.low + inside * (self.high - self.low)
+        return round(value) if self.whole else min(max(float(f"{value:.6g}"), self.low), self.high)
 
     def place(self, value: float) -> float:
         """Return the place of a value, 0 to 1."""
         if self.log:
-            found = (log(max(value, self.low)) - log(self.low)) / (log(self.high) - log(self.low))
+            place = (log(max(value, self.low)) - log(self.low)) / (log(self.high) - log(self.low))
         else:
-            found = (value - self.low) / (self.high - self.low)
-        return min(max(found, 0.0), 1.0)
+            place = (value - self.low) / (self.high - self.low)
+        return min(max(place, 0.0), 1.0)
 
 
-@dataclass(frozen=True)
-class Space:
-    """All parameters of a calibration."""
-
-    axes: tuple[Axis, ...]
-
-    def values(self, place: Floats) -> dict[str, float | int]:
-        """Return the values at a place, by key."""
-        return {axis.key: axis.value(float(at)) for axis, at in zip(self.axes, place, strict=True)}
-
-    def place(self, values: dict[str, float | int]) -> Floats:
-        """Return the place of values."""
-        return np.array([axis.place(values[axis.key]) for axis in self.axes])
-
+type Values = dict[str, float | int]
 
 _QUESTION: Final = "Which values of some parameters meet some targets?"
 _PER_PARAMETER: Final = 6
 _FEWEST: Final = 8
 
-type Values = dict[str, float | int]
-
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """A calibration, checked.
+    """A checked calibration.
 
     Attributes:
-        notes: What has no effect, or cannot be told.
+        notes: Keys without effect, and limits of the design.
     """
 
     params: CalibrationParams
     name: str
     where: str
     base: Config
-    space: Space
+    axes: tuple[Axis, ...]
     identity: Identity
     notes: tuple[str, ...] = ()
     _values: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -110,16 +226,24 @@ class CalibrationPlan:
     @property
     def first(self) -> int:
         """How many trials are spread evenly at first."""
-        return self.params.first or max(_FEWEST, _PER_PARAMETER * len(self.space.axes))
+        return self.params.first or max(_FEWEST, _PER_PARAMETER * len(self.axes))
+
+    def values(self, place: Floats) -> Values:
+        """Return the values of the parameters at a place, shape (axes,)."""
+        return {axis.key: axis.value(float(at)) for axis, at in zip(self.axes, place, strict=True)}
+
+    def place(self, values: Values) -> Floats:
+        """Return the place of values, shape (axes,)."""
+        return np.array([axis.place(values[axis.key]) for axis in self.axes])
 
     def study(
         self, arms: Mapping[str, Values], seeds: Sequence[int], measures: Sequence[str], where: str = ""
     ) -> StudyDesign:
-        """Return the runs of some values of the parameters as a study: an arm for each."""
+        """Return a study with an arm for each set of values."""
         values = {
             "question": _QUESTION,
             "base": self._values,
-            "arms": {name: dict(own) for name, own in arms.items()},
+            "arms": {name: dict(changes) for name, changes in arms.items()},
             "seeds": list(seeds),
             "measures": list(dict.fromkeys(measures)),
             "keep": "measures",
@@ -130,10 +254,10 @@ class CalibrationPlan:
 
 
 def plan_calibration(params: CalibrationParams, name: str, where: str) -> CalibrationPlan:
-    """Return a calibration as it is to be run; small models of its bounds are made, so that what cannot run is said.
+    """Return a calibration that is ready to run; small models at its bounds are made to check it.
 
     Raises:
-        ConfigError: One line: where, what, what is allowed.
+        ConfigError: If a key, a value or a measure is wrong, or a model cannot be made at the bounds.
     """
     check_keys(params.parameters, f"{where}: parameters")
     for group, targets in (("fit", params.fit), ("holdout", params.holdout)):
@@ -144,28 +268,19 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
                 raise ConfigError(f"{where}: {group}: {str(error).removeprefix('measures: ')}") from None
     start = {"question": _QUESTION, "base": params.base, "set": params.set}
     base = design_study(study_params(start, where), name, where).base
-    own = base.model_dump(mode="json", exclude={"seed"})
-    space = Space(tuple(_axis(key, span, own, where) for key, span in params.parameters.items()))
-    plan = CalibrationPlan(
-        params,
-        params.name or name,
-        where,
-        base,
-        space,
-        identity_of(base),
-        tuple(_notes(params)),
-        own,
-    )
-    lows, highs = ({axis.key: axis.value(end) for axis in space.axes} for end in (0.0, 1.0))
-    for values in (lows, highs):  # as arms of the study below their faults would be those of arms
-        validated(Config, merged(own, nested(values)), f"{where}: parameters")
+    values = base.model_dump(mode="json", exclude={"seed"})
+    axes = tuple(_axis(key, span, values, where) for key, span in params.parameters.items())
+    plan = CalibrationPlan(params, params.name or name, where, base, axes, identity_of(base), _notes(params), values)
+    lows, highs = ({axis.key: axis.value(end) for axis in axes} for end in (0.0, 1.0))
+    for bounds in (lows, highs):  # so that errors name the parameters, not the arms of the study below
+        validated(Config, merged(values, nested(bounds)), f"{where}: parameters")
     ends = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
-    without_effect = [note for note in check_models(ends) if any(axis.key in note for axis in space.axes)]
+    without_effect = [note for note in check_models(ends) if any(axis.key in note for axis in axes)]
     return replace(plan, notes=(*plan.notes, *without_effect))
 
 
-def _axis(key: str, span: Span, own: Mapping[str, Any], where: str) -> Axis:
-    value: Any = own
+def _axis(key: str, span: Span, base: Mapping[str, Any], where: str) -> Axis:
+    value: Any = base
     for part in key.split("."):
         value = value[part] if isinstance(value, Mapping) else None
     if isinstance(value, str | bool | list):
@@ -176,14 +291,14 @@ def _axis(key: str, span: Span, own: Mapping[str, Any], where: str) -> Axis:
     return Axis(key, span.low, span.high, span.log, whole)
 
 
-def _notes(params: CalibrationParams) -> list[str]:
-    said = []
+def _notes(params: CalibrationParams) -> tuple[str, ...]:
+    notes = []
     n_targets, n_parameters = len(params.fit), len(params.parameters)
     if n_targets < n_parameters:
-        said.append(
+        notes.append(
             f"{counted(n_targets, 'target')} cannot identify {counted(n_parameters, 'parameter')}: "
             "the profiles show which are left open"
         )
     if not params.holdout:
-        said.append("nothing is held out: how the fitted world does on data that it was not fitted to is not known")
-    return said
+        notes.append("nothing is held out: how the fitted world does on data that it was not fitted to is not known")
+    return tuple(notes)

@@ -1,20 +1,45 @@
-"""Predictions between trials: a Gaussian process (scikit-learn) for each measure, and the objective that follows."""
+"""A surrogate of the objective between trials (Gaussian processes), its lowest places, and profiles of parameters.
+
+Profiles follow Raue et al. 2009 (doi:10.1093/bioinformatics/btp358), with the surrogate in place of the model: a
+tolerance is read as a standard deviation, so the objective is minus twice a log likelihood, and a 95 % interval ends
+where it rises by 3.84 above its least.
+"""
 
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final, Self
 
 import numpy as np
+import pandas as pd
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.extras import how_to_install
-from prism_mesa.streams import Floats
+from prism_mesa.streams import Floats, generator
+from prism_mesa.studies.calibration.plan import Axis
 
-_LENGTHS: Final = (0.1, 10.0)
-_NOISE: Final = (1e-6, 1.0)
-_STARTS: Final = 1  # random starts besides the first one in the search for lengths and noise
 _MOST: Final = 300
-"""Trials that a process is fitted on: of more, the best half of so many, and others evenly from best to worst."""
+"""Trials that a process is fitted to: of more, the best 150, and 150 others from best to worst."""
+SKLEARN: Final = "sklearn.gaussian_process"
+GRID: Final = 25  # values of a parameter in its profile
+LEEWAY: Final = 1.0  # standard deviations by which the surrogate may err
+_PROBED: Final = 9  # values of a parameter among which a probe is chosen
+IDENTIFIED: Final = "identified"
+ONLY_ABOVE: Final = "not identified below: flat down to the lowest value"
+ONLY_BELOW: Final = "not identified above: flat up to the highest value"
+OPEN: Final = "not identified: flat from the lowest value to the highest"
+
+
+def load(module: str, package: str) -> Any:
+    """Import an optional module, only when something is calibrated.
+
+    Raises:
+        ConfigError: If its package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ConfigError(f"prism calibrate needs {package}: {how_to_install('calibrate', package)}") from None
 
 
 @dataclass(frozen=True)
@@ -29,13 +54,12 @@ class GaussianProcess:
 
     @classmethod
     def fit(cls, points: Floats, values: Floats) -> Self:
-        """Return the process that is most likely to have these values at these places, shape (n, axes), each 0 to 1."""
-        gaussian, kernels = load_sklearn()
-        n_axes = points.shape[1]
-        smooth = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * kernels.Matern([0.5] * n_axes, _LENGTHS, nu=2.5)
-        regressor = gaussian.GaussianProcessRegressor(
-            smooth + kernels.WhiteKernel(0.01, _NOISE), normalize_y=True, n_restarts_optimizer=_STARTS, random_state=0
-        )
+        """Fit a process to values at places, shape (n, axes), each 0 to 1."""
+        gaussian = load(SKLEARN, "scikit-learn")
+        kernels = gaussian.kernels
+        matern = kernels.Matern([0.5] * points.shape[1], (0.1, 10.0), nu=2.5)
+        kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * matern + kernels.WhiteKernel(0.01, (1e-6, 1.0))
+        regressor = gaussian.GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a length at its bound: the measure does not depend on that parameter
             regressor.fit(points, values)
@@ -46,31 +70,12 @@ class GaussianProcess:
         mean, sd = self.regressor.predict(places, return_std=True)
         return mean, np.sqrt(np.maximum(sd**2 - self.noise, 0.0))
 
-    def mean_at(self, places: Floats) -> Floats:
-        """Return the mean of the function at places, shape (m, axes)."""
-        return np.asarray(self.regressor.predict(places))
-
-
-def load_sklearn() -> tuple[Any, Any]:
-    """Return scikit-learn's modules of Gaussian processes and of kernels.
-
-    Raises:
-        ConfigError: If scikit-learn is not installed.
-    """
-    try:
-        from sklearn import gaussian_process
-        from sklearn.gaussian_process import kernels
-    except ImportError:
-        install = how_to_install("calibrate", "scikit-learn")
-        raise ConfigError(f"prism calibrate needs scikit-learn: {install}") from None
-    return gaussian_process, kernels
-
 
 @dataclass(frozen=True)
 class Surrogate:
     """The objective as trials predict it at any place.
 
-    A process is fitted to asinh of the distance of each measure from its target: about the distance itself within a
+    A process is fitted to asinh of each measure's distance from its target: about the distance itself within a
     tolerance, about its logarithm far away.
     """
 
@@ -78,26 +83,16 @@ class Surrogate:
 
     @classmethod
     def fit(cls, points: Floats, distances: Floats) -> Self:
-        """Fit the processes.
-
-        Args:
-            points: Places of the trials, shape (trials, axes).
-            distances: Of each trial and measure, in tolerances; NaN where a measure is not defined.
-        """
+        """Fit the processes to distances in tolerances, shape (trials, measures), at points, shape (trials, axes)."""
         if len(points) > _MOST:
             order = np.argsort(np.nansum(distances**2, axis=1), kind="stable")
             rest = order[_MOST // 2 :]
             evenly = np.linspace(0, len(rest) - 1, _MOST - _MOST // 2).astype(int)
             kept = np.sort(np.append(order[: _MOST // 2], rest[evenly]))
             points, distances = points[kept], distances[kept]
-        defined = [np.isfinite(column) for column in distances.T]
-        return cls(
-            tuple(
-                GaussianProcess.fit(points[rows], np.arcsinh(column[rows]))
-                for rows, column in zip(defined, distances.T, strict=True)
-                if rows.sum() > 1
-            )
-        )
+        defined = [(column, np.isfinite(column)) for column in distances.T]
+        fit = GaussianProcess.fit
+        return cls(tuple(fit(points[rows], np.arcsinh(column[rows])) for column, rows in defined if rows.sum() > 1))
 
     def objective(self, places: Floats, *, leeway: float = 0.0) -> Floats:
         """Return the objective at places, shape (m, axes), if each process may err by `leeway` standard deviations."""
@@ -105,8 +100,150 @@ class Surrogate:
         for process in self.processes:
             if leeway:
                 mean, sd = process.at(places)
-                off = np.maximum(np.abs(mean) - leeway * sd, 0.0)
+                distance = np.maximum(np.abs(mean) - leeway * sd, 0.0)
             else:
-                off = process.mean_at(places)
-            total += np.sinh(off) ** 2
+                distance = np.asarray(process.regressor.predict(places))
+            total += np.sinh(distance) ** 2
         return total
+
+
+def best_guess(surrogate: Surrogate, points: Floats, *, seed: int) -> Floats:
+    """Return the place at which the surrogate is lowest, shape (axes,).
+
+    The search draws from the whole space and around the known places, ever nearer to the best so far.
+    """
+    draws = generator("calibration/best", str(seed))
+    shape = (256, points.shape[1])
+    tried = np.vstack([points, draws.random(shape)])
+    for narrower in range(6):
+        best = tried[np.argmin(surrogate.objective(tried))]
+        around = best + draws.normal(0.0, 0.2 * 0.45**narrower, shape)
+        tried = np.vstack([best[None], np.clip(around, 0.0, 1.0)])
+    return np.asarray(tried[np.argmin(surrogate.objective(tried))])
+
+
+def _lowest(surrogate: Surrogate, points: Floats, axis: int, grid: Floats, leeway: float) -> Floats:
+    """Return where the surrogate is lowest at each value of one axis, over all other axes; shape (grid, axes).
+
+    The search starts from the trials and random places, and then narrows around the best place of each value and of
+    its neighbours.
+    """
+    n_axes = points.shape[1]
+    if n_axes == 1:
+        return grid[:, None]
+    draws, each = generator("calibration/profile", str(axis)), np.arange(len(grid))
+
+    def lowest(tried: Floats) -> Floats:
+        tried = np.array(np.broadcast_to(tried, (len(grid), *tried.shape[-2:])))
+        tried[:, :, axis] = grid[:, None]
+        values = surrogate.objective(tried.reshape(-1, n_axes), leeway=leeway).reshape(len(grid), -1)
+        return np.asarray(tried[each, values.argmin(axis=1)])
+
+    best = lowest(np.vstack([points, draws.random((128, n_axes))]))
+    for narrower in range(5):
+        steps = draws.normal(0.0, 0.15 * 0.5**narrower, (128, n_axes))
+        neighbours = best[np.clip(each[:, None] + (-1, 0, 1), 0, len(grid) - 1)]
+        best = lowest(np.clip(np.concatenate([neighbours, best[:, None] + steps], axis=1), 0.0, 1.0))
+    return best
+
+
+def _best_trials(points: Floats, objectives: Floats, axis: int, grid: Floats) -> Floats:
+    """Return the least objective of the trials around each value of one axis; infinite without any."""
+    near = (np.abs(points[:, axis] - at) <= 0.5 / (len(grid) - 1) for at in grid)
+    return np.array([objectives[rows].min(initial=np.inf) for rows in near])
+
+
+def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, rise: float) -> Floats | None:
+    """Return the place that would reveal most about a parameter's profile: where it is low without a trial that is.
+
+    Of the parameter's values at which the surrogate may be within the rise, it is the one with the worst best trial,
+    or none near; the other parameters are where the surrogate is lowest. None if there is no such value.
+    """
+    grid = np.linspace(0.0, 1.0, _PROBED)
+    places = _lowest(surrogate, points, axis, grid, LEEWAY)
+    most = float(objectives.min()) + rise
+    tried = _best_trials(points, objectives, axis, grid)
+    claimed = (surrogate.objective(places, leeway=LEEWAY) <= most) & (tried > most)
+    return np.asarray(places[np.argmax(np.where(claimed, tried, -np.inf))]) if claimed.any() else None
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Profiles of all parameters.
+
+    Attributes:
+        curves: For each parameter and value: `parameter`, `value`, `objective` (the least of the surrogate there),
+            `possible` (the least if it may err by one standard deviation), `tried` (the least of the trials around
+            that value; NaN without any).
+        intervals: For each parameter: `parameter`, `fitted`, `low`, `high` (where `possible` is within the rise),
+            `lowest`, `highest` (the range), `verdict`.
+        least: The least of the surrogate.
+    """
+
+    curves: pd.DataFrame
+    intervals: pd.DataFrame
+    least: float
+
+
+def fit_profiles(
+    axes: tuple[Axis, ...], points: Floats, distances: Floats, objectives: Floats, best: Floats, rise: float
+) -> Profiles:
+    """Return the profiles from trials that did not fail.
+
+    `points` has shape (trials, axes), `distances` (trials, targets) with NaN for what is not defined; `best` is the
+    place of the fitted values.
+    """
+    surrogate = Surrogate.fit(points, distances)
+    curves = [_curve(axis, place, surrogate, points, objectives) for place, axis in enumerate(axes)]
+    least = min(min(float(curve["objective"].min()) for curve in curves), float(surrogate.objective(best[None])[0]))
+    rows = [
+        _interval(axis, curve["possible"].to_numpy() - least - rise, float(at))
+        for axis, curve, at in zip(axes, curves, best, strict=True)
+    ]
+    return Profiles(pd.concat(curves, ignore_index=True), pd.DataFrame(rows), least)
+
+
+def _curve(axis: Axis, place: int, surrogate: Surrogate, points: Floats, objectives: Floats) -> pd.DataFrame:
+    grid = np.linspace(0.0, 1.0, GRID)
+    lows, possible = (_lowest(surrogate, points, place, grid, leeway) for leeway in (0.0, LEEWAY))
+    tried = _best_trials(points, objectives, place, grid)
+    return pd.DataFrame(
+        {
+            "parameter": axis.key,
+            "value": [float(axis.value(at)) for at in grid],
+            "objective": surrogate.objective(lows),
+            "possible": surrogate.objective(possible, leeway=LEEWAY),
+            "tried": np.where(np.isinf(tried), np.nan, tried),
+        }
+    )
+
+
+def _interval(axis: Axis, height: Floats, best: float) -> dict[str, object]:
+    """Return the interval around the fitted place in which a profile's height is below 0, and its verdict."""
+    grid = np.linspace(0.0, 1.0, GRID)
+    middle = int(np.argmin(np.abs(grid - best)))
+    low, high = _crossing(grid, height, middle, -1, best), _crossing(grid, height, middle, 1, best)
+    verdicts = {(True, True): OPEN, (True, False): ONLY_ABOVE, (False, True): ONLY_BELOW, (False, False): IDENTIFIED}
+    return {
+        "parameter": axis.key,
+        "fitted": float(axis.value(best)),
+        "low": float(axis.value(0.0 if low is None else low)),
+        "high": float(axis.value(1.0 if high is None else high)),
+        "lowest": axis.low,
+        "highest": axis.high,
+        "verdict": verdicts[low is None, high is None],
+    }
+
+
+def _crossing(grid: Floats, height: Floats, start: int, step: int, best: float) -> float | None:
+    """Return the outermost place in a direction where a curve falls below 0; None if it is below 0 at the end."""
+    at = 0 if step < 0 else len(grid) - 1
+    if height[at] <= 0:
+        return None
+    while at != start and height[at] > 0:
+        at -= step
+    if height[at] > 0:
+        return best
+    above = at + step
+    share = height[at] / (height[at] - height[above])
+    return float(grid[at] + share * (grid[above] - grid[at]))

@@ -1,6 +1,6 @@
-"""Runs compared: what differs in their settings, what diverged first and why, and by how much their results differ."""
+"""Compare runs: settings that differ, the first divergence and its reasons, and differences of results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
@@ -19,40 +19,32 @@ from prism_mesa.analysis.compare.settings import (
     settings_that_differ,
 )
 from prism_mesa.errors import DataError, counted
-from prism_mesa.streams import Floats
-from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pair_runs
-from prism_mesa.studies.comparison.values import (
-    Measured,
-    Series,
-    measure_differences,
-    per_round,
-    round_differences,
-    run_measures,
-)
+from prism_mesa.studies.comparison.pairs import ComparedRun, Pairs, Runs, listed, pair_runs
+from prism_mesa.studies.comparison.values import measure_differences, per_round, round_differences, run_measures
 
 _MOST_NAMED: Final = 6
 
 
 @dataclass(frozen=True, repr=False)
 class RunComparison:
-    """What came of comparing runs, other less base.
+    """The differences between runs, other minus base.
 
     Attributes:
         pairs: The runs, paired by seed.
-        settings: In what configurations, versions and deciders differ: columns `key`, `base`, `other`.
-        measures: A row for each measure that both sides have, what differs most first: `measure`, `unit`, the means
-            `base` and `other`, their `difference`, `low` and `high` of its 95 % interval (NaN of one pair), `change`
-            (difference as a share of base), `standardised` (difference in standard deviations of the pairs'
+        settings: Where configurations, versions and deciders differ: columns `key`, `base`, `other`.
+        measures: A row for each measure that both sides have, the largest differences first: `measure`, `unit`, the
+            means `base` and `other`, their `difference`, `low` and `high` of its 95 % interval (NaN for one pair),
+            `change` (difference as a share of base), `standardised` (difference in standard deviations of the pairs'
             differences), `p` (paired t-test) and `p_holm`, `n` pairs, `missing` pairs, and whether all pairs are
             `equal`.
         rounds: A row for each column (and `nation`) and `round`, with the same, and intervals of each side's mean.
-        divergences: Of each pair, what its tables have in common.
+        divergences: For each pair, how its tables differ.
         first_divergence: The earliest of all pairs; None if no table differs in what happened.
-        diverged: The place of the pair that it is of.
-        reasons: Why each side did what it did there; None if nobody asked, or nothing diverged.
-        branched: Where the first pair's runs branched from, of each side that did.
+        diverged: The index of its pair.
+        reasons: Why each side did what it did there; None if `why` was off, or nothing diverged.
+        branched: By side, where the run of the first pair branched from.
         free_from: The first round in which the first pair can differ.
-        notes: What is to be known besides.
+        notes: What you should know besides.
     """
 
     pairs: Pairs
@@ -74,12 +66,10 @@ class RunComparison:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the two sides are called: the folder of a single run, else the first one and how many there are."""
-        sides = (self.pairs.base, self.pairs.other)
-        first, second = (
-            side[0].name if len(side) == 1 else f"{side[0].name} and {len(side) - 1} more" for side in sides
-        )
-        return first, second
+        """The names of the two sides: the folder of the first run, and how many more there are."""
+        more = len(self.pairs.base) - 1
+        rest = f" and {more} more" if more else ""
+        return f"{self.pairs.base[0].name}{rest}", f"{self.pairs.other[0].name}{rest}"
 
     @property
     def n_differ(self) -> int:
@@ -88,9 +78,9 @@ class RunComparison:
 
 
 def compare_runs(
-    base: Given, other: Given, *, measures: Sequence[str] | None = None, why: bool = True, trust: bool = False
+    base: Runs, other: Runs, *, measures: Sequence[str] | None = None, why: bool = True, trust: bool = False
 ) -> RunComparison:
-    """Compare runs; arguments are those of `api.comparison.compare`.
+    """Compare runs; the arguments are those of `api.comparison.compare`.
 
     Raises:
         DataError: If a run cannot be read, or the runs cannot be compared.
@@ -101,143 +91,132 @@ def compare_runs(
     left, right = pairs.base[0], pairs.other[0]
     settings = _settings(pairs, notes)
     rounds = _rounds(pairs, notes)
-    found = tuple(
+    by_pair = tuple(
         divergences(one.folder, two.folder, pairs.rounds, whole=pairs.is_whole(one) and pairs.is_whole(two))
         for one, two in zip(pairs.base, pairs.other, strict=True)
     )
-    diverged, first = _earliest(found)
+    diverged, first = _earliest(by_pair)
     free_from = first_free_round(left.facts, right.facts, (left.name, right.name))
     if free_from and first is not None and first.round < free_from:
         notes.append(f"they branched in round {free_from}, and differ before it: one was changed, or made otherwise")
-    told = None
+    explained = None
     if why and first is not None:
-        told = reasons(pairs.base[diverged].folder, pairs.other[diverged].folder, first, trust=trust)
-    branched = {side: found_ for side, run in (("base", left), ("other", right)) if (found_ := branching_of(run.facts))}
+        explained = reasons(pairs.base[diverged].folder, pairs.other[diverged].folder, first, trust=trust)
+    branched = {"base": branching_of(left.facts), "other": branching_of(right.facts)}
     return RunComparison(
         pairs=pairs,
         settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),
         measures=_measures(pairs, measures, notes, trust),
         rounds=rounds,
-        divergences=found,
+        divergences=by_pair,
         first_divergence=first,
         diverged=diverged,
-        reasons=told,
-        branched=branched,
+        reasons=explained,
+        branched={side: branching for side, branching in branched.items() if branching},
         free_from=free_from,
         notes=tuple(notes),
     )
 
 
 def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
-    """Return in what the first pair's settings differ; notes say if runs of one side do."""
-    left, right = pairs.base[0], pairs.other[0]
+    """Return where the first pair's settings differ; notes say if runs of one side differ."""
     for side in (pairs.base, pairs.other):
-        apart = {one.key for run in side[1:] for one in settings_that_differ(_config(side[0]), _config(run)) if one.key}
+        first = _config(side[0])
+        apart = {setting.key for run in side[1:] for setting in settings_that_differ(first, _config(run))}
         if apart:
             notes.append(f"runs of one side, {side[0].name} and others, differ among themselves in {_some(apart)}")
-    return [
-        *settings_that_differ(_config(left), _config(right)),
-        *facts_that_differ(left.facts, right.facts),
-    ]
+    left, right = pairs.base[0], pairs.other[0]
+    return [*settings_that_differ(_config(left), _config(right)), *facts_that_differ(left.facts, right.facts)]
 
 
-def _config(run: OneRun) -> dict[str, Any]:
+def _config(run: ComparedRun) -> dict[str, Any]:
     return dict(run.manifest.config or {})
 
 
-def _some(names: set[str]) -> str:
-    shown = sorted(names)[:_MOST_NAMED]
-    return ", ".join(shown) + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
+def _some(names: Iterable[str]) -> str:
+    return listed(sorted(names), _MOST_NAMED)
 
 
-def _earliest(found: Sequence[Divergences]) -> tuple[int, Divergence | None]:
-    """Return which pair diverged first, and in what; the first pair, and None, if none did."""
-    firsts = [(one.first, place) for place, one in enumerate(found)]
+def _earliest(by_pair: Sequence[Divergences]) -> tuple[int, Divergence | None]:
+    """Return which pair diverged first, and in what; 0 and None if no pair did."""
+    firsts = [(pair.first, place) for place, pair in enumerate(by_pair)]
     known = [(first.moment, place, first) for first, place in firsts if first is not None]
     if not known:
         return 0, None
-    _, place, first = min(known, key=lambda one: one[:2])
+    _, place, first = min(known, key=lambda item: item[:2])
     return place, first
 
 
 def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust: bool) -> pd.DataFrame:
-    """Return the differences of measures; of runs that differ in length there are none."""
-    runs = (*pairs.base, *pairs.other)
+    """Return the differences of measures; there are none of runs that differ in length."""
+    runs, n = (*pairs.base, *pairs.other), len(pairs.base)
     if not pairs.whole or not all(isinstance(run.facts.get("summary"), dict) for run in runs):
         if pairs.whole:
             notes.append("measures are left out: a run that has not come to an end has none")
-        return measure_differences([], np.zeros((len(pairs.base), 0)), np.zeros((len(pairs.base), 0)))
-    found = [run_measures(run, names, pairs.rounds, trust=trust) for run in runs]
-    failed = {name: why for one in found for name, why in one.failed.items()}
+        return measure_differences([], np.zeros((n, 0)), np.zeros((n, 0)))
+    by_run, failures = zip(*(run_measures(run, names, pairs.rounds, trust=trust) for run in runs), strict=True)
+    failed = {name: why for failure in failures for name, why in failure.items()}
     if failed:
-        told = next(iter(failed.values()))
-        notes.append(f"{counted(len(failed), 'measure')} left out ({_some(set(failed))}): {told}")
-    common = [name for name in found[0].values if all(name in one.values for one in found)]
-    n = len(pairs.base)
-    table = measure_differences(common, _values(found[:n], common), _values(found[n:], common))
-    undefined = table["measure"][table["n"] == 0]
-    by_run = [one.values for one in found]
-    if some := {name for name in undefined if names or any(isfinite(of[name]) for of in by_run)}:
+        reason = next(iter(failed.values()))
+        notes.append(f"{counted(len(failed), 'measure')} left out ({_some(failed)}): {reason}")
+    common = [name for name in by_run[0] if all(name in values for values in by_run)]
+    numbers = np.array([[values[name] for name in common] for values in by_run], np.float64)
+    table = measure_differences(common, *numbers.reshape(2, n, len(common)))
+    undefined = set(table["measure"][table["n"] == 0])
+    if some := {name for name in undefined if names or any(isfinite(values[name]) for values in by_run)}:
         where = "for no pair" if names else "for one side only"
         notes.append(f"{counted(len(some), 'measure')} left out, as defined {where} ({_some(some)})")
     return table[~table["measure"].isin(undefined)].reset_index(drop=True)
 
 
-def _values(found: Sequence[Measured], names: Sequence[str]) -> Floats:
-    return np.array([[one.values[name] for name in names] for one in found], np.float64).reshape(-1, len(names))
-
-
 def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
     """Return the differences of rounds, for the columns that all runs have."""
-    found = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
-    common: list[Series] = [one for one in found[0][0] if all(one in columns for columns, _ in found)]
+    by_run = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
+    common = [series for series in by_run[0][0] if all(series in columns for columns, _ in by_run)]
     if pairs.of_nations:
-        alone = {nation for columns, _ in found for _, nation in columns} - {nation for _, nation in common}
+        alone = {nation for columns, _ in by_run for _, nation in columns} - {nation for _, nation in common}
         if not common:
             raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_some(alone)})")
         if alone:
             notes.append(f"nations that not all runs have are left out: {_some(alone)}")
-    values = [of[:, [columns.index(one) for one in common]] for columns, of in found]
+    values = np.array([numbers[:, [columns.index(series) for series in common]] for columns, numbers in by_run])
     n = len(pairs.base)
-    table = round_differences(common, np.array(values[:n]), np.array(values[n:]))
+    table = round_differences(common, values[:n], values[n:])
     return table if pairs.of_nations else table.drop(columns="nation")
 
 
-def as_json(found: RunComparison) -> dict[str, Any]:
-    """Return a comparison as plain values: what ``prism compare --json`` prints; None where there is no number."""
-    first, pairs = found.first_divergence, found.pairs
-    table = found.measures.set_index("measure")
+def as_json(comparison: RunComparison) -> dict[str, Any]:
+    """Return a comparison as plain values, as ``prism compare --json`` prints it; None for what is not a number."""
+    first, pairs = comparison.first_divergence, comparison.pairs
+    diverged = comparison.divergences[comparison.diverged]
     return {
         "base": [str(run.folder) for run in pairs.base],
         "other": [str(run.folder) for run in pairs.other],
         "seeds": list(pairs.seeds),
         "pairs": len(pairs.base),
         "n_rounds": pairs.rounds,
-        "equal": found.equal,
-        "settings": {row["key"]: {"base": row["base"], "other": row["other"]} for row in _records(found.settings)},
-        "branched": {side: vars(one) for side, one in found.branched.items()},
-        "can_differ_from": found.free_from,
-        "first_divergence": None if first is None else _divergence(found, first),
-        "start": found.divergences[found.diverged].start or None,
-        "tables": {
-            one.table: {"equal": one.equal, "told": one.told, "note": one.note}
-            for one in found.divergences[found.diverged].tables
+        "equal": comparison.equal,
+        "settings": {
+            row["key"]: {"base": row["base"], "other": row["other"]} for row in comparison.settings.to_dict("records")
         },
-        "measures": {str(name): _numbers(row) for name, row in zip(table.index, _records(table), strict=True)},
-        "rounds": _columns(found.rounds),
-        "notes": list(found.notes),
+        "branched": {side: vars(branching) for side, branching in comparison.branched.items()},
+        "can_differ_from": comparison.free_from,
+        "first_divergence": None if first is None else _divergence(comparison, first),
+        "start": diverged.start or None,
+        "tables": {
+            table.table: {"equal": table.equal, "told": table.told, "note": table.note} for table in diverged.tables
+        },
+        "measures": {row.pop("measure"): _with_interval(row) for row in _plain(comparison.measures).to_dict("records")},
+        "rounds": _columns(_plain(comparison.rounds)),
+        "notes": list(comparison.notes),
     }
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
-
-
-def _divergence(found: RunComparison, first: Divergence) -> dict[str, Any]:
-    told = found.reasons
+def _divergence(comparison: RunComparison, first: Divergence) -> dict[str, Any]:
+    explained = comparison.reasons
     base, other = first.sides
     return {
-        "seed": found.pairs.seeds[found.diverged],
+        "seed": comparison.pairs.seeds[comparison.diverged],
         "where": first.where,
         "table": first.table,
         "round": first.round,
@@ -247,35 +226,34 @@ def _divergence(found: RunComparison, first: Divergence) -> dict[str, Any]:
         "columns": list(first.columns),
         "base": base,
         "other": other,
-        "why": None if told is None else {"base": list(told.base), "other": list(told.other)},
+        "why": None if explained is None else {"base": list(explained.base), "other": list(explained.other)},
     }
 
 
-def _numbers(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a measure's row, its interval as two ends, or None if it has none."""
-    ends = [_plain(row[end]) for end in ("low", "high")]
-    rest = {name: _plain(value) for name, value in row.items() if name not in ("difference", "low", "high")}
-    return {"difference": _plain(row["difference"]), "interval": None if None in ends else ends, **rest}
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of plain Python values, None in place of NaN and infinities."""
+    finite = table.replace([np.inf, -np.inf], np.nan)
+    return finite.astype(object).where(finite.notna(), None)
+
+
+def _with_interval(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a measure's row with its interval as two ends, or None."""
+    ends = [row.pop("low"), row.pop("high")]
+    return {"difference": row.pop("difference"), "interval": None if None in ends else ends, **row}
 
 
 def _columns(table: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
     """Return each column of rounds as lists over the rounds."""
     keys = ["column", "nation"] if "nation" in table else ["column"]
     wanted = ("base", "other", "difference", "low", "high")
-    found = {}
-    for key, rows in table.groupby(keys, sort=False):
-        name = " of ".join(str(part) for part in (key if isinstance(key, tuple) else (key,)))
-        found[name] = {column: [_plain(one) for one in rows[column].tolist()] for column in wanted}
-    return found
+    return {
+        " of ".join(map(str, key)): {column: rows[column].tolist() for column in wanted}
+        for key, rows in table.groupby(keys, sort=False)
+    }
 
 
-def _plain(value: Any) -> Any:
-    plain = value.item() if hasattr(value, "item") else value
-    return None if isinstance(plain, float) and not isfinite(plain) else plain
-
-
-def folder_name(found: RunComparison) -> str:
-    """Return what the folder of a comparison is called: ``compare-<base>-<other>``, and how many pairs, if several."""
-    n, sides = len(found.pairs.base), (found.pairs.base, found.pairs.other)
+def folder_name(comparison: RunComparison) -> str:
+    """Return the name of a comparison's folder: ``compare-<base>-<other>``, and the number of pairs if several."""
+    n, sides = len(comparison.pairs.base), (comparison.pairs.base, comparison.pairs.other)
     names = [side[0].name[:60] for side in sides]
     return "-".join(["compare", *names, *([f"{n}-pairs"] if n > 1 else [])])

@@ -1,7 +1,7 @@
-"""The numbers of two sides that are compared, and their differences pair by pair (other less base)."""
+"""The numbers of two sides that are compared, and their differences pair by pair (other minus base)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import isfinite, nan
 from typing import Any, Final
@@ -14,61 +14,54 @@ from prism_mesa.errors import ConfigError, PrismError, did_you_mean
 from prism_mesa.runs.run_files import columns_of, has_table, read_table
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
 from prism_mesa.streams import Floats
-from prism_mesa.studies.comparison.pairs import OneRun
+from prism_mesa.studies.comparison.pairs import ComparedRun
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.studies.statistics.cells import ARM, Cells
-from prism_mesa.studies.statistics.comparisons import Comparison, compare
+from prism_mesa.studies.statistics.comparisons import Comparison, compare_pairs
 from prism_mesa.studies.statistics.significance import holm, interval
 
-PER_ROUND: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
-"""Columns of table `rounds` that are compared."""
-FOLLOWS_PER_ROUND: Final = {
+_PER_ROUND: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
+_FOLLOW_EVENTS: Final = {
     "new_follows": "follow",
     "unfollows": "unfollow",
     "mutes": "mute",
     "blocks": "block",
     "reports": "report",
 }
-"""What is counted of table `follows`, where both runs have it, and by which event."""
-PER_QUARTER: Final = tuple(column.name for column in INDICATOR_COLUMNS)
-"""Columns of table `indicators` that are compared, for each nation."""
+"""Columns counted from table `follows`, if both runs have it, with their events."""
+_INDICATOR_UNITS: Final = {column.name: column.unit for column in INDICATOR_COLUMNS}
 LOSS: Final = "loss"
-_POINTS: Final = {column.name: column.unit for column in INDICATOR_COLUMNS}
+_SIDES: Final = ("base", "other")
 
 type Series = tuple[str, str]
-"""A column that is compared round by round: its name, and the nation; of a platform an empty text."""
+"""A column that is compared round by round, and its nation; the nation is empty for a platform."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Measures of a run, and why others could not be taken, both by name."""
+def run_measures(
+    run: ComparedRun, names: Sequence[str] | None, rounds: int, *, trust: bool
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return measures of a whole run, and why others failed, both by name.
 
-    values: dict[str, float]
-    failed: dict[str, str]
-
-
-def run_measures(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust: bool) -> Measured:
-    """Return measures of a whole run: of the catalogue, or of nations means over quarters (`mean_over_quarters`).
+    The measures of a platform are those of the catalogue; of nations, means over quarters (`mean_over_quarters`).
 
     Args:
         run: The run.
-        names: Which; None: all.
-        rounds: Quarters of a run of nations that count.
+        names: The measures; None: all.
+        rounds: Quarters that count, for a run of nations.
         trust: As for `finished_run`.
 
     Raises:
         ConfigError: If there is no such measure.
     """
     if run.manifest.of_nations:
-        found = mean_over_quarters(run, rounds)
-        if unknown := [name for name in names or () if name not in found]:
-            known = sorted({name.partition(" of ")[0] for name in found})
+        means = mean_over_quarters(run, rounds)
+        if unknown := [name for name in names or () if name not in means]:
+            indicators = sorted({name.partition(" of ")[0] for name in means})
             raise ConfigError(
                 f"measures: {unknown[0]!r}: {run.folder} has none of that name (INDICATOR of NATION, {LOSS}; "
-                f"indicators: {', '.join(known)}).{did_you_mean(unknown[0], found)}"
+                f"indicators: {', '.join(indicators)}).{did_you_mean(unknown[0], means)}"
             )
-        return Measured({name: found[name] for name in names or found}, {})
+        return {name: means[name] for name in names or means}, {}
     finished = finished_run(run.folder, trust=trust)
     finished = replace(finished, table=cache(finished.table), follows=cache(finished.follows))
     values: dict[str, float] = {}
@@ -80,176 +73,150 @@ def run_measures(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust
             if names is not None:
                 raise
             failed[name] = str(error)
-    return Measured(values, failed)
+    return values, failed
 
 
-def mean_over_quarters(run: OneRun, rounds: int) -> dict[str, float]:
-    """Return the mean over quarters of each indicator of each nation, and the loss, where the run has one."""
+def mean_over_quarters(run: ComparedRun, rounds: int) -> dict[str, float]:
+    """Return the mean over quarters of each indicator of each nation, and the loss if the run has one."""
     columns, values = per_round(run, rounds)
     with np.errstate(invalid="ignore"):
-        means = {series_name(series): float(of.mean()) for series, of in zip(columns, values.T, strict=True)}
+        means = {series_name(series): float(column.mean()) for series, column in zip(columns, values.T, strict=True)}
     summary = run.facts.get("summary")
     loss = summary.get(LOSS) if isinstance(summary, dict) else None
-    known = {LOSS: float(loss)} if isinstance(loss, int | float) and not isinstance(loss, bool) else {}
-    return known | {name: value if isfinite(value) else nan for name, value in means.items()}
+    losses = {LOSS: float(loss)} if isinstance(loss, int | float) and not isinstance(loss, bool) else {}
+    return losses | {name: value if isfinite(value) else nan for name, value in means.items()}
 
 
 def series_name(series: Series) -> str:
-    """Return what a column of rounds is called: ``likes``, ``inflation of Canada``."""
+    """Return the name of a column of rounds: ``likes``, ``inflation of Canada``."""
     column, nation = series
     return f"{column} of {nation}" if nation else column
 
 
 def measure_unit(name: str) -> str:
-    """Return the unit of a measure; nothing for one that is not known."""
+    """Return the unit of a measure; empty if it is not known."""
     if name in MEASURES:
         return MEASURES[name].unit
-    return "points squared" if name == LOSS else _POINTS.get(name.partition(" of ")[0], "")
+    return "points squared" if name == LOSS else _INDICATOR_UNITS.get(name.partition(" of ")[0], "")
 
 
 def measure_span(name: str) -> float | None:
-    """Return how far apart two values of a measure can be that may lie on both sides of 0, in whose unit it is.
+    """Return the range of a measure whose values may lie on both sides of 0; None for other measures.
 
-    Of these no difference is a share of a value: it is told by their range (correlations), or in points of 100 (rates
-    and balances of nations). None for all others.
+    Differences of such measures are compared with their range (correlations), or with 100 points (rates and balances
+    of nations), not with a value.
     """
     if name in MEASURES:
-        own = MEASURES[name]
-        return own.high - own.low if own.low < 0 and isfinite(own.low) and isfinite(own.high) else None
-    return 100.0 if _POINTS.get(name.partition(" of ")[0], "").startswith("%") else None
+        low, high = MEASURES[name].low, MEASURES[name].high
+        return high - low if low < 0 and isfinite(low) and isfinite(high) else None
+    return 100.0 if measure_unit(name).startswith("%") else None
 
 
-def per_round(run: OneRun, rounds: int) -> tuple[list[Series], Floats]:
+def per_round(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
     """Return the columns of a run that are compared round by round, and their values, shape (rounds, columns).
 
-    A round that is missing, as in a damaged table, is not a number.
+    A round that is missing, as in a damaged table, is NaN.
     """
-    table, wanted = ("indicators", PER_QUARTER) if run.manifest.of_nations else ("rounds", PER_ROUND)
-    have = set(columns_of(run.folder, table))
-    columns = [name for name in wanted if name in have]
-    keys = ["round", "nation"] if run.manifest.of_nations else ["round"]
-    rows = read_table(run.folder, table, [*keys, *columns])
-    rows = rows[(rows["round"] >= 0) & (rows["round"] < rounds)].drop_duplicates(keys)
-    if not run.manifest.of_nations:
-        changes = _changes(run, rounds) if has_table(run.folder, "follows") else {}
-        values = np.column_stack([_filled(rows, columns, rounds), *changes.values()])
-        return [(name, "") for name in (*columns, *changes)], values
+    of_nations = run.manifest.of_nations
+    table, wanted = ("indicators", _INDICATOR_UNITS) if of_nations else ("rounds", _PER_ROUND)
+    present = set(columns_of(run.folder, table))
+    columns = [name for name in wanted if name in present]
+    keys = ["round", "nation"] if of_nations else ["round"]
+    rows = _rows_within(run, table, [*keys, *columns], rounds).drop_duplicates(keys)
+    if not of_nations:
+        events = _event_counts(run, rounds) if has_table(run.folder, "follows") else {}
+        values = np.column_stack([_by_round(rows, columns, rounds), *events.values()])
+        return [(name, "") for name in (*columns, *events)], values
     nations = [str(name) for name in dict.fromkeys(rows["nation"])]
-    parts = [_filled(rows[rows["nation"] == nation], columns, rounds) for nation in nations]
+    parts = [_by_round(rows[rows["nation"] == nation], columns, rounds) for nation in nations]
     return [(name, nation) for nation in nations for name in columns], np.column_stack(parts)
 
 
-def _changes(run: OneRun, rounds: int) -> dict[str, Floats]:
-    """Return how often in each round agents began or ceased to follow others, muted, blocked or reported them."""
-    rows = read_table(run.folder, "follows", ["round", "event"])
-    rows = rows[(rows["round"] >= 0) & (rows["round"] < rounds)]
-    found = {
-        name: np.bincount(rows["round"][rows["event"] == event], minlength=rounds)
-        for name, event in FOLLOWS_PER_ROUND.items()
+def _event_counts(run: ComparedRun, rounds: int) -> dict[str, Floats]:
+    """Return how many follows began or ended, and mutes, blocks and reports, in each round."""
+    rows = _rows_within(run, "follows", ["round", "event"], rounds)
+    return {
+        name: np.bincount(rows["round"][rows["event"] == event], minlength=rounds).astype(np.float64)
+        for name, event in _FOLLOW_EVENTS.items()
     }
-    return {name: count.astype(np.float64) for name, count in found.items()}
 
 
-def _filled(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats:
-    values: Any = np.full((rounds, len(columns)), np.nan)
+def _rows_within(run: ComparedRun, table: str, columns: list[str], rounds: int) -> pd.DataFrame:
+    rows = read_table(run.folder, table, columns)
+    return rows[(rows["round"] >= 0) & (rows["round"] < rounds)]
+
+
+def _by_round(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats:
+    values = np.full((rounds, len(columns)), np.nan)
     values[rows["round"].to_numpy(np.int64)] = rows[list(columns)].to_numpy(np.float64)
-    return np.asarray(values, np.float64)
+    return values
 
 
-_SIDES: Final = ("base", "other")
+def _compare(base: Floats, other: Floats) -> Comparison:
+    """Return other minus base; both have shape (pairs, columns), and gaps where a value is not finite."""
+    left, right = (np.where(np.isfinite(side), side, np.nan)[None] for side in (other, base))
+    return compare_pairs(left, right, len(base))
 
 
-def _compared(base: Floats, other: Floats, names: Sequence[str]) -> Comparison:
-    """Return other less base: shapes (pairs, columns), NaN where a pair has no such number."""
-    n = len(base)
-    values = np.where(np.isfinite([base, other]), [base, other], np.nan)
-    there = np.ones((2, n), bool)
-    cells = Cells(
-        conditions=pd.DataFrame({ARM: _SIDES}),
-        codes={ARM: np.arange(2)},
-        levels={ARM: _SIDES},
-        values=values,
-        planned=there,
-        done=there,
-        measures=tuple(names),
-        paired=True,
-    )
-    return compare(cells, cells.at(ARM, 1), cells.at(ARM, 0), ())
+def _columns(compared: Comparison) -> dict[str, Any]:
+    """Return the columns that the tables of measures and of rounds share."""
+    right = compared.right_mean
+    return {
+        "base": right,
+        "other": np.where(compared.equal, right, right + compared.difference),
+        "difference": compared.difference,
+        "low": compared.low,
+        "high": compared.high,
+    }
 
 
 def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd.DataFrame:
-    """Return a row for each measure, what differs most first: see `comparison.RunComparison.measures`.
+    """Return a row for each measure, the largest differences first: see `comparison.RunComparison.measures`.
 
-    With several pairs that is by the standardised difference, else by the difference as a share of the larger value, or
-    of `values.measure_span`.
-
-    Args:
-        names: The names of the measures.
-        base: Shape (pairs, measures); NaN where one is not defined.
-        other: The same of the other side.
+    With several pairs they are ordered by the standardised difference, else by the difference as a share of the
+    larger value, or of `measure_span`. Sides have shape (pairs, measures), with NaN for what is not defined.
     """
-    found = _compared(base, other, names)
-    mean = found.right_mean + found.difference
-    standardised = found.d_z
+    compared = _compare(base, other)
+    difference, right = compared.difference, compared.right_mean
+    several = len(base) > 1
     with np.errstate(all="ignore"):
         spans = np.array([measure_span(name) or np.nan for name in names], np.float64)
-        rated = np.isnan(spans) & (found.right_mean != 0)
-        change = np.where(rated, found.difference / np.abs(found.right_mean), np.nan)
-        larger = np.maximum(np.abs(found.right_mean), np.abs(mean))
-        share = np.abs(found.difference) / np.where(np.isnan(spans), larger, spans)
+        change = np.where(np.isnan(spans) & (right != 0), difference / np.abs(right), np.nan)
+        larger = np.maximum(np.abs(right), np.abs(right + difference))
+        share = np.abs(difference) / np.where(np.isnan(spans), larger, spans)
     table = pd.DataFrame(
         {
             "measure": list(names),
             "unit": [measure_unit(name) for name in names],
-            "base": found.right_mean,
-            "other": np.where(found.equal, found.right_mean, mean),
-            "difference": found.difference,
-            "low": found.low,
-            "high": found.high,
+            **_columns(compared),
             "change": change,
-            "standardised": standardised if len(base) > 1 else np.nan,
-            "p": found.p,
-            "p_holm": holm(found.p),
-            "n": found.n,
-            "missing": found.missing,
-            "equal": found.equal,
+            "standardised": compared.d_z if several else np.nan,
+            "p": compared.p,
+            "p_holm": holm(compared.p),
+            "n": compared.n,
+            "missing": compared.missing,
+            "equal": compared.equal,
         }
     )
-    size = np.abs(standardised) if len(base) > 1 else np.where(found.equal, 0.0, share)
+    size = np.abs(compared.d_z) if several else np.where(compared.equal, 0.0, share)
     order = np.lexsort((np.arange(len(names)), -np.nan_to_num(share), -np.nan_to_num(size, nan=-1.0, posinf=1e300)))
     return table.iloc[order].reset_index(drop=True)
 
 
 def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> pd.DataFrame:
-    """Return a row for each column and round: see `comparison.RunComparison.rounds`.
-
-    Args:
-        series: The columns.
-        base: Shape (pairs, rounds, columns).
-        other: The same of the other side.
-    """
+    """Return `comparison.RunComparison.rounds`; both sides have shape (pairs, rounds, columns)."""
     pairs, rounds, columns = base.shape
     wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
-    found = _compared(wide[0], wide[1], [series_name(one) for one in series for _ in range(rounds)])
+    compared = _compare(*wide)
     table = {
         "column": np.repeat([column for column, _ in series], rounds),
         "nation": np.repeat([nation for _, nation in series], rounds),
         "round": np.tile(np.arange(rounds), columns),
-        "base": found.right_mean,
-        "other": np.where(found.equal, found.right_mean, found.right_mean + found.difference),
-        "difference": found.difference,
-        "low": found.low,
-        "high": found.high,
+        **_columns(compared),
     }
     for name, side in zip(_SIDES, wide, strict=True):
-        table[f"{name}_low"], table[f"{name}_high"] = _band(side)
-    return pd.DataFrame(table | {"n": found.n, "equal": found.equal})
-
-
-def _band(side: Floats) -> tuple[Floats, Floats]:
-    """Return the interval of one side's mean for each column that has all its numbers."""
-    low, high = np.full((2, side.shape[1]), np.nan)
-    whole = np.isfinite(side).all(axis=0)
-    if len(side) > 1 and whole.any():
-        low[whole], high[whole] = interval((side[:, whole],))
-    return low, high
+        low, high = np.full((2, side.shape[1]), np.nan)
+        complete = np.isfinite(side).all(axis=0)
+        low[complete], high[complete] = interval(side[:, complete])
+        table |= {f"{name}_low": low, f"{name}_high": high}
+    return pd.DataFrame(table | {"n": compared.n, "equal": compared.equal})

@@ -9,25 +9,22 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import zeta
 
-from prism_mesa.runs.measures import TailExponent, ccdf, tail_exponent
+from prism_mesa.runs.measures import ccdf, tail_exponent
 from prism_mesa.streams import generator
 
 type Sizes = npt.NDArray[np.integer[Any]]
 
 _TABLE: Final = 100_000
-"""Whole numbers above the least one whose probabilities are tabulated to draw from."""
-
-_FEWEST: Final = 50
-"""So many values must be in a tail that is looked for."""
+"""Sizes from the least one on whose probabilities are tabulated for draws."""
+_FEWEST: Final = 50  # values in a tail whose start is searched
 
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """A discrete power law, P(x) in proportion to ``x ** -exponent`` for whole x from `least` on, fitted to sizes.
+    """A discrete power law fitted to sizes: P(x) is proportional to ``x ** -exponent`` for whole x from `least` on.
 
     Attributes:
-        least: The smallest size that counts.
-        exponent: By maximum likelihood; its standard error `se`.
+        exponent: By maximum likelihood, with its standard error `se`.
         n: Sizes in the tail.
         ks: Largest distance between the cumulative shares of the tail and of the law (Kolmogorov and Smirnov).
     """
@@ -40,17 +37,14 @@ class PowerLaw:
 
 
 def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
-    """Return the power law of a tail.
+    """Fit a power law to a tail; exponent and distance are NaN if it has no two different sizes.
 
-    The exponent is that of the exact likelihood (equation 3.5 of doi:10.1137/070710111), not of its approximation,
-    which is biased below a least size of about 6.
+    The likelihood is exact (equation 3.5 of doi:10.1137/070710111): its approximation is biased below a least size of
+    about 6.
 
     Args:
         sizes: Whole numbers from 1 on, in any order.
-        least: Where the tail begins; None: where the distance `ks` is smallest, among sizes with a tail of at least 50.
-
-    Returns:
-        The law; exponent and distance are NaN where the tail has no two different sizes.
+        least: The start of the tail; None: the size with the smallest `ks`, among those with a tail of at least 50.
     """
     values = np.asarray(sizes)
     if least is None:
@@ -60,20 +54,14 @@ def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
         known = [fit for fit in fits if math.isfinite(fit.ks)]
         return min(known, key=lambda fit: fit.ks) if known else PowerLaw(1, math.nan, math.nan, 0, math.nan)
     tail = values[values >= least]
-    found: TailExponent = tail_exponent(tail, least)
-    if not math.isfinite(found.exponent):
-        return PowerLaw(least, math.nan, math.nan, found.n, math.nan)
-    return PowerLaw(least, found.exponent, found.se, found.n, distance(tail, found.exponent, least))
+    fit = tail_exponent(tail, least)
+    if not math.isfinite(fit.exponent):
+        return PowerLaw(least, math.nan, math.nan, fit.n, math.nan)
+    return PowerLaw(least, fit.exponent, fit.se, fit.n, distance(tail, fit.exponent, least))
 
 
 def distance(tail: npt.ArrayLike, exponent: float, least: int) -> float:
-    """Return the largest distance between cumulative shares of a tail's sizes and of a power law.
-
-    Args:
-        tail: Whole numbers of at least `least`.
-        exponent: Above 1.
-        least: The smallest size of the law, at least 1.
-    """
+    """Return the largest distance between the cumulative shares of a tail's sizes and of a power law."""
     distinct, at_least = ccdf(tail)
     above = np.append(at_least[1:], 0.0)
     whole = zeta(exponent, least)
@@ -85,8 +73,8 @@ def distance(tail: npt.ArrayLike, exponent: float, least: int) -> float:
 def drawn_sizes(exponent: float, least: int, n: int, rng: np.random.Generator) -> Sizes:
     """Return sizes drawn from a discrete power law, shape (n,).
 
-    Up to 100,000 above the least one they are exact; beyond, the law is taken as continuous (appendix D of
-    doi:10.1137/070710111), which errs by less than a ten-thousandth of a size.
+    Draws are exact up to 100,000 above the least size; beyond, the law is taken as continuous (appendix D of
+    doi:10.1137/070710111), an error of less than a ten-thousandth of a size.
     """
     survival = _survival(exponent, least)
     chance = 1.0 - rng.random(n)  # in (0, 1]
@@ -107,15 +95,10 @@ def _survival(exponent: float, least: int) -> npt.NDArray[np.float64]:
 
 
 def plausibility(fit: PowerLaw, draws: int = 200, key: str = "") -> float:
-    """Return the share of samples of a fitted law, each fitted anew, that lie as far from their fit as the data do.
+    """Return the share of samples of a fitted law that lie as far from their own fit as the data.
 
-    Below .1 the law is ruled out (section 4.1 of doi:10.1137/070710111; the least size is taken as given, so that only
-    the tail is drawn). With 200 draws the share is known to within some .03.
-
-    Args:
-        fit: What `fit_power_law` returned.
-        draws: Samples, at least 1.
-        key: Another text, other draws.
+    Below .1 the law is ruled out (section 4.1 of doi:10.1137/070710111, for a fixed least size). With 200 draws the
+    standard error is about .03. `key` seeds the draws.
     """
     if not math.isfinite(fit.ks):
         return math.nan

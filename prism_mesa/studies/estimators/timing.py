@@ -1,4 +1,4 @@
-"""Bursts, hours of the day, and how long something lasts."""
+"""Bursts, hours of the day, and durations."""
 
 from typing import Any, Final
 
@@ -11,21 +11,18 @@ type Ints = npt.NDArray[np.integer[Any]]
 HOURS: Final = 24
 
 
-def burstiness(times: npt.ArrayLike, whose: npt.ArrayLike, fewest: int = 10) -> Floats:
-    """Return the burstiness of each who has enough events: ``(s - m) / (s + m)`` of the times between them.
+def burstiness(times: npt.ArrayLike, persons: npt.ArrayLike, fewest: int = 10) -> Floats:
+    """Return the burstiness ``(s - m) / (s + m)`` of each person, from mean and sd of the times between its events.
 
-    m and s are mean and standard deviation; -1 is a clock, 0 a Poisson process, 1 one burst (Goh and Barabasi 2008,
-    doi:10.1209/0295-5075/81/48002).
+    -1 is a clock, 0 a Poisson process, 1 one burst (Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002). Persons
+    with too few events, or all at the same time, are left out.
 
     Args:
-        times: Of the events, in any order and unit.
-        whose: Who did each, whole numbers from 0.
-        fewest: Events that somebody needs to be counted, at least 2.
-
-    Returns:
-        One for each who is counted, by number; who did everything at the same time is not.
+        times: The time of each event, in any order and unit.
+        persons: The person of each event, whole numbers from 0.
+        fewest: Events that a person needs, at least 2.
     """
-    who, when = np.asarray(whose, np.int64), np.asarray(times, np.float64)
+    who, when = np.asarray(persons, np.int64), np.asarray(times, np.float64)
     order = np.lexsort((when, who))
     who, when = who[order], when[order]
     gaps, same = np.diff(when), who[1:] == who[:-1]
@@ -41,25 +38,21 @@ def burstiness(times: npt.ArrayLike, whose: npt.ArrayLike, fewest: int = 10) -> 
 
 
 def hour_profile(hours: npt.ArrayLike) -> Floats:
-    """Return the share of events in each hour of the day, shape (24,); zeros without any.
-
-    Args:
-        hours: Of the events, 0 to 23.
-    """
+    """Return the share of events in each hour of the day (0 to 23), shape (24,); zeros without any."""
     counts = np.bincount(np.asarray(hours, np.int64), minlength=HOURS)
     return counts / max(1, int(counts.sum()))
 
 
-def correlation(one: npt.ArrayLike, other: npt.ArrayLike) -> float:
-    """Return Pearson's correlation, NaN where one of both does not vary."""
-    a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
+def correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    """Return Pearson's correlation; NaN if one of the two does not vary."""
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / norm if norm > 1e-15 * len(a) else float("nan")
 
 
 def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
-    """Return by how many hours, 0 to 23, a reference is moved on to lie closest to a profile; the first of equals.
+    """Return the shift of a reference, 0 to 23 hours, that correlates best with a profile; the first of equals.
 
     >>> shift_between(np.roll(np.arange(24), 5), np.arange(24))
     5
@@ -68,12 +61,10 @@ def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
     return int(np.nanargmax(fits)) if np.isfinite(fits).any() else 0
 
 
-def survival(
-    lengths: npt.NDArray[np.integer[Any]], ended: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+def survival(lengths: Ints, ended: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
     """Return lengths at which something ended, ascending, and the share of all that lasts longer.
 
-    Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452: what has not ended counts up to its length so far.
+    Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452; lengths that have not ended are censored.
 
     >>> [column.tolist() for column in survival(np.array([1, 2, 2, 5]), np.array([True, True, False, False]))]
     [[1, 2], [0.75, 0.5]]

@@ -12,28 +12,35 @@ import pandas as pd
 
 from prism_mesa.errors import ConfigError, did_you_mean, printable
 from prism_mesa.social.state.opinions import bimodality
-from prism_mesa.studies.estimators.trees import matched_difference
-from prism_mesa.studies.measures.exposure import KRACKHARDT, NEWMAN, assortativity, external_internal
+from prism_mesa.studies.estimators.graphs import matched_difference
+from prism_mesa.studies.measures.exposure import (
+    KRACKHARDT,
+    NEWMAN,
+    assortativity,
+    external_internal,
+    index_of_follows,
+    index_of_rows,
+)
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Ints,
     Measure,
     have_joined,
-    index_measure,
+    index,
     measured_posts,
     ratio,
-    share_measure,
-    writers,
+    share,
 )
 
-_COMPARED: Final = 10
-"""Posts of the smallest cascades that are compared at equal sizes: smaller ones differ little in shape."""
+type Floats = npt.NDArray[np.float64]
 
-_SIDES: Final = "of a number the sides are below and above the middle of its range"
+_COMPARED: Final = 10  # posts of the smallest cascades that are compared at equal sizes: smaller ones hardly differ
+_SIDES: Final = "for numbers, sides are below and above the middle of the range"
+_AT_END: Final = "over agents that are present at the end"
 
 
 def measure_by_attribute(name: str) -> Measure:
-    """Return the measure that a name means, such as ``follow_ei@leaning``.
+    """Return the measure of a name such as ``follow_ei@leaning``.
 
     Raises:
         ConfigError: If there is none.
@@ -46,198 +53,154 @@ def measure_by_attribute(name: str) -> Measure:
     return measures[base]
 
 
-def _values(run: FinishedRun, attribute: str, of: str = "agent") -> "pd.Series[float]":
-    """Return an attribute of all agents, or of all posts, as the table has it."""
-    declared = [name for name, own in run.config.attributes.items() if own.of == of]
+def _values(run: FinishedRun, attribute: str, kind: str = "agent") -> "pd.Series[float]":
+    """Return an attribute of all agents, or of all posts."""
+    declared = [name for name, params in run.config.attributes.items() if params.of == kind]
     if attribute not in declared:
-        have = ", ".join(declared) or "none"
-        raise ConfigError(f"{of}s have no attribute {printable(attribute)!r} (attributes of {of}s: {have})")
-    return run.table(f"{of}s")[attribute]
+        known = ", ".join(declared) or "none"
+        raise ConfigError(f"{kind}s have no attribute {printable(attribute)!r} (attributes of {kind}s: {known})")
+    return run.table(f"{kind}s")[attribute]
 
 
 def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
-    """Return the side of each agent, from 0: its value; of a number 1 above the middle of its range."""
+    """Return the side of each agent, from 0: its value; for a number, 1 above the middle of its range."""
     values, ends = _values(run, attribute), run.config.attributes[attribute].range
     if ends is not None:
         return np.asarray(values.to_numpy(np.float64) > sum(ends) / 2, np.int64)
     return np.asarray(pd.factorize(values, sort=True)[0], np.int64)
 
 
-def modularity(one: Ints, other: Ints) -> float:
-    """Return the modularity of directed pairs between groups: the share within, less what chance would give.
-
-    Args:
-        one: The group at one end of each pair, whole numbers from 0.
-        other: The group at the other end.
-    """
-    if not len(one):
+def modularity(sources: Ints, targets: Ints) -> float:
+    """Return the modularity of directed pairs of groups, from 0: the share within groups, minus that by chance."""
+    if not len(sources):
         return nan
-    kinds = int(max(one.max(), other.max())) + 1
-    chance = np.bincount(one, minlength=kinds) / len(one) @ (np.bincount(other, minlength=kinds) / len(one))
-    return float((one == other).mean() - chance)
-
-
-def _of_follows(index: Callable[[Ints, Ints], float], attribute: str, run: FinishedRun) -> float:
-    side, edges = sides(run, attribute), run.follows()
-    return index(side[edges["src"].to_numpy()], side[edges["dst"].to_numpy()])
+    kinds = int(max(sources.max(), targets.max())) + 1
+    shares = [np.bincount(ends, minlength=kinds) / len(sources) for ends in (sources, targets)]
+    return float((sources == targets).mean() - shares[0] @ shares[1])
 
 
 def _assortativity(attribute: str, run: FinishedRun) -> float:
-    if run.config.attributes.get(attribute) is None or run.config.attributes[attribute].range is None:
-        return _of_follows(assortativity, attribute, run)
+    params = run.config.attributes.get(attribute)
+    if params is None or params.range is None:
+        return index_of_follows(assortativity, partial(sides, attribute=attribute), run)
     values, edges = _values(run, attribute).to_numpy(np.float64), run.follows()
     return _correlation(values[edges["src"].to_numpy()], values[edges["dst"].to_numpy()])
 
 
-def _of_rows(table: str, index: Callable[[Ints, Ints], float], attribute: str, run: FinishedRun) -> float:
-    rows, side = run.table(table), sides(run, attribute)
-    return index(side[rows["agent"].to_numpy()], side[writers(run, rows["root"].to_numpy())])
-
-
-def _share_across(one: Ints, other: Ints) -> float:
-    return ratio(int((one != other).sum()), len(one))
+def _share_across(sources: Ints, targets: Ints) -> float:
+    return ratio(int((sources != targets).sum()), len(sources))
 
 
 def _with_followers(attribute: str, run: FinishedRun) -> float:
-    joined = have_joined(run)
-    both = (_values(run, attribute), run.table("agents")["followers"])
-    ranks = [column[joined].rank().to_numpy() for column in both]
-    return _correlation(*ranks)
+    joined, columns = have_joined(run), (_values(run, attribute), run.table("agents")["followers"])
+    first, second = (column[joined].rank().to_numpy() for column in columns)
+    return _correlation(first, second)
 
 
-def _stances(attribute: str, run: FinishedRun) -> npt.NDArray[np.float64]:
-    """Return a number of the agents that are there at the end."""
+def _correlation(first: Floats, second: Floats) -> float:
+    """Return Pearson's coefficient; NaN if one of the two does not vary."""
+    if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return nan
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _opinions(statistic: Callable[[Floats], float], attribute: str, run: FinishedRun) -> float:
+    """Return a statistic of the numbers of the agents that are present at the end."""
     values = _values(run, attribute)
     if run.config.attributes[attribute].range is None:
         raise ConfigError(f"{printable(attribute)}: opinions are numbers of a range, and it has values")
-    return np.asarray(values[run.table("agents")["present"]], np.float64)
+    opinions = np.asarray(values[run.table("agents")["present"]], np.float64)
+    return float(statistic(opinions)) if len(opinions) else nan
 
 
-def _mean(attribute: str, run: FinishedRun) -> float:
-    stances = _stances(attribute, run)
-    return float(stances.mean()) if len(stances) else nan
-
-
-def _variance(attribute: str, run: FinishedRun) -> float:
-    stances = _stances(attribute, run)
-    return float(stances.var()) if len(stances) else nan
-
-
-def _bimodality(attribute: str, run: FinishedRun) -> float:
-    stances = _stances(attribute, run)
-    if not len(stances):
-        return nan
-    gaps = stances - stances.mean()
+def _bimodality(opinions: Floats) -> float:
+    gaps = opinions - opinions.mean()
     return bimodality(*(float((gaps**power).mean()) for power in (2, 3, 4)))
 
 
 def _matched(column: str, attribute: str, run: FinishedRun) -> float:
-    """Return by how much a column of `cascades` is larger for posts of the second value, at equal sizes."""
-    values, declared = _values(run, attribute, "post"), run.config.attributes[attribute]
-    if declared.range is None and len(declared.values or ()) != 2:
+    """Return how much larger a column of `cascades` is for posts of the second value, at equal sizes."""
+    values, params = _values(run, attribute, "post"), run.config.attributes[attribute]
+    if params.range is None and len(params.values or ()) != 2:
         raise ConfigError(f"{printable(attribute)}: two groups of posts are compared; give it two values, or a range")
     trees = run.once(measured_posts).cascades
     trees = trees[trees["size"] >= _COMPARED]
-    values, ends = values.iloc[trees["root"]], declared.range
-    second = values > sum(ends) / 2 if ends is not None else values == list(declared.values or ())[1]
+    values = values.iloc[trees["root"]]
+    second = values > sum(params.range) / 2 if params.range else values == list(params.values or ())[1]
     return matched_difference(trees["size"].to_numpy(), trees[column].to_numpy(np.float64), second.to_numpy(np.bool_))
 
 
-def _correlation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
-    """Return Pearson's coefficient; NaN where one of the two does not vary."""
-    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return nan
-    return float(np.corrcoef(one, other)[0, 1])
-
-
 def _measures_of_sides(attribute: str, by: str) -> tuple[Measure, ...]:
+    kinds = partial(sides, attribute=attribute)
     return (
-        index_measure(
+        index(
             "follow_ei",
-            partial(_of_follows, external_internal, attribute),
+            partial(index_of_follows, external_internal, kinds),
             f"E-I index of follows by {by}: 1 all between sides, -1 all within; {_SIDES}",
             source=KRACKHARDT,
         ),
-        index_measure(
+        index(
             "follow_assortativity",
             partial(_assortativity, attribute),
-            f"assortativity of follows by {by}: 1 all within, 0 as by chance; of a number the correlation at both ends",
+            f"assortativity of follows by {by}: 1 all within, 0 as by chance; for numbers, a correlation",
             source=NEWMAN,
         ),
-        index_measure(
+        index(
             "follow_modularity",
-            partial(_of_follows, modularity, attribute),
+            partial(index_of_follows, modularity, kinds),
             f"modularity of the follow network by {by}; {_SIDES}",
             source="Leicht and Newman 2008, doi:10.1103/PhysRevLett.100.118703",
         ),
-        index_measure(
-            "impression_ei",
-            partial(_of_rows, "impressions", external_internal, attribute),
-            f"E-I index of impressions by {by} of reader and writer; {_SIDES}",
-            source=KRACKHARDT,
-            tables=("impressions",),
+        *(
+            index(
+                name,
+                partial(index_of_rows, table, external_internal, kinds),
+                f"E-I index of {table} by {by} of reader and author; {_SIDES}",
+                source=KRACKHARDT,
+                tables=(table,),
+            )
+            for name, table in (("impression_ei", "impressions"), ("engagement_ei", "engagements"))
         ),
-        index_measure(
-            "engagement_ei",
-            partial(_of_rows, "engagements", external_internal, attribute),
-            f"the same of likes, replies and reshares by {by}; {_SIDES}",
-            source=KRACKHARDT,
-            tables=("engagements",),
-        ),
-        share_measure(
+        share(
             "cross_cutting",
-            partial(_of_rows, "impressions", _share_across, attribute),
-            f"impressions of what somebody of another side wrote, by {by}; {_SIDES}",
+            partial(index_of_rows, "impressions", _share_across, kinds),
+            f"impressions of authors on another side, by {by}; {_SIDES}",
             tables=("impressions",),
         ),
-        index_measure(
+        index(
             "followers_correlation",
             partial(_with_followers, attribute),
-            f"rank correlation (Spearman) of {by} and followers; of numbers",
+            f"rank correlation (Spearman) of {by} and followers; for numbers",
             tables=("churn",),
         ),
     )
 
 
-def _measures_of_shapes(attribute: str, by: str) -> tuple[Measure, ...]:
-    return tuple(
-        Measure(
-            f"matched_{name}",
-            partial(_matched, column, attribute),
-            f"{statistic} of cascades of at least {_COMPARED}, by the attribute {by} of posts: second value minus "
-            "first (of a number above minus below the middle of its range), at equal sizes",
-            unit,
-            -inf,
-            source="Juul and Ugander 2021, doi:10.1073/pnas.2100786118",
-        )
-        for name, column, statistic, unit in (
-            ("depth", "depth", "mean depth", "reshares"),
-            ("breadth", "breadth", "mean breadth", "posts"),
-            ("virality", "structural_virality", "mean structural virality", "steps"),
-        )
-    )
-
-
-def _measures_of_opinions(attribute: str, by: str) -> tuple[Measure, ...]:
+def _measures_of_shapes_and_opinions(attribute: str, by: str) -> tuple[Measure, ...]:
     return (
-        Measure(
-            "opinion_mean",
-            partial(_mean, attribute),
-            f"mean of {by} at the end, of the agents that are there",
-            "",
-            -inf,
+        *(
+            Measure(
+                f"matched_{column.removeprefix('structural_')}",
+                partial(_matched, column, attribute),
+                f"difference of mean {column.replace('_', ' ')} at equal sizes, of cascades of at least {_COMPARED}: "
+                f"posts of the second value of {by} minus the first; for numbers, above minus below the middle",
+                *(unit, -inf),
+                source="Juul and Ugander 2021, doi:10.1073/pnas.2100786118",
+            )
+            for column, unit in (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
         ),
+        Measure("opinion_mean", partial(_opinions, np.mean, attribute), f"mean of {by} {_AT_END}", "", -inf),
         Measure(
             "opinion_variance",
-            partial(_variance, attribute),
-            f"variance of {by} at the end: the larger, the farther apart agents are",
+            partial(_opinions, np.var, attribute),
+            f"variance of {by} {_AT_END}",
             "",
             source="DiMaggio, Evans and Bryson 1996, doi:10.1086/230995",
         ),
-        index_measure(
+        index(
             "opinion_bimodality",
-            partial(_bimodality, attribute),
-            f"bimodality of {by} at the end, (skewness² + 1) / kurtosis: 5/9 if all are as frequent, 1 of two camps",
+            partial(_opinions, _bimodality, attribute),
+            f"bimodality of {by} {_AT_END}, (skewness² + 1) / kurtosis: 5/9 if uniform, 1 for two camps",
             low=0,
             source="Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700",
         ),
@@ -246,9 +209,6 @@ def _measures_of_opinions(attribute: str, by: str) -> tuple[Measure, ...]:
 
 def measures_by_attribute(attribute: str) -> dict[str, Measure]:
     """Return all measures by an attribute, by the part of the name before the ``@``."""
-    parts = (_measures_of_sides, _measures_of_shapes, _measures_of_opinions)
-    return {
-        measure.name: replace(measure, name=f"{measure.name}@{attribute}")
-        for part in parts
-        for measure in part(attribute, f"`{attribute}`")
-    }
+    by = f"`{attribute}`"
+    measures = (*_measures_of_sides(attribute, by), *_measures_of_shapes_and_opinions(attribute, by))
+    return {measure.name: replace(measure, name=f"{measure.name}@{attribute}") for measure in measures}

@@ -1,4 +1,4 @@
-"""The catalogue of measures: what each is of, its unit, its range, and where it comes from."""
+"""The catalogue of measures, and how they are found by name and computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,13 +14,11 @@ from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, p
 from prism_mesa.params import shown
 from prism_mesa.runs.identity import digest, module_digest
 from prism_mesa.studies.measures.by_attribute import measure_by_attribute
-from prism_mesa.studies.measures.cascades import CASCADES, SEEDED
+from prism_mesa.studies.measures.cascades import CASCADES, LARGE_TREES, OBSERVED, SEEDED
 from prism_mesa.studies.measures.engagement import CHURN, DECISIONS, ENGAGEMENT, INEQUALITY, STATE_SHARES
 from prism_mesa.studies.measures.exposure import EXPOSURE, HOMOPHILY
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, first_sentence
-from prism_mesa.studies.measures.observed import LARGE_TREES, OBSERVED
-from prism_mesa.studies.measures.rhythms import CLOCKS, RHYTHMS, SPREADS
-from prism_mesa.studies.measures.sessions import SESSIONS
+from prism_mesa.studies.measures.rhythms import CLOCKS, RHYTHMS, SESSIONS, SPREADS
 
 __all__ = ["MEASURES", "SUBJECTS", "FinishedRun", "Measure", "find_measure", "measured"]
 
@@ -40,19 +38,20 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "States": STATE_SHARES,
     "Open choices": DECISIONS,
 }
-"""All measures that come with PRISM, by what they are about."""
+"""All measures of PRISM, by subject."""
 
-MEASURES: Final[Mapping[str, Measure]] = {one.name: one for measures in SUBJECTS.values() for one in measures}
-"""The same by name."""
+MEASURES: Final[Mapping[str, Measure]] = {
+    measure.name: measure for measures in SUBJECTS.values() for measure in measures
+}
 
 
 def find_measure(name: str) -> Measure:
-    """Return a measure by its name, ``measure@attribute``, or one of a user's own, ``module:function``.
+    """Return a measure by its name, ``measure@attribute``, or ``module:function`` for a user's own.
 
-    A function is called with a `FinishedRun`, and may read all of it; a `Measure` in its place says what it reads.
+    A function is called with a `FinishedRun`, and may read all of it; a `Measure` in its place names its tables.
 
     Raises:
-        ConfigError: If there is none; the module of a user's own is imported for that.
+        ConfigError: If there is none, or a user's module cannot be imported.
     """
     if name in MEASURES:
         return MEASURES[name]
@@ -62,29 +61,29 @@ def find_measure(name: str) -> Measure:
     if ":" not in name:
         near = did_you_mean(name, MEASURES) or " prism study measures lists all; your own is written module:function"
         raise ConfigError(f"{key}: no such measure.{near}")
-    found = _own(name, key)
-    if isinstance(found, Measure):
-        return replace(found, name=name)
-    if not callable(found):
-        raise ConfigError(f"{key}: is no function of a finished run, but {shown(found)}")
-    return Measure(name, found, first_sentence(found) or "a measure of your own", "", -inf, inf, tables=None)
+    function = _user_function(name, key)
+    if isinstance(function, Measure):
+        return replace(function, name=name)
+    if not callable(function):
+        raise ConfigError(f"{key}: is no function of a finished run, but {shown(function)}")
+    return Measure(name, function, first_sentence(function) or "a measure of your own", "", -inf, inf, tables=None)
 
 
-def _own(name: str, key: str) -> Any:
-    """Return what ``module:function`` names."""
-    module_name, _, own = name.partition(":")
-    if not (module_name and own):
+def _user_function(name: str, key: str) -> Any:
+    """Import the object that ``module:function`` names."""
+    module_name, _, attribute = name.partition(":")
+    if not (module_name and attribute):
         raise ConfigError(f"{key}: write your own as module:function, for example my_measures:toxicity")
     try:
         module = import_module(module_name)
     except ImportError as error:
         raise ConfigError(f"{key}: cannot import {module_name!r}: {error}") from None
-    except Exception as error:  # a module of a user's own may fail in any way
+    except Exception as error:  # a user's module may fail in any way
         raise ConfigError(f"{key}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
-    if not hasattr(module, own):
-        functions = [found for found, value in vars(module).items() if callable(value) and not found.startswith("_")]
-        raise ConfigError(f"{key}: {module_name!r} has no {own!r}.{did_you_mean(own, functions)}")
-    return getattr(module, own)
+    if not hasattr(module, attribute):
+        functions = [item for item, value in vars(module).items() if callable(value) and not item.startswith("_")]
+        raise ConfigError(f"{key}: {module_name!r} has no {attribute!r}.{did_you_mean(attribute, functions)}")
+    return getattr(module, attribute)
 
 
 def measured(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
@@ -96,30 +95,27 @@ def measured(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
 def _value(measure: Measure, run: FinishedRun) -> float:
     key = f"measures: {printable(measure.name)}"
     try:
-        found: object = measure.compute(run)
+        value: object = measure.compute(run)
     except PrismError as error:
         raise RunError(f"{key}: {error}") from error
-    except Exception as error:  # a function of a user's own may fail in any way
+    except Exception as error:  # a user's function may fail in any way
         raise RunError(f"{key}: raised {type(error).__name__}: {error}") from error
-    if isinstance(found, bool) or not isinstance(found, int | float | np.integer | np.floating) or isinf(found):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or isinf(value):
         raise RunError(
-            f"{key}: returned {shown(found)}: a measure is one finite number, or NaN where it is not defined"
+            f"{key}: returned {shown(value)}: a measure is one finite number, or NaN where it is not defined"
         )
-    return float(found)
-
-
-_PACKAGE: Final = Path(__file__).parents[2]
+    return float(value)
 
 
 @cache
-def measures_version() -> str:
-    """Return what stands for the code of the measures that come with PRISM."""
-    folders = [_PACKAGE / "studies" / name for name in ("estimators", "measures")]
+def _measures_version() -> str:
+    package = Path(__file__).parents[2]
+    folders = [package / "studies" / name for name in ("estimators", "measures")]
     files = [path for folder in folders for path in sorted(folder.glob("*.py"))]
-    return digest(*(path.read_bytes() for path in (*files, _PACKAGE / "runs" / "measures.py")))
+    return digest(*(path.read_bytes() for path in (*files, package / "runs" / "measures.py")))
 
 
 def measure_version(name: str) -> str:
-    """Return what stands for the code of a measure: for one of a user's own, its module's file."""
+    """Return a digest of the code of a measure: of PRISM's measures, or of a user's module."""
     module, colon, _ = name.partition(":")
-    return module_digest(module) if colon else measures_version()
+    return module_digest(module) if colon else _measures_version()

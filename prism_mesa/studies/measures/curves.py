@@ -1,6 +1,7 @@
-"""Distributions of a finished run as one small table, `curves`: what figures of many runs are drawn from."""
+"""Distributions of a finished run as a small table, `curves`, for figures of many runs."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -8,24 +9,24 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.runs.measures import ccdf
+from prism_mesa.studies.estimators.graphs import reproduction, shapes_by_size
 from prism_mesa.studies.estimators.timing import survival
-from prism_mesa.studies.estimators.trees import reproduction, shapes_by_size
+from prism_mesa.studies.measures.cascades import measured_hops, measured_sizes
 from prism_mesa.studies.measures.engagement import stays
 from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
-from prism_mesa.studies.measures.observed import measured_hops, measured_sizes
 from prism_mesa.studies.measures.rhythms import activities, delays, hourly_shares
 
-CURVES: Final = "curves"  # what the table is called where a study collects it (`collect: [curves]`)
-READ: Final = ("engagements", "churn")  # tables that it is made from while rounds are run
-SHARES: Final = np.linspace(0, 1, 101)  # of agents, at which the Lorenz curve of activity is told
-DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)  # minutes up to which shares of reactions are told
-FEWEST: Final = 30  # nodes of a hop by which its reproduction number is told
+CURVES: Final = "curves"  # the name of the table in `collect`
+READ: Final = ("engagements", "churn")  # tables that it needs while rounds run
+SHARES: Final = np.linspace(0, 1, 101)  # x of the Lorenz curve of activity
+DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)  # x of the curve of delays
+FEWEST: Final = 30  # nodes of a hop that a reproduction number needs
 
 type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
 def lorenz(amounts: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return what the lowest 0, 1, 2, ..., 100 % hold of all (Lorenz 1905, doi:10.2307/2276207); NaN without any.
+    """Return the share of the lowest 0, 1, 2, ..., 100 % (Lorenz 1905, doi:10.2307/2276207); NaN without any amount.
 
     >>> lorenz([1, 1, 1, 1])[50]
     np.float64(0.5)
@@ -45,38 +46,34 @@ def up_to(minutes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.searchsorted(ascending, DELAYS_MIN, side="right") / len(ascending)
 
 
-def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
-    def means(run: FinishedRun) -> Curve:
-        shapes = shapes_by_size(run.once(measured_posts).cascades)
-        return shapes["from_size"].to_numpy(), shapes[column].to_numpy()
-
-    return means
+def _by_size(column: str, run: FinishedRun) -> Curve:
+    shapes = shapes_by_size(run.once(measured_posts).cascades)
+    return shapes["from_size"], shapes[column]
 
 
 def _hops(run: FinishedRun) -> Curve:
     hop = run.once(measured_hops)
-    found = reproduction(hop)[np.bincount(hop, minlength=1) >= FEWEST]
-    return np.arange(len(found)), found
+    numbers = reproduction(hop)[np.bincount(hop, minlength=1) >= FEWEST]
+    return np.arange(len(numbers)), numbers
 
 
-_KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
-    "cascade_sizes": lambda run: ccdf(run.once(measured_sizes)),  # share of cascades of at least so many
+_CURVES: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
+    "cascade_sizes": lambda run: ccdf(run.once(measured_sizes)),  # share of cascades of at least a size
     "hours": lambda run: (np.arange(24), run.once(hourly_shares)),
     "activity": lambda run: (SHARES, lorenz(run.once(activities))),
     "delays": lambda run: (DELAYS_MIN, up_to(run.once(delays))),
     "reproduction": _hops,
-    "depth": _by_size("depth"),
-    "breadth": _by_size("breadth"),
-    "virality": _by_size("structural_virality"),
-    # rounds, share of stays that last longer
-    "stays": lambda run: survival(*run.once(stays)) if run.config.has_churn else ((), ()),
+    "depth": partial(_by_size, "depth"),
+    "breadth": partial(_by_size, "breadth"),
+    "virality": partial(_by_size, "structural_virality"),
+    "stays": lambda run: survival(*run.once(stays)) if run.config.has_churn else ((), ()),  # share that lasts longer
 }
 
 
 def run_curves(run: FinishedRun) -> pd.DataFrame:
     """Return the curves of a run: columns `curve`, its name; `x` and `y`, numbers."""
     parts = []
-    for name, points in _KINDS.items():
+    for name, points in _CURVES.items():
         x, y = (np.asarray(values, np.float64) for values in points(run))
         parts.append(pd.DataFrame({"curve": name, "x": x, "y": y}))
     return pd.concat(parts, ignore_index=True)

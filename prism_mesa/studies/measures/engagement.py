@@ -14,103 +14,73 @@ from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
-    category_codes,
     have_joined,
-    index_measure,
+    index,
     ratio,
-    share_measure,
+    share,
     summary,
 )
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
-_MOVES: Final = ("transitions",)
-_CHANGES: Final = ("network_changes", "events")
 
 
 def _engagements(run: FinishedRun) -> float:
     return float(sum(run.summary["engagement"][counter] for counter in _COUNTERS.values()))
 
 
-def _rate(action: str) -> Callable[[FinishedRun], float]:
-    count = summary("engagement", _COUNTERS[action])
+def _per_impression(count: Callable[[FinishedRun], float]) -> Callable[[FinishedRun], float]:
     return lambda run: ratio(count(run), run.summary["impressions"])
 
 
 def _open_share(run: FinishedRun) -> float:
-    moves = run.table(*_MOVES)
+    moves = run.table("transitions")
     return float(moves["open"][moves["to_state"] == AgentState.COMPOSING].mean())
 
 
+_RATE: Final = "engagements per impression"
+
 ENGAGEMENT: Final = (
-    Measure(
-        "posts",
-        summary("engagement", "posts"),
-        "posts of all rounds, replies and reshares not among them",
-        "posts",
-    ),
+    Measure("posts", summary("engagement.posts"), "posts of all rounds, replies and reshares not among them", "posts"),
     Measure("impressions", summary("impressions"), "posts that somebody read, each time", "impressions"),
     *(
-        Measure(counter, summary("engagement", counter), f"{counter} of all rounds", counter)
+        Measure(counter, summary(f"engagement.{counter}"), f"{counter} of all rounds", counter)
         for counter in _COUNTERS.values()
     ),
     Measure("engagements", _engagements, "likes, replies and reshares of all rounds", "engagements"),
-    Measure(
-        "engagement_per_impression",
-        lambda run: ratio(_engagements(run), run.summary["impressions"]),
-        "engagements per impression",
-        "engagements per impression",
-    ),
+    Measure("engagement_per_impression", _per_impression(_engagements), _RATE, _RATE),
     *(
         Measure(
-            f"{_COUNTERS[action]}_per_impression",
-            _rate(action),
-            f"{_COUNTERS[action]} per impression",
-            f"{_COUNTERS[action]} per impression",
+            f"{counter}_per_impression",
+            _per_impression(summary(f"engagement.{counter}")),
+            *(f"{counter} per impression", f"{counter} per impression"),
         )
-        for action in ACTIONS
+        for counter in map(_COUNTERS.__getitem__, ACTIONS)
     ),
 )
 
 STATE_SHARES: Final = tuple(
-    share_measure(f"share_{state.value}", summary("state_shares", state.value), f"agent-ticks in state `{state.value}`")
+    share(f"share_{state.value}", summary(f"state_shares.{state.value}"), f"agent-ticks in state `{state.value}`")
     for state in STATES
 )
 
+_EVENTS: Final = "network_changes.events"
 DECISIONS: Final = (
-    Measure(
-        "new_follows",
-        summary(*_CHANGES, "follow"),
-        "follows that began; NaN where the network is fixed",
-        "follows",
-    ),
-    Measure(
-        "unfollows",
-        summary(*_CHANGES, "unfollow"),
-        "follows that ended; NaN where the network is fixed",
-        "follows",
-    ),
-    Measure("open_choices", summary("decisions", "open"), "choices that the guards left open", "choices"),
-    Measure(
-        "open_rate",
-        summary("decisions", "rates", "open"),
-        "choices that the guards left open, per agent and round",
-        "choices per agent-round",
-    ),
-    share_measure("open_engagement_share", _open_share, "decisions to engage left open", tables=_MOVES),
-    share_measure(
+    Measure("new_follows", summary(f"{_EVENTS}.follow"), "follows that began; NaN for a fixed network", "follows"),
+    Measure("unfollows", summary(f"{_EVENTS}.unfollow"), "follows that ended; NaN for a fixed network", "follows"),
+    Measure("open_choices", summary("decisions.open"), "choices that the guards left open", "choices"),
+    Measure("open_rate", summary("decisions.rates.open"), "the same, per agent and round", "choices per agent-round"),
+    share("open_engagement_share", _open_share, "decisions to engage left open", tables=("transitions",)),
+    share(
         "fallback_rate",
-        summary("decisions", "rates", "fallback"),
-        "open choices that were answered by a fallback, as the LLM gave no usable answer; 0 where none was open",
+        summary("decisions.rates.fallback"),
+        "open choices that a fallback answered, as the LLM gave no usable answer; 0 if none was open",
     ),
-    share_measure(
+    share(
         "budget_rate",
-        summary("decisions", "rates", "budget"),
-        "open choices that a limit of calls, tokens or seconds left to the fallback; 0 where none was open",
+        summary("decisions.rates.budget"),
+        "open choices that a limit of calls, tokens or seconds left to the fallback; 0 if none was open",
     ),
 )
-
-
-_GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
 
 
 def _followers(run: FinishedRun) -> npt.NDArray[Any]:
@@ -119,72 +89,50 @@ def _followers(run: FinishedRun) -> npt.NDArray[Any]:
 
 def _reshared(run: FinishedRun) -> npt.NDArray[np.float64]:
     """Return how often posts and replies of each agent were reshared."""
-    posts = run.table("posts")
-    joined = have_joined(run)
+    posts, joined = run.table("posts"), have_joined(run)
     return np.bincount(posts["author"], posts["reshares"], minlength=len(joined))[joined]
 
 
 def _pair(
     what: str,
     meaning: str,
-    unequal: Callable[[FinishedRun], float],
-    top: Callable[[FinishedRun], float],
-    *,
-    of: str = "agents",
+    measures: tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]],
+    owners: str = "agents",
     tables: tuple[str, ...] = (),
 ) -> tuple[Measure, Measure]:
-    """Return the two measures of how unequally something is shared."""
+    """Return two measures of inequality: the Gini coefficient, and the share of the top tenth."""
+    gini_source = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
+    top = f"what the tenth of {owners} with most of it has of {meaning}"
     return (
-        index_measure(f"gini_{what}", unequal, f"Gini coefficient of {meaning}", source=_GINI, tables=tables, low=0),
-        share_measure(f"top_10_{what}", top, f"what the tenth of {of} with most of it has of {meaning}", tables=tables),
+        index(f"gini_{what}", measures[0], f"Gini coefficient of {meaning}", source=gini_source, tables=tables, low=0),
+        share(f"top_10_{what}", measures[1], top, tables=tables),
     )
+
+
+def _summary_pair(what: str, meaning: str, group: str, suffix: str = "") -> tuple[Measure, Measure]:
+    measures = summary(f"{group}.gini{suffix}"), summary(f"{group}.top_10_share{suffix}")
+    return _pair(what, meaning, measures, "such" if suffix else "agents")
+
+
+def _amount_pair(
+    what: str, meaning: str, amounts: Callable[[FinishedRun], npt.NDArray[Any]]
+) -> tuple[Measure, Measure]:
+    measures = (lambda run: gini(amounts(run))), (lambda run: top_share(amounts(run), 0.1))
+    return _pair(what, meaning, measures, tables=("churn",))
 
 
 _ATTENTION: Final = "attention, impressions of what each wrote,"
 _ACTIVITY: Final = "activity, posts, likes, replies and reshares of each,"
+_SEEN: Final = f"{_ATTENTION} between agents of whom anything was seen"
 
 INEQUALITY: Final = (
-    *_pair(
-        "impressions",
-        f"{_ATTENTION} between all agents",
-        summary("attention", "gini"),
-        summary("attention", "top_10_share"),
-    ),
-    *_pair(
-        "impressions_seen",
-        f"{_ATTENTION} between agents of whom anything was seen",
-        summary("attention", "gini_seen"),
-        summary("attention", "top_10_share_seen"),
-        of="such",
-    ),
-    *_pair(
-        "activity",
-        f"{_ACTIVITY} between all agents",
-        summary("activity", "gini"),
-        summary("activity", "top_10_share"),
-    ),
-    *_pair(
-        "activity_active",
-        f"{_ACTIVITY} between agents that did anything",
-        summary("activity", "gini_active"),
-        summary("activity", "top_10_share_active"),
-        of="such",
-    ),
-    share_measure("share_active", summary("activity", "share_active"), "agents that did anything"),
-    *_pair(
-        "followers",
-        "followers between all agents",
-        lambda run: gini(_followers(run)),
-        lambda run: top_share(_followers(run), 0.1),
-        tables=("churn",),
-    ),
-    *_pair(
-        "reshares",
-        "reshares of what each wrote between all agents",
-        lambda run: gini(_reshared(run)),
-        lambda run: top_share(_reshared(run), 0.1),
-        tables=("churn",),
-    ),
+    *_summary_pair("impressions", f"{_ATTENTION} between all agents", "attention"),
+    *_summary_pair("impressions_seen", _SEEN, "attention", "_seen"),
+    *_summary_pair("activity", f"{_ACTIVITY} between all agents", "activity"),
+    *_summary_pair("activity_active", f"{_ACTIVITY} between agents that did anything", "activity", "_active"),
+    share("share_active", summary("activity.share_active"), "agents that did anything"),
+    *_amount_pair("followers", "followers between all agents", _followers),
+    *_amount_pair("reshares", "reshares of what each wrote between all agents", _reshared),
 )
 
 
@@ -192,15 +140,14 @@ _NONE: Final = "NaN without `agents.churn`"
 
 
 def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return how many rounds each stay on the platform has lasted, and whether it has ended.
+    """Return how many rounds each stay on the platform lasted, and whether it ended.
 
-    A stay begins with the run, or as an agent joins or comes back; it ends as the agent leaves, or is removed.
+    A stay begins with the run, or when an agent joins or comes back; it ends when the agent leaves, or is removed.
     """
     rounds, table = run.config.rounds, run.table("churn")
     table = table.sort_values(["agent", "round"], kind="stable")
     agent, at = table["agent"].to_numpy(np.int64), table["round"].to_numpy(np.int64)
-    codes, names = category_codes(table["event"])
-    comes = np.isin(codes, [names.index(name) for name in ("join", "back") if name in names])
+    comes = table["event"].isin(["join", "back"]).to_numpy()
     is_first, is_last = np.diff(agent, prepend=-1) != 0, np.diff(agent, append=-1) != 0
     began, still = np.where(is_first, 0, np.roll(at, 1)), rounds - at[comes & is_last]
     there = run.table("agents")["present"].to_numpy(np.bool_).copy()
@@ -222,25 +169,24 @@ def _share_there(run: FinishedRun) -> float:
 
 
 def _per_round(event: str) -> Callable[[FinishedRun], float]:
-    count = summary("churn", "events", event)
+    count = summary(f"churn.events.{event}")
     return lambda run: ratio(count(run), run.summary["rounds"])
 
 
 CHURN: Final = (
-    share_measure("share_there", _share_there, f"agents who are there, as a mean of rounds; {_NONE}"),
+    share("share_there", _share_there, f"agents who are present, as a mean over rounds; {_NONE}"),
     *(
-        Measure(f"{name}_per_round", _per_round(event), f"agents who {told} in a round; {_NONE}", "agents per round")
-        for name, event, told in (
+        Measure(f"{name}_per_round", _per_round(event), f"agents who {acts} in a round; {_NONE}", "agents per round")
+        for name, event, acts in (
             ("joined", "join", "join"),
             ("left", "leave", "leave"),
-            ("came_back", "back", "come back"),
+            ("came_back", "back", "return"),
         )
     ),
     Measure(
         "median_stay",
         _median_stay,
-        "how long half of all stays last at most, counted from the beginning of the run at the earliest; NaN if fewer "
-        "have ended",
+        "median length of a stay, counted from the start of the run; NaN if fewer than half have ended",
         "rounds",
         source="Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452",
         tables=("churn",),

@@ -19,12 +19,12 @@ from prism_mesa.social.world.communities import communities_of
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that has come to its end, as measures see it.
+    """A finished run, as measures see it.
 
     Attributes:
-        config: Its whole configuration.
-        summary: What ``prism run --json`` prints of it.
-        table: A table by name, one of `social.tables`; measures share it, so who changes it changes a copy.
+        config: Its configuration.
+        summary: Its summary, as ``prism run --json`` prints it.
+        table: Returns a table by name, one of `social.tables`. Measures share it: change a copy only.
         follows: Who follows whom: columns `src` and `dst`, rows of `agents`; `dst` follows `src`.
     """
 
@@ -35,11 +35,11 @@ class FinishedRun:
     _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once[T](self, work: "Callable[[FinishedRun], T]") -> T:
-        """Return what a function makes of the run; measures that ask for the same share it."""
+        """Return the result of a function of this run; it is computed once, and shared by measures."""
         if work not in self._known:
             self._known[work] = work(self)
-        found: T = self._known[work]
-        return found
+        result: T = self._known[work]
+        return result
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class Measure:
 
     Attributes:
         compute: Returns it; NaN where it is not defined.
-        meaning: In words; begins in lower case, and ends without a full stop.
+        meaning: A phrase that begins in lower case, without a full stop.
         unit: Of what it counts; `share` from 0 to 1.
         low: Its smallest possible value.
         high: Its largest possible value.
-        source: Where its definition comes from; empty: its meaning says all.
-        tables: Those that it reads while rounds are run (`transitions`, `impressions`, `engagements`, `rounds`,
-            `churn`, `ticks`, `views`), which are recorded only if some measure reads them; None: it may read any.
+        source: The source of its definition; empty if its meaning defines it.
+        tables: The tables it reads that are recorded while rounds run, and only if some measure reads them
+            (`transitions`, `impressions`, `engagements`, `rounds`, `churn`, `ticks`, `views`); None: any of them.
     """
 
     name: str
@@ -67,47 +67,53 @@ class Measure:
     tables: tuple[str, ...] | None = ()
 
 
-share_measure: Final = partial(Measure, unit="share", low=0, high=1)
-"""Makes a measure that is a share."""
-index_measure: Final = partial(Measure, unit="", low=-1, high=1)
-"""Makes a measure without a unit, such as a correlation."""
+share: Final = partial(Measure, unit="share", low=0, high=1)
+"""Return a measure that is a share."""
+index: Final = partial(Measure, unit="", low=-1, high=1)
+"""Return a measure without a unit, such as a correlation."""
 
 
 def first_sentence(thing: object) -> str:
     """Return the first sentence of the docstring of a user's own function, on one line, without its full stop.
 
     >>> first_sentence(ratio)
-    'Return a part of a whole, NaN of a whole of 0'
+    'Return a part over a whole; NaN if the whole is 0'
     """
     text = " ".join((getattr(thing, "__doc__", None) or "").split("\n\n")[0].split())
     return re.split(r"(?<!\.\w)\.(?:\s|$)", text, maxsplit=1)[0]
 
 
-def summary(*keys: str) -> Callable[[FinishedRun], float]:
-    """Return what takes a number from the summary, by its keys from the outermost on; NaN where one is missing."""
+def summary(keys: str) -> Callable[[FinishedRun], float]:
+    """Return a function of a run: a number of its summary, by dotted keys; NaN if one is missing."""
 
     def number(run: FinishedRun) -> float:
-        found: Any = run.summary
-        for key in keys:
-            if key not in found:
+        value: Any = run.summary
+        for key in keys.split("."):
+            if key not in value:
                 return nan
-            found = found[key]
-        return float(found)
+            value = value[key]
+        return float(value)
 
     return number
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return a part of a whole, NaN of a whole of 0."""
+    """Return a part over a whole; NaN if the whole is 0."""
     return part / whole if whole else nan
 
 
+def mean(values: Any) -> float:
+    """Return the mean of an array or a column; NaN without any value."""
+    return ratio(float(np.sum(values)), np.size(values))
+
+
 type Ints = npt.NDArray[np.integer[Any]]
+type Mask = npt.NDArray[np.bool_]
 
-_MOST_BINS: Final = 1 << 22  # up to so many possible pairs are counted in an array of all; more are sorted
+_MOST_BINS: Final = 1 << 22  # up to this many possible pairs are counted in bins; more are sorted
 
 
-def category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
+def _category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return the texts of a column as codes, -1 for nothing, and the texts."""
     coded = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
     return coded.codes.astype(np.int64), [str(text) for text in coded.categories]
@@ -115,13 +121,13 @@ def category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], lis
 
 def post_topics(run: FinishedRun) -> tuple[npt.NDArray[np.int64], int]:
     """Return the topic of each post as a code, -1 for none, and how many codes there are."""
-    codes, names = category_codes(run.table("posts")["topic"])
+    codes, names = _category_codes(run.table("posts")["topic"])
     return codes, len(names)
 
 
 def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return what each agent likes best as the place of its name, -1 for nothing, and the names."""
-    codes, texts = category_codes(run.table("agents")["interests"])
+    """Return each agent's main interest as the index of its name, -1 for none, and the names."""
+    codes, texts = _category_codes(run.table("agents")["interests"])
     first, names = pd.factorize(np.array([*(text.partition(";")[0] for text in texts), ""], dtype=object))
     place = np.where(first == first[-1], -1, first)
     return place[codes], [str(name) for name in names]
@@ -129,48 +135,37 @@ def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
 
 @dataclass(frozen=True)
 class Communities:
-    """Communities of a run: the blocks of a stochastic block model, else those with the same main interest.
-
-    Attributes:
-        of: The one of each agent, -1 for none, shape (agents,).
-    """
+    """Communities of a run: `of` has the community of each agent, -1 for none, shape (agents,)."""
 
     of: npt.NDArray[np.int64]
     n: int
 
 
 def communities(run: FinishedRun) -> Communities:
-    """Return the communities of a run's agents."""
+    """Return the blocks of a stochastic block model, else groups of agents with the same main interest."""
     main, names = main_interests(run)
     return Communities(*communities_of(run.config.network, run.config.agents.n, names, main))
 
 
 def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:
-    """Return the different pairs of whole numbers from 0 (the second below `n_second`), ordered, with their counts.
-
-    Returns:
-        First, second, count.
-    """
-    if not len(first):
-        none = np.zeros(0, np.int64)
-        return none, none, none
+    """Return the first, the second (below `n_second`) and the count of each distinct pair of numbers, in order."""
     keys = first.astype(np.int64) * n_second + second
-    if int(keys.max()) < _MOST_BINS:
-        all_counts = np.bincount(keys)
-        keys = np.flatnonzero(all_counts)
-        counts = all_counts[keys]
+    if int(keys.max(initial=0)) < _MOST_BINS:
+        bins = np.bincount(keys)
+        keys = np.flatnonzero(bins)
+        counts = bins[keys]
     else:
         keys, counts = np.unique(keys, return_counts=True)
     return keys // n_second, keys % n_second, counts
 
 
-def have_joined(run: FinishedRun) -> npt.NDArray[np.bool_]:
+def have_joined(run: FinishedRun) -> Mask:
     """Return which agents are or were on the platform (see `joined_in`)."""
     return joined_in(run.config, run.table)
 
 
-def joined_in(config: Config, table: Callable[[str], pd.DataFrame]) -> npt.NDArray[np.bool_]:
-    """Return which agents are or were on the platform: all, but those who waited to join to the end (table `churn`)."""
+def joined_in(config: Config, table: Callable[[str], pd.DataFrame]) -> Mask:
+    """Return which agents are or were on the platform: all but those who never joined (table `churn`)."""
     agents = table("agents")
     if not config.has_churn:
         return np.ones(len(agents), np.bool_)
@@ -185,21 +180,19 @@ def is_sampled(run: FinishedRun, table: str) -> bool:
 
 
 def writers(run: FinishedRun, roots: Ints) -> npt.NDArray[np.int64]:
-    """Return who wrote each of some roots: row of the agent."""
+    """Return the authors of some roots, as rows of `agents`."""
     return np.asarray(run.table("posts")["author"], np.int64)[roots]
 
 
-type Mask = npt.NDArray[np.bool_]
-
-FILLING_H: Final = 24  # hours in which a platform that began empty fills; what happens in them is left out
-SPREADING_H: Final = 18  # hours that a cascade is given; posts of the last so many are left out
-SHORTEST_H: Final = 60  # of runs of fewer hours nothing is left out
+FILLING_H: Final = 24  # hours in which an empty platform fills; they are left out
+SPREADING_H: Final = 18  # hours for a cascade to spread; posts of the last ones are left out
+SHORTEST_H: Final = 60  # nothing is left out of runs of fewer hours
 
 
 def measured_rounds(config: Config) -> tuple[int, int]:
-    """Return the first round in which posts are measured, and the first in which they are no more.
+    """Return the first round in which posts are measured, and the end of these rounds.
 
-    Posts of the first 24 and the last 18 hours are left out, but of a run of less than 60 hours none.
+    Posts of the first 24 and the last 18 hours are left out, but none of a run of less than 60 hours.
     """
     hours = config.clock.round_minutes / 60
     if config.rounds * hours < SHORTEST_H:
@@ -209,13 +202,13 @@ def measured_rounds(config: Config) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class MeasuredPosts:
-    """The posts that are measured, without replies, and their cascades.
+    """The measured posts of a run, without replies, and their cascades.
 
     Attributes:
-        table: Rows of `posts`, those that appeared in the measured rounds.
+        table: Rows of `posts` that appeared in the measured rounds.
         cascades: Their rows of `cascades`.
-        reshares: Rows of `posts` that are reshares of the same rounds, of posts of whatever round.
-        mask: Which rows of `posts` they are.
+        reshares: Rows of `posts` that are reshares in the same rounds, of posts of any round.
+        mask: Which rows of `posts` are measured.
     """
 
     table: pd.DataFrame
@@ -225,19 +218,16 @@ class MeasuredPosts:
 
 
 def is_kind(posts: pd.DataFrame, kind: int) -> Mask:
-    """Return which rows of `posts` are of a kind, one of `domain.POST_KINDS` by its place."""
-    codes, names = category_codes(posts["kind"])
-    wanted = POST_KINDS[kind]
-    return np.asarray(codes == (names.index(wanted) if wanted in names else len(names)))
+    """Return which rows of `posts` are of a kind, an index of `domain.POST_KINDS`."""
+    return np.asarray(posts["kind"] == POST_KINDS[kind])
 
 
 def measured_posts(run: FinishedRun) -> MeasuredPosts:
-    """Return the posts of a run that are measured."""
+    """Return the measured posts of a run."""
     posts, cascades = run.table("posts"), run.table("cascades")
     first, end = measured_rounds(run.config)
-    appeared: npt.NDArray[np.integer[Any]] = posts["round"].to_numpy()
-    within = (appeared >= first) & (appeared < end)
-    of_posts = is_kind(posts, POST)
-    mask = within & of_posts
-    passed_on = within & is_kind(posts, RESHARE) & of_posts[posts["root"].to_numpy()]
-    return MeasuredPosts(posts[mask], cascades[mask[cascades["root"].to_numpy()]], posts[passed_on], mask)
+    within = np.asarray(posts["round"].between(first, end, inclusive="left"))
+    is_post = is_kind(posts, POST)
+    mask = within & is_post
+    reshares = within & is_kind(posts, RESHARE) & is_post[posts["root"].to_numpy()]
+    return MeasuredPosts(posts[mask], cascades[mask[cascades["root"].to_numpy()]], posts[reshares], mask)

@@ -1,6 +1,7 @@
-"""Measures of when agents act, how much each does, and how fast posts are seen and passed on."""
+"""Measures of when agents act, how much each does, how fast posts spread, and what agents do in windows of use."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from math import nan
 from typing import Any, Final
 
@@ -11,19 +12,31 @@ import pandas as pd
 from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.measures import gini, top_share
+from prism_mesa.social.behavior import FEED_READY
 from prism_mesa.social.state.posts import POST, RESHARE
+from prism_mesa.streams import Streams
 from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_profile, shift_between
+from prism_mesa.studies.measures.cascades import (
+    ENOUGH_LARGE,
+    SEEN_ENOUGH,
+    WHICH,
+    large_trees,
+    measured_sizes,
+    seen_posts,
+)
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
+    Ints,
+    Mask,
     Measure,
-    category_codes,
-    index_measure,
+    index,
     is_kind,
+    mean,
     measured_posts,
+    measured_rounds,
     ratio,
-    share_measure,
+    share,
 )
-from prism_mesa.studies.measures.observed import ENOUGH_LARGE, SEEN_ENOUGH, WHICH, large_trees, measured_sizes
 
 type Floats = npt.NDArray[np.float64]
 
@@ -40,7 +53,7 @@ CONGRESS_HOURS: Final = (
 
 
 def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
-    """Return posts and reshares of each agent, as VoterFraud2020 counts tweets and retweets; only of who has any."""
+    """Return the number of posts and reshares of each agent that has any, as VoterFraud2020 counts them."""
     posts = run.table("posts")
     counted = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
     done = np.bincount(counted[counted >= 0])
@@ -54,30 +67,28 @@ def _minutes(config: Config, rounds: npt.NDArray[Any], ticks: npt.NDArray[Any]) 
 
 
 def written_at(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
-    """Return who wrote something, a post, reply or reshare, and when: minutes since the run began.
+    """Return the author of each post, reply and reshare, and its time in minutes since the run began.
 
-    Posts are written when their round opens; replies and reshares when they are made, of agents that are recorded.
+    Posts are written when their round opens; replies and reshares are those of recorded agents.
     """
     posts, engaged = run.table("posts"), run.table("engagements")
-    own = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
-    codes, names = category_codes(engaged["action"])
-    wrote = engaged[np.isin(codes, [names.index(ACTIONS[i]) for i in _WRITTEN if ACTIONS[i] in names])]
+    written = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
+    wrote = engaged[engaged["action"].isin(["reply", "reshare"])]
     rounds, ticks = wrote["round"].to_numpy(), wrote["tick"].to_numpy()
-    times = [_minutes(run.config, own["written"].to_numpy(), np.zeros(len(own))), _minutes(run.config, rounds, ticks)]
-    return np.concatenate([own["author"].to_numpy(), wrote["agent"].to_numpy()]), np.concatenate(times)
-
-
-_WRITTEN: Final = tuple(place for place, action in enumerate(ACTIONS) if action in ("reply", "reshare"))
+    times = [
+        _minutes(run.config, written["written"].to_numpy(), np.zeros(len(written))),
+        _minutes(run.config, rounds, ticks),
+    ]
+    return np.concatenate([written["author"].to_numpy(), wrote["agent"].to_numpy()]), np.concatenate(times)
 
 
 def _burstiness(run: FinishedRun) -> float:
     who, when = run.once(written_at)
-    found = burstiness(when, who)
-    return float(found.mean()) if len(found) else nan
+    return mean(burstiness(when, who))
 
 
 def hourly_shares(run: FinishedRun) -> Floats:
-    """Return the share of what is written in each hour, of UTC or of each one's own clock; of whole days, if any."""
+    """Return the share of writing in each hour, in UTC or by agents' clocks; incomplete days are left out."""
     start = run.config.clock.start
     since_midnight = start.hour * 60 + start.minute
     if (offset := start.utcoffset()) is not None:
@@ -92,12 +103,12 @@ def hourly_shares(run: FinishedRun) -> Floats:
 def real_hours(config: Config) -> Floats:
     """Return the profile of the data by hours of a configuration's clock.
 
-    Its time zone is read from the configuration, never from what came out: the shift at which `agents.hours` lies
-    closest to the data; without hours that of US Eastern time, or none where agents have clocks of their own.
+    The shift comes from the configuration, never from results: `agents.hours` is aligned with the data. Without hours
+    it is that of US Eastern time, or none if agents have clocks of their own.
     """
-    own = config.agents
-    without = EASTERN if own.time_zone is None else 0
-    shift = without if own.hours is None else shift_between(own.hours, CONGRESS_HOURS)
+    agents = config.agents
+    eastern = EASTERN if agents.time_zone is None else 0
+    shift = eastern if agents.hours is None else shift_between(agents.hours, CONGRESS_HOURS)
     return np.roll(np.array(CONGRESS_HOURS), shift)
 
 
@@ -107,48 +118,43 @@ def _hours(run: FinishedRun) -> float:
     return correlation(hourly_shares(run), real_hours(run.config))
 
 
-def reactions(run: FinishedRun) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]:
-    """Return each like, reply and reshare of measured posts: root, place in `ACTIONS`, minutes since it appeared."""
+def reactions(run: FinishedRun) -> pd.DataFrame:
+    """Return the likes, replies and reshares of measured posts: `root`, `action`, and `minutes` since it appeared."""
     engaged = run.table("engagements")
     engaged = engaged[run.once(measured_posts).mask[engaged["root"]]]
-    root, (codes, names) = engaged["root"].to_numpy(), category_codes(engaged["action"])
-    after = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[root]
-    action = np.array([ACTIONS.index(name) for name in names], np.int8)[codes]
-    return root, action, _minutes(run.config, after, engaged["tick"].to_numpy())
+    rounds = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[engaged["root"].to_numpy()]
+    return engaged[["root", "action"]].assign(minutes=_minutes(run.config, rounds, engaged["tick"].to_numpy()))
 
 
 def delays(run: FinishedRun) -> Floats:
-    """Return minutes from when a measured post appeared to each like, reply and reshare of it within a day."""
-    after = run.once(reactions)[2]
-    return after[after <= DAY_MIN]
+    """Return minutes from the appearance of a measured post to each like, reply and reshare of it within a day."""
+    minutes: Floats = run.once(reactions)["minutes"].to_numpy()
+    return minutes[minutes <= DAY_MIN]
 
+
+def _top_written(top: float, run: FinishedRun) -> float:
+    return top_share(run.once(activities), top)
+
+
+_GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
+_WRITTEN: Final = "posts and reshares of each agent that has any"
 
 RHYTHMS: Final = (
-    index_measure(
-        "written_gini",
-        lambda run: gini(run.once(activities)),
-        "Gini coefficient of posts and reshares of each agent that has any",
-        source="Gini 1912; as in Dorfman 1979, doi:10.2307/1924845",
-        low=0,
+    index(
+        "written_gini", lambda run: gini(run.once(activities)), f"Gini coefficient of {_WRITTEN}", source=_GINI, low=0
     ),
-    share_measure(
-        "written_top_10",
-        lambda run: top_share(run.once(activities), 0.1),
-        "what the tenth of such agents with most of them has of posts and reshares",
-    ),
-    index_measure(
+    share("written_top_10", partial(_top_written, 0.1), f"share of the top tenth in {_WRITTEN}"),
+    index(
         "burstiness",
         _burstiness,
-        "mean burstiness of what an agent writes (posts, replies, reshares), of agents with at least 10 such: -1 a "
-        "clock, 0 a Poisson process",
+        "mean burstiness of the posts, replies and reshares of agents with 10 or more: -1 a clock, 0 a Poisson process",
         source=_GOH,
         tables=_TABLES,
     ),
-    index_measure(
+    index(
         "hours_r",
         _hours,
-        "correlation of the hours in which agents write with those of tweets of the US Congress; NaN of runs of less "
-        "than a day, or with rounds of more than an hour",
+        "correlation of hours of writing with tweets of the US Congress; needs a day, and rounds of an hour at most",
         tables=_TABLES,
     ),
 )
@@ -158,13 +164,13 @@ SEEN: Final = 20  # impressions in its first 24 hours that a post needs to count
 _LATER_MIN: Final = DAY_MIN + 12 * 60
 _SILENT: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
-_NEEDS: Final = "of the posts that `records.views` draws, NaN without any"
+_NEEDS: Final = "of the posts that `records.views` draws"
 
 
 def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
-    """Return rows of `views` in the first minutes of measured posts that appeared as long before the end.
+    """Return rows of `views` in the first minutes of measured posts that appeared early enough to have them.
 
-    They have a column `after`: minutes from the appearance to the beginning of the round, ascending for each root.
+    Column `after` has the minutes from the appearance to the start of the round, ascending for each root.
     """
     if not run.config.records.views:
         return pd.DataFrame({"root": [], "after": [], "impressions": []})
@@ -176,9 +182,9 @@ def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
 
 
 def half_lives(run: FinishedRun) -> "pd.Series[float]":
-    """Return minutes in which each post got half of the impressions of its first 24 hours, of posts with `SEEN`.
+    """Return minutes to half of a post's impressions in 24 hours, for posts with `SEEN` or more of them.
 
-    The impressions of a round count as spread evenly over it.
+    The impressions of a round are spread evenly over it.
     """
     views = _views_within(run, DAY_MIN)
     by_root, new = views.groupby("root")["impressions"], views["impressions"]
@@ -198,50 +204,49 @@ def _silent(run: FinishedRun) -> float:
 
 def _large_delays(run: FinishedRun) -> "pd.Series[float]":
     """Return minutes from the appearance of a post to each reshare in its cascade, by root, of large cascades."""
-    root, action, minutes = run.once(reactions)
-    large = run.once(large_trees)[0]["root"]
-    counts = np.isin(root, large if len(large) >= ENOUGH_LARGE else []) & (action == ACTIONS.index("reshare"))
-    return pd.Series(minutes[counts], index=root[counts])
+    rows, large = run.once(reactions), run.once(large_trees)[0]["root"]
+    rows = rows[rows["root"].isin(large if len(large) >= ENOUGH_LARGE else []) & (rows["action"] == "reshare")]
+    return rows.set_index("root")["minutes"]
 
 
-_DELAYS: Final[tuple[tuple[str, str, str, Callable[[FinishedRun], float]], ...]] = (
-    ("large_delay_lower", "minutes", "lower quartile of the", lambda run: run.once(_large_delays).quantile(0.25)),
-    ("large_delay_median", "minutes", "median", lambda run: run.once(_large_delays).median()),
-    ("large_delay_upper", "minutes", "upper quartile of the", lambda run: run.once(_large_delays).quantile(0.75)),
-    (
-        "large_reshares_by",
-        "hours",
-        "median over cascades of the upper quartile of the",
-        lambda run: run.once(_large_delays).groupby(level=0).quantile(0.75).median() / 60,
-    ),
-)
+def _large_delay(quantile: float | None, run: FinishedRun) -> float:
+    """Return a quantile of the delays in minutes; without one, the hours to the upper quartile of a median cascade."""
+    minutes = run.once(_large_delays)
+    if quantile is None:
+        return float(minutes.groupby(level=0).quantile(0.75).median()) / 60
+    return float(minutes.quantile(quantile))
+
+
 CLOCKS: Final = (
     Measure(
         "view_half_life",
         lambda run: float(run.once(half_lives).median()),
-        "median time from the appearance of a measured post to half of the impressions of its first 24 hours, of posts "
-        f"with {SEEN} of these that appeared 24 hours before the end; a round's count as spread evenly; {_NEEDS}",
+        f"median time to half of a measured post's impressions of 24 hours, of posts with {SEEN} of them; {_NEEDS}",
         "minutes",
         source=_PFEFFER,
         tables=("views",),
     ),
-    share_measure(
+    share(
         "silent_after_day",
         _silent,
-        f"measured posts with {SEEN} impressions in their first 24 hours that get at most a hundredth as many in the "
-        f"next 12, of posts that appeared 36 hours before the end; {_NEEDS}",
+        f"such posts with at most a hundredth as many impressions in the next 12 hours; {_NEEDS}",
         source=_PFEFFER,
         tables=("views",),
     ),
     *(
         Measure(
             name,
-            number,
-            f"{statistic} time from a post to a reshare in its cascade, over {WHICH}; of agents that are recorded",
+            partial(_large_delay, quantile),
+            f"{statistic} time from a post to a recorded reshare in its cascade, over {WHICH}",
             unit,
-            tables=("engagements",),
+            tables=_TABLES,
         )
-        for name, unit, statistic, number in _DELAYS
+        for name, unit, statistic, quantile in (
+            ("large_delay_lower", "minutes", "lower quartile of the", 0.25),
+            ("large_delay_median", "minutes", "median", 0.5),
+            ("large_delay_upper", "minutes", "upper quartile of the", 0.75),
+            ("large_reshares_by", "hours", "median over cascades of the upper quartile of the", None),
+        )
     ),
 )
 
@@ -249,13 +254,9 @@ CLOCKS: Final = (
 FOLLOWED_ENOUGH: Final = 100  # followers that an author needs for impressions per follower
 
 
-def _median_rate(counter: str) -> Callable[[FinishedRun], float]:
-    def median(run: FinishedRun) -> float:
-        posts = run.once(measured_posts).table
-        seen = posts[posts["impressions"] >= SEEN_ENOUGH]
-        return float((seen[counter] / seen["impressions"]).median()) if len(seen) else nan
-
-    return median
+def _median_rate(counter: str, run: FinishedRun) -> float:
+    seen = seen_posts(run)
+    return float((seen[counter] / seen["impressions"]).median()) if len(seen) else nan
 
 
 def _reach(run: FinishedRun) -> float:
@@ -265,64 +266,49 @@ def _reach(run: FinishedRun) -> float:
     return float(np.median(posts["impressions"].to_numpy()[enough] / followers[enough])) if enough.any() else nan
 
 
-def _only(kind: int) -> Callable[[FinishedRun], float]:
-    """Return what takes the share of agents, of those who post or reshare, who do only the one."""
-    other_kind = POST if kind == RESHARE else RESHARE
-
-    def share(run: FinishedRun) -> float:
-        posts = run.table("posts")
-        authors: npt.NDArray[np.integer] = posts["author"].to_numpy()
-        own, other = (np.bincount(authors[is_kind(posts, k) & (authors >= 0)]) for k in (kind, other_kind))
-        both = np.zeros((2, max(len(own), len(other))), np.int64)
-        both[0, : len(own)], both[1, : len(other)] = own, other
-        return ratio(float(((both[0] > 0) & (both[1] == 0)).sum()), float((both.sum(axis=0) > 0).sum()))
-
-    return share
+def _only(kind: int, other_kind: int, run: FinishedRun) -> float:
+    """Return the share of agents who write one kind of posts alone, of those who write either kind."""
+    posts = run.table("posts")
+    posts = posts[posts["author"] >= 0]
+    authors, others = (posts["author"][is_kind(posts, k)].unique() for k in (kind, other_kind))
+    return ratio(len(np.setdiff1d(authors, others)), len(np.union1d(authors, others)))
 
 
-def _delay_at(quantile: float) -> Callable[[FinishedRun], float]:
-    def at(run: FinishedRun) -> float:
-        found = run.once(delays)
-        return float(np.quantile(found, quantile)) if len(found) else nan
+def _delay_at(quantile: float, run: FinishedRun) -> float:
+    minutes = run.once(delays)
+    return float(np.quantile(minutes, quantile)) if len(minutes) else nan
 
-    return at
+
+def _top_reshared(run: FinishedRun) -> float:
+    return top_share(measured_sizes(run) - 1, 0.01)
 
 
 SPREADS: Final = (
     *(
-        share_measure(
+        share(
             f"post_{action}_rate_median",
-            _median_rate(counter),
-            f"median over measured posts that were seen at least {SEEN_ENOUGH} times of {counter} per impression",
+            partial(_median_rate, counter),
+            f"median {counter} per impression of measured posts with at least {SEEN_ENOUGH} impressions",
         )
         for action, counter in (("like", "likes"), ("reshare", "reshares"))
     ),
     Measure(
         "post_reach_median",
         _reach,
-        f"median impressions per follower of measured posts whose authors have at least {FOLLOWED_ENOUGH} followers",
+        f"median impressions per follower of measured posts by authors with {FOLLOWED_ENOUGH} followers or more",
         "impressions",
     ),
-    share_measure(
-        "post_top_1",
-        lambda run: top_share(measured_sizes(run) - 1, 0.01),
-        "what the hundredth of measured posts with most has of reshares",
-    ),
-    share_measure(
-        "written_top_1",
-        lambda run: top_share(run.once(activities), 0.01),
-        "what the hundredth of agents with most has of posts and reshares",
-    ),
-    share_measure("written_only_reshares", _only(RESHARE), "agents, of those who post or reshare, who only reshare"),
-    share_measure("written_only_posts", _only(POST), "such agents who only post"),
+    share("post_top_1", _top_reshared, "share of the top hundredth of measured posts in reshares"),
+    share("written_top_1", partial(_top_written, 0.01), f"share of the top hundredth in {_WRITTEN}"),
+    share("written_only_reshares", partial(_only, RESHARE, POST), "agents who only reshare, of those who write either"),
+    share("written_only_posts", partial(_only, POST, RESHARE), "agents who only post, of the same"),
     *(
         Measure(
             f"delay_{name}",
-            _delay_at(quantile),
-            f"{statistic} of the times from a measured post to a like, reply or reshare of it within a day; of agents "
-            "that are recorded",
+            partial(_delay_at, quantile),
+            f"{statistic} of the times from a measured post to a recorded engagement with it within a day",
             "minutes",
-            tables=("engagements",),
+            tables=_TABLES,
         )
         for name, statistic, quantile in (
             ("median", "median", 0.5),
@@ -330,4 +316,124 @@ SPREADS: Final = (
             ("upper", "upper quartile", 0.75),
         )
     ),
+)
+
+
+_WINDOW_TABLES: Final = ("transitions", "engagements")
+_ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
+_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online, after the first day)"
+_SHARE: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
+
+USED_WINDOWS: Final = (
+    *(23, 27, 26, 18, 21, 18, 14, 11, 11, 17, 9, 7, 4, 3, 10, 6),
+    *(1, 1, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
+)
+"""How many of the 234 persons of the experience-sampling data were asked after 1, 2, 3, ... windows of use."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of use, and which of four things the agent did in each.
+
+    Attributes:
+        agent: The agent of each window, ascending.
+        round: The round of each window.
+        did: Action, or `post`, -> in which windows it was done.
+        possible: The number of windows if these agents came online in every round.
+    """
+
+    agent: Ints
+    round: Ints
+    did: dict[str, Mask]
+    possible: int
+
+
+def usage_windows(run: FinishedRun) -> Windows:
+    """Return the windows of use of agents whose transitions and engagements are recorded.
+
+    The first day is left out if its posts are (see `measure.measured_rounds`).
+    """
+    agents, moves = run.table("agents"), run.table("transitions")
+    first, _ = measured_rounds(run.config)
+    known = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
+    rounds = run.config.rounds
+
+    def keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Ints:
+        """Return a number for each agent and round in which it has a row."""
+        who, when = rows[agent].to_numpy(), rows[round_].to_numpy()
+        counted = (when >= first) & (when < rounds) & known[who]
+        return np.unique(who[counted].astype(np.int64) * rounds + when[counted])
+
+    used = keys(moves[moves["trigger"] == FEED_READY])
+    engaged, posts = run.table("engagements"), run.table("posts")
+    done: dict[str, Ints] = {action: keys(engaged[engaged["action"] == action]) for action in ACTIONS}
+    by_agents = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
+    done["post"] = keys(posts[by_agents], "author", "written")
+    did = {action: np.isin(used, active, assume_unique=True) for action, active in done.items()}
+    return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
+
+
+def _share(action: str, run: FinishedRun) -> float:
+    return mean(run.once(usage_windows).did[action])
+
+
+def _used(run: FinishedRun) -> float:
+    windows = run.once(usage_windows)
+    return ratio(len(windows.agent), windows.possible)
+
+
+def _never(run: FinishedRun) -> float:
+    return mean(run.once(_persons) == 0)
+
+
+def _none(run: FinishedRun) -> float:
+    did = np.stack(list(run.once(usage_windows).did.values()))
+    return mean(~did.any(axis=0))
+
+
+def person_shares(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.NDArray[np.float64]:
+    """Return the share of windows in which each person did something, with persons sampled as in the data.
+
+    Each agent with a window is a person. It is asked about as many of its windows as a random person of the data
+    (`USED_WINDOWS`), or about all if it has fewer; the windows are drawn, too.
+    """
+    draws = Streams(seed)
+    persons, place = np.unique(agent, return_inverse=True)
+    if not len(persons):
+        return np.zeros(0)
+    ends = np.cumsum(USED_WINDOWS)
+    wanted = 1 + np.searchsorted(ends, draws.uniform("windows asked of", persons) * ends[-1], side="right")
+    order = np.lexsort((draws.uniform("window asked", agent, round_=round_), place))
+    begins = np.searchsorted(place[order], np.arange(len(persons)))
+    rank = np.arange(len(order)) - begins[place[order]]
+    asked = order[rank < wanted[place[order]]]
+    return np.bincount(place[asked], did[asked]) / np.bincount(place[asked])
+
+
+def _persons(run: FinishedRun) -> npt.NDArray[np.float64]:
+    windows = run.once(usage_windows)
+    return person_shares(windows.agent, windows.round, windows.did["reshare"], run.config.seed)
+
+
+def _spread(run: FinishedRun) -> float:
+    shares = run.once(_persons)
+    return float(shares.std(ddof=1)) if len(shares) > 1 else nan
+
+
+_DONE: Final = {"like": "liked", "reshare": "reshared", "reply": "replied", "post": "posted"}
+
+SESSIONS: Final = (
+    *(
+        Measure(f"window_{done}", partial(_share, action), f"{_WINDOWS} in which the agent {done}", *_SHARE)
+        for action, done in _DONE.items()
+    ),
+    Measure("window_none", _none, "windows of use in which it did none of the four", *_SHARE),
+    Measure("window_used", _used, "rounds of the same agents that are windows of use", *_SHARE),
+    Measure(
+        "persons_reshared_sd",
+        _spread,
+        "standard deviation over persons of the share of windows with a reshare, in samples like those of the data",
+        *_SHARE,
+    ),
+    Measure("persons_never_reshared", _never, "persons that reshared in no window of such a sample", *_SHARE),
 )

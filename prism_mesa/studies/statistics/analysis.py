@@ -1,4 +1,4 @@
-"""All that the runs of a study say, as tables: what the report shows, and users read in Python."""
+"""The statistics of a study as tables, for the report and for users of Python."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,30 +16,31 @@ __all__ = ["Analysis", "RunTable", "Verdict", "analyse"]
 
 @dataclass(frozen=True)
 class Analysis:
-    """Tables of what the runs say. One without rows is about something that the study does not have.
+    """The tables of a study's statistics. A table is empty if the study has nothing of its kind.
+
+    Columns `n` and `missing` count runs or pairs with and without a value; `p_holm` is p after Holm's correction.
 
     Attributes:
         expectations: Their verdicts, in the order of the study.
         answers: A row for each condition and measure: `arm`, the factors, `measure`, `n`, `missing`, `mean`, `median`,
             `sd`, `low`, `high` (Student's 95 % interval of the mean).
         differences: A row for each measure and pair of arms, or of levels of a factor with few of them: `measure`,
-            `term` (`arm` or a factor), `left`, `right`, `n`, `missing`, `difference` (mean, left minus right, paired
-            where seeds are), `low`, `high`, `d_z` (paired effect size), `p`, `p_holm`, `family` (what Holm's correction
-            is over), `u` and `p_mann_whitney`, `rank_biserial`. The later of two levels is on the left.
-        groups: A row for each measure and term with three levels or more, and for all conditions together
-            (`term` = `condition`): `measure`, `term`, `n`, `missing`, `h`, `df`, `p`, `p_holm` (Kruskal-Wallis).
+            `term` (`arm` or a factor), `left` (the later level), `right`, `n`, `missing`, `difference` (mean, left
+            minus right, paired if seeds are), `low`, `high`, `d_z` (paired effect size), `p`, `p_holm`, `family` (what
+            the correction covers), `u`, `p_mann_whitney`, `rank_biserial`.
+        groups: Kruskal-Wallis tests for each measure and term with three levels or more, and for all conditions
+            (`term` = `condition`): `measure`, `term`, `n`, `missing`, `h`, `df`, `p`, `p_holm`.
         equivalence: Rows of expectations of equivalence: `text`, `measure`, `left`, `right`, `n`, `missing`, `margin`,
-            `low`, `high` (interval of 90 %), `p_low`, `p_high`, `p` (the larger), `p_apart` (that the difference lies
-            beyond the margin), `p_holm` (of the smaller of both, over all expectations), `equivalent` (by `p_holm`).
+            `low`, `high` (90 % interval), `p_low`, `p_high`, `p` (the larger), `p_apart` (of a difference beyond the
+            margin), `p_holm` (of the smaller of both, over all expectations), `equivalent` (by `p_holm`).
         effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect` (terms
             with `` x `` between them), `n`, `missing`, `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
         sensitivity: A row for each measure, factor and index: `measure`, `factor`, `index`, `value`, `low`, `high`. The
             index is `s1`, `st`, `mu_star`, `mu` or `sigma` in a sobol or morris design. In a factorial design it is
             `share`: the share of the variance from `arm`, each factor, `interactions` and `seed`.
         precision: A row for each measure, pair as in `differences`, and number of seeds from 2 on: `measure`, `term`,
-            `left`, `right`, `seeds`, `half_width` (of the 95 % interval of the difference, as the standard deviation
-            over all seeds lets expect it).
-        notes: What could not be computed, and why, in sentences.
+            `left`, `right`, `seeds`, `half_width` (expected, of the 95 % interval of the difference).
+        notes: What could not be computed, and why.
     """
 
     expectations: tuple[Verdict, ...]
@@ -54,16 +55,16 @@ class Analysis:
 
 
 def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
-    """Return what the runs of a study say.
+    """Compute the statistics of a study.
 
     Args:
         table: The runs, complete or not; missing ones are counted beside every number.
         expectations: Their texts.
 
     Raises:
-        ConfigError: If an expectation cannot be understood, or is about what the study has not.
+        ConfigError: If an expectation cannot be read, or names something that the study lacks.
     """
-    # scipy.stats, statsmodels and SALib take seconds to load, and whoever only looks at a result needs none of them
+    # scipy.stats, statsmodels and SALib take seconds to load
     from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms, precision
     from prism_mesa.studies.statistics.effects import answers, effects, groups
     from prism_mesa.studies.statistics.sensitivity import sensitivity
@@ -74,42 +75,42 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
     expected = [
         parse_expectation(text, measures=table.measures, arms=table.arms, factors=levels) for text in expectations
     ]
-    found, equivalence = verdicts(cells, expected)
-    pairs, left_out = pairs_of_terms(cells, table.design)
-    explained, unexplained = effects(cells, table.design)
-    indices, refused = sensitivity(table, cells)
+    decided, equivalence = verdicts(cells, expected)
+    pairs, pair_notes = pairs_of_terms(cells, table.design)
+    effect_table, effect_notes = effects(cells, table.design)
+    indices, sensitivity_notes = sensitivity(table, cells)
     return Analysis(
-        expectations=found,
+        expectations=decided,
         answers=answers(cells),
-        differences=differences(cells, pairs, zip(expected, found, strict=True)),
+        differences=differences(cells, pairs, zip(expected, decided, strict=True)),
         groups=groups(cells, table.design),
         equivalence=equivalence,
-        effects=explained,
+        effects=effect_table,
         sensitivity=indices,
         precision=precision(cells, pairs),
-        notes=(*_missing_runs(table, cells), *left_out, *unexplained, *refused),
+        notes=(*_notes_on_missing(table, cells), *pair_notes, *effect_notes, *sensitivity_notes),
     )
 
 
-def _missing_runs(table: RunTable, cells: Cells) -> list[str]:
-    """Return sentences on runs that are not there, and measures that finished runs have not."""
+def _notes_on_missing(table: RunTable, cells: Cells) -> list[str]:
+    """Return notes on missing runs, and on measures that finished runs lack."""
+
+    def by_arm(counts: Ints) -> str:
+        arms = (f"{arm} {counts[cells.at(ARM, place)].sum()}" for place, arm in enumerate(cells.texts(ARM)))
+        return f" ({', '.join(arms)})" if len(table.arms) > 1 else ""
+
     notes = []
     planned, done = int(cells.planned.sum()), int(cells.done.sum())
     if done < planned:
-        where = _by_arm(cells, (cells.planned & ~cells.done).sum(axis=1)) if len(table.arms) > 1 else ""
         failed = int((table.runs["status"] == "failed").sum())
         notes.append(
-            f"{planned - done:,} of {counted(planned, 'run')} are not there{where}, {failed:,} of them because they "
-            "failed; failed runs are not random, so all numbers are of those runs that could be finished."
+            f"{planned - done:,} of {counted(planned, 'run')} are not there"
+            f"{by_arm((cells.planned & ~cells.done).sum(axis=1))}, {failed:,} of them because they failed; failed runs "
+            "are not random, so all numbers are of those runs that could be finished."
         )
     undefined = (cells.done[:, :, None] & ~np.isfinite(cells.values)).sum(axis=1)
     for measure, counts in zip(cells.measures, undefined.T, strict=True):
         if n := int(counts.sum()):
-            where = _by_arm(cells, counts) if len(table.arms) > 1 else ""
-            notes.append(f"{measure}: {counted(n, 'finished run')} without this measure{where}, which is not a number.")
+            runs = counted(n, "finished run")
+            notes.append(f"{measure}: {runs} without this measure{by_arm(counts)}, which is not a number.")
     return notes
-
-
-def _by_arm(cells: Cells, counts: Ints) -> str:
-    arms = (f"{arm} {counts[cells.at(ARM, place)].sum()}" for place, arm in enumerate(cells.texts(ARM)))
-    return f" ({', '.join(arms)})"

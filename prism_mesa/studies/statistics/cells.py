@@ -1,8 +1,7 @@
-"""The runs of a study by condition and seed, from which all statistics start; levels of factors; columns of tables."""
+"""The runs of a study by condition and seed, levels of factors, and the columns of the tables of statistics."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -40,7 +39,7 @@ type LevelKey = tuple[str, Any]
 
 
 def level_key(value: Any) -> LevelKey:
-    """Return what two levels have in common if they are the same, as YAML reads them.
+    """Return a key that two levels share if YAML reads them as the same.
 
     >>> level_key(1) == level_key(1.0), level_key(True) == level_key(1), level_key("1") == level_key(1)
     (True, False, False)
@@ -55,7 +54,7 @@ def level_key(value: Any) -> LevelKey:
 
 
 def level_text(value: Any) -> str:
-    """Return a level as one would write it in YAML.
+    """Return a level as you would write it in YAML.
 
     >>> level_text(True), level_text(0.5), level_text(20.0), level_text("x_algo"), level_text(None)
     ('true', '0.5', '20', 'x_algo', 'null')
@@ -67,27 +66,22 @@ def level_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return repr(float(value)).removesuffix(".0")
     if isinstance(value, list | tuple | np.ndarray):
-        return f"[{', '.join(level_text(one) for one in value)}]"
+        return f"[{', '.join(level_text(item) for item in value)}]"
     return str(value)
 
 
 def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
-    """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
-
-    Args:
-        values: One for each run.
-        first: Levels that come before all others, whether or not a value is one of them.
-    """
+    """Return the place of each value's level, and the levels: `first`, then numbers ascending, others as they come."""
     levels = list(first)
     places = {level_key(level): place for place, level in enumerate(levels)}
-    found = []
+    codes_seen = []
     for value in values:
         key = level_key(value)
         if key not in places:
             places[key] = len(levels)
             levels.append(value)
-        found.append(places[key])
-    codes = np.array(found, np.int64)
+        codes_seen.append(places[key])
+    codes = np.array(codes_seen, np.int64)
     kinds = {level_key(level)[0] for level in levels}
     if kinds <= {"number"} or kinds <= {"truth"}:
         order = sorted(range(len(levels)), key=lambda place: float(levels[place]))
@@ -97,8 +91,8 @@ def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints
 
 type Bools = npt.NDArray[np.bool_]
 
-ARM: Final = "arm"  # the term that arms are the levels of
-ROUNDING: Final = 1e-12  # what part of a number the rounding of its last digits may come to
+ARM: Final = "arm"  # the term whose levels are the arms
+ROUNDING: Final = 1e-12  # relative error that rounding may cause
 
 
 @dataclass(frozen=True)
@@ -108,10 +102,9 @@ class Cells:
     Attributes:
         conditions: A row for each condition: `arm` and the factors; ordered by arm, then by the levels.
         codes: Term (`arm` or a factor) -> for each condition, the place of its level in `levels`.
-        levels: Term -> its levels: numbers ascending, others in the order in which they come, arms in that of the
-            study.
+        levels: Term -> its levels: numbers ascending, others as they come, arms in the order of the study.
         values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
-            Replicates are seeds where these are the same in all conditions, else those of each condition.
+            Replicates are the seeds of all conditions if paired, else the seeds of each condition.
         planned: Shape (conditions, replicates): whether a run was planned and not skipped.
         done: Shape (conditions, replicates): whether the run is done.
         paired: Whether replicates are seeds.
@@ -128,31 +121,27 @@ class Cells:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Of `arm` and the factors, those with two levels or more."""
+        """`arm` and the factors, if they have two levels or more."""
         return tuple(term for term, levels in self.levels.items() if len(levels) > 1)
 
-    def of(self, measures: Sequence[str]) -> "Cells":
-        """Return the same of some measures only, in their order; one may come twice."""
+    def select(self, measures: Sequence[str]) -> "Cells":
+        """Return the cells of some measures, in their order; a measure may occur twice."""
         places = [self.measures.index(name) for name in measures]
         return replace(self, values=self.values[:, :, places], measures=tuple(measures))
 
     def at(self, term: str, place: int) -> Bools:
-        """Return for each condition whether it has a level of a term."""
+        """Return for each condition whether it has the level of a term at a place."""
         return np.equal(self.codes[term], place)
 
     def texts(self, term: str) -> tuple[str, ...]:
-        """Return the levels of a term as one writes them."""
+        """Return the levels of a term as text."""
         return tuple(level_text(level) for level in self.levels[term])
-
-    def pairs(self, term: str) -> Iterator[tuple[int, int]]:
-        """Yield all pairs of levels of a term: the later one on the left, so that a difference is a change."""
-        return ((right, left) for left, right in combinations(range(len(self.levels[term])), 2))
 
 
 def make_cells(table: RunTable) -> Cells:
     """Return the runs of a study by condition and replicate.
 
-    A run counts if it is `done`; of a measure that is infinite nothing counts.
+    Only runs that are `done` count. Infinite values are treated as missing.
     """
     runs = table.runs
     codes, levels = {}, {}
@@ -163,12 +152,15 @@ def make_cells(table: RunTable) -> Cells:
     _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     condition = condition.reshape(-1)
     done = (runs["status"] == "done").to_numpy(bool)
-    measured = _numbers(runs.reindex(columns=list(table.measures)))
+    measured = runs.reindex(columns=list(table.measures)).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     measured = np.where(done[:, None] & np.isfinite(measured), measured, np.nan)
-    replicate = _replicates(runs["seed"], condition, table.paired)
+    if table.paired:
+        replicate = np.unique(runs["seed"].to_numpy(), return_inverse=True)[1].reshape(-1)
+    else:
+        replicate = np.asarray(runs["seed"].groupby(condition).rank("dense"), np.int64) - 1
     shape = (len(first), int(replicate.max(initial=-1)) + 1)
     values, (planned, finished) = np.full((*shape, len(table.measures)), np.nan), np.zeros((2, *shape), bool)
-    order = np.argsort(done, kind="stable")  # of two rows for one run, the one that is done counts
+    order = np.argsort(done, kind="stable")  # if a run has two rows, the row that is done wins
     values[condition[order], replicate[order]] = measured[order]
     planned[condition, replicate] = runs["status"] != "skipped"
     finished[condition[done], replicate[done]] = True
@@ -184,70 +176,51 @@ def make_cells(table: RunTable) -> Cells:
     )
 
 
-def _numbers(columns: pd.DataFrame) -> Floats:
-    """Return columns as numbers, NaN where something else stands."""
-    odd = [name for name, kind in columns.dtypes.items() if kind != np.float64]
-    if odd:
-        columns = columns.assign(**{str(name): pd.to_numeric(columns[name], errors="coerce") for name in odd})
-    numbers: Floats = columns.to_numpy(np.float64)
-    return numbers
-
-
-def _replicates(seeds: pd.Series, condition: Ints, paired: bool) -> Ints:
-    """Return for each run the place of its seed among all seeds, or among those of its condition."""
-    if paired:
-        return np.unique(seeds.to_numpy(), return_inverse=True)[1].reshape(-1)
-    return np.asarray(seeds.groupby(condition).rank("dense"), np.int64) - 1
-
-
 def alike(values: Floats) -> Iterator[tuple[Ints, Bools]]:
-    """Yield groups of columns that have numbers in the same rows, and these rows, so that each group is whole.
-
-    Args:
-        values: Shape (rows, columns).
-    """
-    there = np.isfinite(values)
-    patterns, group = np.unique(there, axis=1, return_inverse=True)
+    """Yield groups of columns that have numbers in the same rows, and these rows."""
+    patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
     for place in range(patterns.shape[1]):
         yield np.flatnonzero(group.reshape(-1) == place), patterns[:, place]
 
 
 def constant(values: Floats, scale: Floats | float = 0.0) -> Bools:
-    """Return for each column whether its numbers are all the same, but for the rounding of their last digits.
+    """Return whether the numbers of each column are the same, up to rounding.
 
-    Args:
-        values: Shape (rows, columns), at least one row.
-        scale: Of each column, the size of what the numbers are differences of, if they are: it was rounded too.
+    If they are differences, they carry the rounding of the values that were subtracted: `scale` is the size of these.
     """
     return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))
 
 
+def ratio(sums: Floats, counts: Floats | Ints) -> Floats:
+    """Return sums over counts; NaN where a count is 0."""
+    return np.asarray(np.divide(sums, counts, out=np.full(np.shape(sums), np.nan), where=np.asarray(counts) > 0))
+
+
 def variance(sample: Floats) -> Floats:
-    """Return the variance of each column's numbers, without its gaps (NaN); NaN of fewer than two."""
-    there = np.isfinite(sample)
-    n = there.sum(axis=0)
-    mean = np.where(there, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
-    squares = np.where(there, (sample - mean) ** 2, 0.0).sum(axis=0)
-    return np.asarray(np.divide(squares, n - 1, out=np.full(len(n), np.nan), where=n > 1))
+    """Return the variance of each column, without its gaps (NaN); NaN for fewer than two numbers."""
+    known = np.isfinite(sample)
+    n = known.sum(axis=0)
+    mean = np.where(known, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
+    return ratio(np.where(known, (sample - mean) ** 2, 0.0).sum(axis=0), n - 1)
 
 
 type Columns = Mapping[str, str]
 
 EXPECTED: Final = "expectations"
 MARGINS: Final = "expectations, of a margin"
-OTHERS: Final = "other differences"  # families of Holm's correction, as column `family` names them
+OTHERS: Final = "other differences"  # column `family`: which p-values Holm's correction covers
 _TEXTS: Final = ("text", "measure", "term", "left", "right", "family", "effect", "factor", "index")
 _COUNTS: Final = ("n", "missing", "df", "seeds")
 
 
 def _columns(names: str) -> Columns:
-    """Return columns with their types: texts, counts, the flag `equivalent`, else numbers."""
+    """Return columns with their dtypes."""
     kinds = {**dict.fromkeys(_TEXTS, "str"), **dict.fromkeys(_COUNTS, "int64"), "equivalent": "bool"}
     return {name: kinds.get(name, "float64") for name in names.split()}
 
 
 ANSWERS: Final = _columns("measure n missing mean median sd low high")
-"""Those after `arm` and the factors, which have the types that the runs give them."""
+"""The columns after `arm` and the factors."""
 DIFFERENCES: Final = _columns(
     "measure term left right n missing difference low high d_z p p_holm family u p_mann_whitney rank_biserial"
 )
@@ -265,8 +238,8 @@ def make_table(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataF
     """Return a table with exactly these columns.
 
     Args:
-        columns: Name -> type.
-        parts: Rows: for the first column a list, for each other a value, or as many as that list has.
+        columns: Name -> dtype.
+        parts: Rows: a list for the first column; for others a value, or a list of the same length.
     """
     gathered: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
     first = next(iter(columns))

@@ -11,49 +11,48 @@ from prism_mesa.streams import Floats, Ints
 from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Bools, Cells, alike, make_table
 from prism_mesa.studies.statistics.significance import holm, interval
 
+CONDITION: Final = "condition"  # the term whose levels are the conditions
+
 
 def answers(cells: Cells) -> pd.DataFrame:
     """Return a row for each condition and measure (see `analysis.Analysis`)."""
     conditions, replicates, measures = cells.values.shape
     columns = np.sort(cells.values.transpose(1, 0, 2).reshape(replicates, conditions * measures), axis=0)  # NaN last
     n = np.isfinite(columns).sum(axis=0)
-    found = cells.conditions.loc[np.repeat(np.arange(conditions), measures)].reset_index(drop=True)
-    numbers = {
+    numbers = {name: np.full(len(n), np.nan) for name in ("mean", "median", "sd", "low", "high")}
+    for size in np.unique(n[n > 0]):
+        of_size = np.flatnonzero(n == size)
+        values = columns[:size, of_size]
+        numbers["mean"][of_size] = values.mean(axis=0)
+        numbers["median"][of_size] = np.median(values, axis=0)
+        if size > 1:
+            numbers["sd"][of_size] = values.std(axis=0, ddof=1)
+            numbers["low"][of_size], numbers["high"][of_size] = interval(values)
+    table: dict[str, Any] = {
         "measure": np.tile(np.array(cells.measures, object), conditions),
         "n": n,
         "missing": np.repeat(cells.planned.sum(axis=1), measures) - n,
-        **_described(columns, n),
+        **numbers,
     }
-    return found.assign(**{name: pd.Series(numbers[name], dtype=kind) for name, kind in ANSWERS.items()})
-
-
-def _described(columns: Floats, n: np.ndarray) -> dict[str, Floats]:
-    """Return numbers of each column, of which the first `n` rows are there."""
-    described = {name: np.full(len(n), np.nan) for name in ("mean", "median", "sd", "low", "high")}
-    for size in np.unique(n[n > 0]):
-        some = np.flatnonzero(n == size)
-        there = columns[:size, some]
-        described["mean"][some] = there.mean(axis=0)
-        described["median"][some] = np.median(there, axis=0)
-        if size > 1:
-            described["sd"][some] = there.std(axis=0, ddof=1)
-            described["low"][some], described["high"][some] = interval((there,))
-    return described
-
-
-CONDITION: Final = "condition"  # the term of which each condition is a level
+    rows = cells.conditions.loc[np.repeat(np.arange(conditions), measures)].reset_index(drop=True)
+    return rows.assign(**{name: pd.Series(table[name], dtype=kind) for name, kind in ANSWERS.items()})
 
 
 def groups(cells: Cells, design: str) -> pd.DataFrame:
     """Return the table `groups` (see `analysis.Analysis`).
 
-    Of a design that is not factorial only arms are compared: its conditions have a run for each seed and no more.
+    In a design that is not factorial only arms are compared: its conditions have one run for each seed.
     """
+    factorial, n = design == "factorial", len(cells.conditions)
+    terms = [term for term in cells.terms if len(cells.levels[term]) > 2 and (term == ARM or factorial)]
+    codes = {term: cells.codes[term] for term in terms}
+    if len(cells.terms) > 1 and n > 2 and factorial:  # with one term, conditions are its levels
+        codes[CONDITION] = np.arange(n)
     parts: list[dict[str, Any]] = []
-    for term, codes in _terms(cells, design).items():
-        runs = np.asarray(cells.values[cells.planned])
-        h, df, p = kruskal_wallis(runs, np.repeat(codes, cells.planned.sum(axis=1)))
-        counts = np.isfinite(runs).sum(axis=0)
+    runs = np.asarray(cells.values[cells.planned])
+    counts = np.isfinite(runs).sum(axis=0)
+    for term, group in codes.items():
+        h, df, p = kruskal_wallis(runs, np.repeat(group, cells.planned.sum(axis=1)))
         numbers = {"n": counts, "missing": len(runs) - counts, "h": h, "df": df, "p": p, "p_holm": np.nan}
         parts.append({"measure": list(cells.measures), "term": term, **numbers})
     table = make_table(GROUPS, parts)
@@ -61,45 +60,28 @@ def groups(cells: Cells, design: str) -> pd.DataFrame:
     return table
 
 
-def _terms(cells: Cells, design: str) -> dict[str, Ints]:
-    """Return terms with three levels or more, with the place of each condition's level."""
-    found = {
-        term: cells.codes[term]
-        for term in cells.terms
-        if len(cells.levels[term]) > 2 and (term == ARM or design == "factorial")
-    }
-    n = len(cells.conditions)
-    if len(cells.terms) > 1 and n > 2 and design == "factorial":  # of one term alone, conditions are its levels
-        found[CONDITION] = np.arange(n)
-    return found
-
-
 def kruskal_wallis(values: Floats, group: Ints) -> tuple[Floats, Ints, Floats]:
-    """Return H, its degrees of freedom and p for each column; of numbers that are all the same, 0 and 1.
+    """Return H, its degrees of freedom and p for each column of values (runs, columns), with NaN for gaps.
 
-    Args:
-        values: Shape (runs, columns); NaN where there is none.
-        group: For each run, its group. Those without a number do not count.
+    H is 0 and p 1 if all numbers are the same. Groups without a number do not count.
     """
     h, p = np.full((2, values.shape[1]), np.nan)
     df = np.zeros(values.shape[1], np.int64)
     for columns, rows in alike(values):
-        there, of = values[rows][:, columns], group[rows]
-        present = np.unique(of)
+        numbers, group_of_row = values[rows][:, columns], group[rows]
+        present = np.unique(group_of_row)
         df[columns] = max(0, len(present) - 1)
         if len(present) < 2:
             continue
-        flat = (there == there[0]).all(axis=0)
+        flat = (numbers == numbers[0]).all(axis=0)
         h[columns[flat]], p[columns[flat]] = 0.0, 1.0
         if not flat.all():
-            found = stats.kruskal(*(there[of == one][:, ~flat] for one in present), axis=0)
-            h[columns[~flat]], p[columns[~flat]] = found.statistic, found.pvalue
+            test = stats.kruskal(*(numbers[group_of_row == label][:, ~flat] for label in present), axis=0)
+            h[columns[~flat]], p[columns[~flat]] = test.statistic, test.pvalue
     return h, df, p
 
 
-MOST_COLUMNS: Final = 400  # columns of a design's matrix; with more of them interactions are left out
-_NO_ERROR: Final = "which do not vary between seeds of a condition, or have too few runs"
-_NOT_APART: Final = "so that their effects are not independent of each other (sums of squares of type II)"
+MOST_COLUMNS: Final = 400  # interactions are left out if the design's matrix would have more columns
 
 type Effect = tuple[str, ...]
 
@@ -108,30 +90,31 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the table `effects` (see `analysis.Analysis`), and notes on what is not in it.
 
     Sums of squares are of type II: each effect beside all others that do not contain it (Langsrud 2003,
-    doi:10.1023/A:1023260610025). Where seeds are paired, each is a block. They are what statsmodels' `anova_lm` gives
-    with `typ` 2, for all measures at once.
+    doi:10.1023/A:1023260610025); paired seeds are blocks. The result is that of statsmodels' `anova_lm` with `typ` 2,
+    for all measures at once.
     """
     if design != "factorial" or not cells.planned.any():
         return make_table(EFFECTS, []), ()
-    notes: list[str] = []
-    names = _effects_of(cells, notes)
+    names, notes = _choose_effects(cells)
     condition = np.repeat(np.arange(len(cells.conditions)), cells.planned.sum(axis=1))
     runs = np.asarray(cells.values[cells.planned])
     block = np.nonzero(cells.planned)[1] if cells.paired else np.zeros(len(runs), np.int64)
     dummies = {effect: _dummies(cells, effect)[condition] for effect in names}
     parts, flat, unbalanced = [], 0, 0
     for columns, rows in alike(runs):
-        some = {effect: matrix[rows] for effect, matrix in dummies.items()}
-        found, usable = _variance(some, block[rows], runs[rows][:, columns])
+        matrices = {effect: matrix[rows] for effect, matrix in dummies.items()}
+        tests, usable = _variance(matrices, block[rows], runs[rows][:, columns])
         flat += int((~usable).sum())
         unbalanced += 0 if rows.all() else int(usable.sum())
         measures = [cells.measures[place] for place in columns[usable]]
         counts = {"n": int(rows.sum()), "missing": int((~rows).sum())}
-        parts += [{"measure": measures, **one, **counts, "p_holm": np.nan} for one in found if measures]
+        parts += [{"measure": measures, **test, **counts, "p_holm": np.nan} for test in tests if measures]
     if names and flat:
-        notes.append(f"Effects: none of {flat} of {len(cells.measures)} measures, {_NO_ERROR}.")
+        why = "which do not vary between seeds of a condition, or have too few runs"
+        notes.append(f"Effects: none of {flat} of {len(cells.measures)} measures, {why}.")
     if names and unbalanced:
-        notes.append(f"Effects: runs are missing for {unbalanced} of {len(cells.measures)} measures, {_NOT_APART}.")
+        why = "so that their effects are not independent of each other (sums of squares of type II)"
+        notes.append(f"Effects: runs are missing for {unbalanced} of {len(cells.measures)} measures, {why}.")
     table = make_table(EFFECTS, parts)
     order = table["measure"].map({name: place for place, name in enumerate(cells.measures)})
     table = table.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
@@ -139,22 +122,20 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return table, tuple(notes)
 
 
-def _effects_of(cells: Cells, notes: list[str]) -> list[Effect]:
-    """Return main effects and two-way interactions, as terms; what is left out goes to the notes."""
-    terms = cells.terms
-    main: list[Effect] = [(term,) for term in terms]
-    two: list[Effect] = list(combinations(terms, 2))
-    if len(terms) > 2:
-        notes.append("Effects: interactions of three terms and more are left out.")
+def _choose_effects(cells: Cells) -> tuple[list[Effect], list[str]]:
+    """Return main effects and two-way interactions, as terms, and notes on what is left out."""
+    main: list[Effect] = [(term,) for term in cells.terms]
+    two: list[Effect] = list(combinations(cells.terms, 2))
+    notes = ["Effects: interactions of three terms and more are left out."] if len(cells.terms) > 2 else []
     columns = sum(int(np.prod([len(cells.levels[term]) - 1 for term in effect])) for effect in main + two)
-    if columns > MOST_COLUMNS:
-        notes.append(f"Effects: interactions would take {columns} columns (at most {MOST_COLUMNS}) and are left out.")
-        return main
-    return main + two
+    if columns <= MOST_COLUMNS:
+        return main + two, notes
+    notes.append(f"Effects: interactions would take {columns} columns (at most {MOST_COLUMNS}) and are left out.")
+    return main, notes
 
 
 def _dummies(cells: Cells, effect: Effect) -> Floats:
-    """Return columns of an effect for each condition: products of what tells levels from the first one."""
+    """Return the columns of an effect for each condition: products of the dummies of all levels but the first."""
     product = np.ones((len(cells.conditions), 1))
     for term in effect:
         apart = (cells.codes[term][:, None] == np.arange(1, len(cells.levels[term]))).astype(np.float64)
@@ -163,56 +144,45 @@ def _dummies(cells: Cells, effect: Effect) -> Floats:
 
 
 def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[list[dict[str, Any]], Bools]:
-    """Return rows of effects for measures with the same runs, and which of the measures have any.
-
-    Args:
-        dummies: Columns of each effect, a row for each run.
-        block: For each run, its block.
-        values: Shape (runs, measures), without gaps.
-    """
+    """Return rows of effects for measures (runs, measures) without gaps, and which measures have any."""
     none = np.zeros(values.shape[1], bool)
     if not dummies or len(values) < 2:
         return [], none
     x = _within(np.column_stack(list(dummies.values())), block)
     y = _within(values, block)
     gram, cross, total = x.T @ x, x.T @ y, (y**2).sum(axis=0)
-    of = np.repeat(np.arange(len(dummies)), [matrix.shape[1] for matrix in dummies.values()])
-    explained, rank = _explained(gram, cross, of >= 0)
+    effect_of_column = np.repeat(np.arange(len(dummies)), [matrix.shape[1] for matrix in dummies.values()])
+    explained, rank = _explained(gram, cross, effect_of_column >= 0)
     rest, df_error = total - explained, len(values) - len(np.unique(block)) - rank
     usable = rest > np.maximum(1e-12 * total, 1e-24 * (values**2).sum(axis=0))  # else it is rounding
     if df_error < 1 or not usable.any():
         return [], none
     rows = []
     for place, effect in enumerate(dummies):
-        others = np.isin(of, [k for k, other in enumerate(dummies) if not set(effect) <= set(other)])
+        smaller = [k for k, other in enumerate(dummies) if not set(effect) <= set(other)]
+        others = np.isin(effect_of_column, smaller)
         without, rank_without = _explained(gram, cross, others)
-        with_it, rank_with = _explained(gram, cross, others | (of == place))
+        with_it, rank_with = _explained(gram, cross, others | (effect_of_column == place))
         df = rank_with - rank_without
         if df < 1:
             continue
-        own, error = np.maximum(with_it - without, 0.0)[usable], rest[usable]
-        f = (own / df) / (error / df_error)
-        numbers = {"f": f, "p": stats.f.sf(f, df, df_error), "partial_eta_squared": own / (own + error)}
+        squares, error = np.maximum(with_it - without, 0.0)[usable], rest[usable]
+        f = (squares / df) / (error / df_error)
+        numbers = {"f": f, "p": stats.f.sf(f, df, df_error), "partial_eta_squared": squares / (squares + error)}
         rows.append({"effect": " x ".join(effect), "df": df, **numbers})
     return rows, usable
 
 
-def _explained(gram: Floats, cross: Floats, some: Bools) -> tuple[Floats, int]:
-    """Return the sums of squares that some columns of a linear model explain, and their rank.
-
-    Args:
-        gram: Products of all its columns with each other.
-        cross: Their products with each measure.
-        some: Which columns.
-    """
-    values, vectors = np.linalg.eigh(gram[np.ix_(some, some)])
+def _explained(gram: Floats, cross: Floats, chosen: Bools) -> tuple[Floats, int]:
+    """Return the sums of squares that chosen columns of a linear model explain, and their rank."""
+    values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
     kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)
-    along = vectors[:, kept].T @ cross[some]
+    along = vectors[:, kept].T @ cross[chosen]
     return (along**2 / values[kept][:, None]).sum(axis=0), int(kept.sum())
 
 
 def _within(columns: Floats, block: Ints) -> Floats:
-    """Return columns less their means within each block."""
+    """Return columns minus their means within each block."""
     places = np.unique(block, return_inverse=True)[1].reshape(-1)
     sums = np.zeros((places.max() + 1, columns.shape[1]))
     np.add.at(sums, places, columns)

@@ -1,4 +1,4 @@
-"""Real values: as PRISM carries them, or computed from the data by the estimators that measure runs."""
+"""Real values: carried by PRISM, or computed from data by the estimators that measure runs."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from prism_mesa.social.params import FilesParams
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.world.csv_files import check_first_row, read_header
 from prism_mesa.social.world.unpacking import check_size, opened
-from prism_mesa.studies.estimators import follows
+from prism_mesa.studies.estimators import graphs
 from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
 from prism_mesa.studies.measures.curves import SHARES, lorenz
 from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS
@@ -37,12 +37,12 @@ _ACTS: Final = ("liked", "reshared", "replied", "posted")
 
 @dataclass(frozen=True)
 class Real:
-    """What runs are held against.
+    """Real values that runs are compared with.
 
     Attributes:
         values: By measure.
-        curves: By name, as `measures.curves` has them; few points where the data are not here.
-        computed: Measures whose values were computed from data, not carried.
+        curves: By name, as in `measures.curves`; carried curves have few points.
+        computed: Measures whose values were computed from data, not carried by PRISM.
     """
 
     values: Mapping[str, float]
@@ -51,7 +51,7 @@ class Real:
 
 
 def carried() -> Real:
-    """Return real values as PRISM carries them."""
+    """Return the real values that PRISM carries."""
     curves = {
         "cascade_sizes": _curve(list(SIZES), list(SIZES.values())),
         "delays": _curve(DELAYS, QUANTILES),
@@ -69,10 +69,10 @@ def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
 
 
 def load_real_values(folder: str | Path | None) -> Real:
-    """Return real values, computed from the data in a folder as far as they are there.
+    """Return real values, computed from data where a folder has them.
 
     Args:
-        folder: With `cascades_voterfraud`, `usage_esm` and `follow_graph`; None: all values are carried.
+        folder: Holds `cascades_voterfraud`, `usage_esm` or `follow_graph`; None: all values are carried.
 
     Raises:
         DataError: If the folder is missing, holds none of them, or a file cannot be read.
@@ -84,58 +84,56 @@ def load_real_values(folder: str | Path | None) -> Real:
         raise DataError(f"{folder}: no such folder")
     values, curves = dict[str, float](), dict[str, Curve]()
     parts = (
-        (_SIZES, ("size", "n"), (), _of_sizes),
-        (_USERS, ("activity_level", "mu"), (), _of_users),
-        (_WINDOWS, ("used",), ("person", *_ACTS), _of_windows),
-        (_GRAPH, (), ("src", "dst"), _of_graph),
+        (_SIZES, ("size", "n"), (), _from_sizes),
+        (_USERS, ("activity_level", "mu"), (), _from_users),
+        (_WINDOWS, ("used",), ("person", *_ACTS), _from_windows),
+        (_GRAPH, (), ("src", "dst"), _from_graph),
     )
-    for file, numbers, others, computed in parts:
+    for file, numbers, texts, compute in parts:
         if (Path(folder) / file).is_file():
-            own, drawn = computed(_read(Path(folder) / file, numbers, others))
-            values |= own
-            curves |= drawn
+            new_values, new_curves = compute(_read(Path(folder) / file, numbers, texts))
+            values |= new_values
+            curves |= new_curves
     if not values:
-        names = ", ".join(str(file) for file, *_ in parts)
-        raise DataError(f"{folder}: holds none of {names}")
+        raise DataError(f"{folder}: holds none of {', '.join(str(file) for file, *_ in parts)}")
     return Real({**known.values, **values}, {**known.curves, **curves}, frozenset(values))
 
 
-def _read(file: Path, numbers: Sequence[str], others: Sequence[str]) -> pd.DataFrame:
-    """Return a table that has some columns of numbers and some others, which are read as text, without a gap."""
-    wanted, files = [*numbers, *others], FilesParams(max_bytes=_MOST_BYTES)
+def _read(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
+    """Return a table of columns of numbers and of texts, without gaps."""
+    wanted, files = [*numbers, *texts], FilesParams(max_bytes=_MOST_BYTES)
     try:
         check_size(file, _MOST_BYTES)
         header = read_header(file, wanted, files)
-        for column in wanted:
-            if column not in header.names:
-                there = printable(", ".join(header.names[:_NAMES_SHOWN]))
-                raise DataError(f"{file}: no column {column!r} (there is {there})")
+        if lacking := [column for column in wanted if column not in header.names]:
+            present = printable(", ".join(header.names[:_NAMES_SHOWN]))
+            raise DataError(f"{file}: no column {lacking[0]!r} (there is {present})")
         with opened(file, files) as stream:
             check_first_row(stream, header)
         with opened(file, files) as stream:
-            how: dict[str, Any] = {"sep": header.delimiter, "names": header.names, "header": 0, "low_memory": False}
-            table = pd.read_csv(stream, usecols=wanted, dtype=dict.fromkeys(others, str), **how)
+            options: dict[str, Any] = {"sep": header.delimiter, "names": header.names, "header": 0, "low_memory": False}
+            table = pd.read_csv(stream, usecols=wanted, dtype=dict.fromkeys(texts, str), **options)[wanted]
     except DataError:
         raise
     except (OSError, ValueError, EOFError, zlib.error) as error:
-        told = next(iter(str(error).splitlines()), "it is empty")
-        raise DataError(f"{file}: cannot be read as CSV: {printable(told)}") from None
-    for column in wanted:
-        if table[column].isna().any():
-            raise DataError(f"{file}: column {column!r}: line {int(table[column].isna().argmax()) + 2} has no value")
+        reason = next(iter(str(error).splitlines()), "it is empty")
+        raise DataError(f"{file}: cannot be read as CSV: {printable(reason)}") from None
+    for column, gaps in table.isna().items():
+        if gaps.any():
+            raise DataError(f"{file}: column {column!r}: line {int(gaps.argmax()) + 2} has no value")
     for column in numbers:
         if not pd.api.types.is_numeric_dtype(table[column]) or not table[column].between(0, _MOST).all():
             raise DataError(f"{file}: column {column!r}: give numbers from 0 on")
     if table.empty:
         raise DataError(f"{file}: has no lines below its head")
-    return table[wanted]
+    return table
 
 
 type _Computed = tuple[dict[str, float], dict[str, Curve]]
 
 
-def _of_sizes(table: pd.DataFrame) -> _Computed:
-    """Return what a histogram of cascade sizes (`size`, `n`) says."""
+def _from_sizes(table: pd.DataFrame) -> _Computed:
+    """Return values of a histogram of cascade sizes (`size`, `n`)."""
     if not all(pd.api.types.is_integer_dtype(column) for _, column in table.items()):
         raise DataError(f"{_SIZES}: give whole numbers")
     if not 0 < table["n"].sum() <= _MOST_CASCADES:
@@ -158,8 +156,8 @@ def _of_sizes(table: pd.DataFrame) -> _Computed:
     return values, {"cascade_sizes": _curve(*ccdf(sizes))}
 
 
-def _of_users(table: pd.DataFrame) -> _Computed:
-    """Return what the activity of users (`activity_level`, and `mu`: which share of it are posts of their own) says."""
+def _from_users(table: pd.DataFrame) -> _Computed:
+    """Return values of the activity of users (`activity_level`, and `mu`: the share of own posts in it)."""
     table = table[table["activity_level"] >= 1]
     activity = table["activity_level"].to_numpy()
     values = {
@@ -172,8 +170,8 @@ def _of_users(table: pd.DataFrame) -> _Computed:
     return values, {"activity": _curve(SHARES, lorenz(activity))}
 
 
-def _of_windows(table: pd.DataFrame) -> _Computed:
-    """Return what answers on windows of 30 minutes (`person`, `used`, and what was done) say."""
+def _from_windows(table: pd.DataFrame) -> _Computed:
+    """Return values of answers on windows of 30 minutes (`person`, `used`, and what was done)."""
     used = table[table["used"] == 1]
     did = used[list(_ACTS)].astype(str).apply(lambda column: column.str.upper() == "TRUE")
     values = {f"window_{done}": float(did[done].mean()) for done in _ACTS}
@@ -185,18 +183,18 @@ def _of_windows(table: pd.DataFrame) -> _Computed:
     return values, {}
 
 
-def _of_graph(table: pd.DataFrame) -> _Computed:
-    """Return what a graph of follows (`src`, `dst`: `dst` follows `src`) says."""
+def _from_graph(table: pd.DataFrame) -> _Computed:
+    """Return values of a graph of follows (`src`, `dst`: `dst` follows `src`)."""
     ids, rows = np.unique(table[["src", "dst"]].to_numpy(), return_inverse=True)
     src, dst = rows.reshape(-1, 2).T
     n = len(ids)
     network = from_edges(src, dst, n)
-    reciprocity, of_possible = follows.mutual_follows(network)
+    reciprocity, of_possible = graphs.mutual_follows(network)
     return {
         "reciprocity": reciprocity,
         "mutual_of_possible": of_possible,
-        "followers_followees": follows.degree_correlation(network),
-        "clustering": follows.clustering(network),
-        "degree_assortativity": follows.degree_assortativity(src, dst, n),
-        "friendship_paradox": follows.friendship_paradox(src, dst, n),
+        "followers_followees": graphs.degree_correlation(network),
+        "clustering": graphs.clustering(network),
+        "degree_assortativity": graphs.degree_assortativity(src, dst, n),
+        "friendship_paradox": graphs.friendship_paradox(src, dst, n),
     }, {}

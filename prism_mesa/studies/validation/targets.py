@@ -1,4 +1,4 @@
-"""What is known of real platforms, as PRISM carries it: real values, tolerances, and where they come from."""
+"""Real values of platforms that PRISM carries, with their tolerances and sources."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -11,11 +11,7 @@ type Need = Literal["window", "sizes", "many", "rounds", "day", "days", "graph",
 
 @dataclass(frozen=True)
 class Source:
-    """Where real values come from.
-
-    Attributes:
-        what: What was counted.
-    """
+    """A source of real values; `what` says what was counted."""
 
     title: str
     reference: str
@@ -23,7 +19,7 @@ class Source:
 
     @property
     def data(self) -> str:
-        """The data set that it is a part of."""
+        """The data set that it belongs to."""
         return self.title.partition(",")[0]
 
 
@@ -55,9 +51,7 @@ SOURCES: Final[Mapping[str, Source]] = {
         "Twitter names the root alone: with doubtful reshares attributed to the root, structural virality is 6 % lower",
     ),
     "ropensci": Source(
-        "rOpenSci",
-        "analytics of its account, 2016-2021, published by itself",
-        "9,723,067 impressions of 1,668 tweets",
+        "rOpenSci", "analytics of its account, 2016-2021, published by itself", "9,723,067 impressions of 1,668 tweets"
     ),
     "klout": Source(
         "Klout",
@@ -75,34 +69,28 @@ SOURCES: Final[Mapping[str, Source]] = {
         "Slaughter et al. 2025, PNAS, doi:10.1073/pnas.2503413122; the hour is read off a figure",
         "when the reposts came of control posts that match 6,757 posts with a note on X, March to June 2023",
     ),
-    "congress": Source(
-        "US Congress",
-        "an archive of 525 accounts of members",
-        "times of 179,974 tweets",
-    ),
+    "congress": Source("US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets"),
     "graphs": Source(
-        "two follow graphs",
-        "Anwar, Saveski and Roy 2021, WSDM",
-        "who follows whom among 9,226 and 13,688 users",
+        "two follow graphs", "Anwar, Saveski and Roy 2021, WSDM", "who follows whom among 9,226 and 13,688 users"
     ),
 }
-"""The data sets that real values come from, by the names that targets have for them."""
+"""The sources of real values, by the names that targets use."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A measure that is held against data.
+    """A measure that is compared with data.
 
     Attributes:
-        real: The value of the data.
-        low: From where on a simulated mean is inside.
+        real: The value in the data.
+        low: The least simulated mean that is inside.
+        high: The largest.
         source: One of `SOURCES`.
-        told: What it is, in a few words.
-        role: `fitted`: parameters were chosen so that it holds; `given`: it goes into the configuration; `other`:
-            another statistic of a data set of which something was fitted or given; `predicted`: of a data set of which
-            nothing was.
-        needs: What a world must have for it (see `rows.why_not`).
-        required: Whether a configuration fails that is outside; the others inform.
+        label: A short name.
+        role: `fitted`: parameters were fitted to it; `given`: the configuration contains it; `other`: another
+            statistic of a data set of which something was fitted or given; `predicted`: neither.
+        needs: What a world must have for it (see `validation.why_not`).
+        required: Whether a configuration outside fails; other targets only inform.
     """
 
     measure: str
@@ -110,7 +98,7 @@ class Target:
     low: float
     high: float
     source: str
-    told: str
+    label: str
     role: Role
     needs: Need = "any"
     required: bool = True
@@ -156,7 +144,7 @@ RANGE_FROM: Final[Mapping[str, str]] = {
     "persons_reshared_sd": ".20 to .36, in which the data's .25 lies",
     "persons_never_reshared": ".10 around the .70 of the data",
 }
-"""Where the allowed range of each required target comes from. All are PRISM's own: nobody publishes such ranges."""
+"""The origin of the allowed range of each required target. The ranges are PRISM's own; none are published."""
 
 INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("post_tail_ks", 0.0189, "voterfraud_cascades", "distance from a power law, from 10", "sizes"),
@@ -181,8 +169,7 @@ INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("degree_assortativity", -0.246, "graphs", "degree assortativity", "any"),
     ("friendship_paradox", 0.984, "graphs", "friendship paradox", "any"),
 )
-"""Statistics to which no parameter was fitted, and that have no tolerance: measure, real value, source, what it is, and
-what a world needs."""
+"""Statistics without a fitted parameter or a tolerance: measure, real value, source, label, and need."""
 
 _TARGETS: Final = (
     Target("post_size_1", 0.8029, 0.70, 0.90, "voterfraud_cascades", "P(1): never reshared", "fitted", "sizes"),
@@ -226,50 +213,47 @@ _TARGETS: Final = (
     Target("mutual_of_possible", 0.670, 0.50, 0.85, "graphs", "mutual follows of possible ones", "fitted", "graph"),
     Target("followers_followees", 0.744, 0.60, 0.85, "graphs", "followers and followees: r", "fitted", "graph"),
     *(
-        Target(name, real, -inf, inf, source, told, "predicted", needs, required=False)
-        for name, real, source, told, needs in INFORMING
+        Target(name, real, -inf, inf, source, label, "predicted", needs, required=False)
+        for name, real, source, label, needs in INFORMING
     ),
 )
-"""All targets, in the order of the table, but for whether others were fitted to their data."""
+"""All targets in the order of the table, before the role `other` is assigned."""
 
 
 def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
-    """Return all targets, those of some measures as fitted and what is given as given.
-
-    The others are predicted only where nothing of their data set is fitted or given.
+    """Return all targets with their roles; a target is predicted only if nothing of its data set is fitted or given.
 
     Args:
-        measures: What was fitted; None: as it is known of PRISM's own configuration.
+        measures: The measures that were fitted; None: those of PRISM's own configuration.
     """
-    known = _FITTED if measures is None else measures
-    used = {_data(one) for one in _TARGETS if one.role == "given" or one.measure in known}
+    if measures is None:
+        measures = {target.measure for target in _TARGETS if target.role == "fitted"}
 
-    def role(one: Target) -> Role:
-        if one.role == "given":
+    def data(target: Target) -> str:
+        return SOURCES[target.source].data
+
+    used = {data(target) for target in _TARGETS if target.role == "given" or target.measure in measures}
+
+    def role(target: Target) -> Role:
+        if target.role == "given":
             return "given"
-        return "fitted" if one.measure in known else "other" if _data(one) in used else "predicted"
+        return "fitted" if target.measure in measures else "other" if data(target) in used else "predicted"
 
-    return tuple(replace(one, role=role(one)) for one in _TARGETS)
+    return tuple(replace(target, role=role(target)) for target in _TARGETS)
 
-
-def _data(target: Target) -> str:
-    return SOURCES[target.source].data
-
-
-_FITTED: Final = frozenset(one.measure for one in _TARGETS if one.role == "fitted")
 
 TARGETS: Final = targets_fitted(None)
-"""All targets, in the order of the table; bounds of what only informs are infinite."""
+"""All targets in the order of the table; those that only inform have infinite bounds."""
 
 CASCADES: Final = ("post_size_1", "post_size_2", "post_size_mean", "post_tail_10", "post_tail_100", "post_size_100")
-"""Measures of the targets of cascades."""
+"""The measures of cascades among the targets."""
 
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DELAYS: Final = (2.007, 8.162, 51.9, 310.717, 808.0, 1034.094, 1329.148)
 """Minutes from post to reaction at `QUANTILES` (Klout)."""
 
 SIZES: Final = {1: 1.0, 2: 0.1971, 3: 0.0802, 10: 0.01525, 100: 0.001973, 1000: 6.75e-05}
-"""Share of VoterFraud2020's tweets whose cascade has at least so many."""
+"""The share of VoterFraud2020's tweets whose cascade has at least a size."""
 
 TOP_SHARES: Final = {0.01: 0.203, 0.1: 0.622, 0.25: 0.83}
-"""What the most active share of VoterFraud2020's users has of all activity."""
+"""The share of all activity of the most active VoterFraud2020 users, by their share."""

@@ -1,12 +1,13 @@
-"""A configuration validated: run with several seeds, beside its variants, and held against real values."""
+"""Validate a configuration: run it with several seeds, beside its variants, and compare it with real values."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite, nan
+from dataclasses import asdict, dataclass
+from math import ceil, isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from prism_mesa.errors import ConfigError, RunError, one_line
@@ -17,11 +18,13 @@ from prism_mesa.studies.collect import run_table
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
 from prism_mesa.studies.folder import StudyFolder, describe_study, open_folder, write_text
+from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.measures.curves import CURVES
+from prism_mesa.studies.measures.measure import SHORTEST_H
 from prism_mesa.studies.params import study_params
+from prism_mesa.studies.statistics.significance import interval
 from prism_mesa.studies.study import run_study
 from prism_mesa.studies.validation.real import Real
-from prism_mesa.studies.validation.rows import Row, as_json, target_rows, why_not
 from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
 from prism_mesa.studies.validation.variants import (
     FULL,
@@ -34,37 +37,203 @@ from prism_mesa.studies.validation.variants import (
     worlds,
 )
 
+LEAST_AGENTS: Final = 10_000
+LEAST_FOLLOWEES: Final = 150  # below it a post gets too few impressions for both real rates and real sizes
+WINDOW_MIN: Final = (20, 60)  # minutes of a round that stands for a window of 30 in which a person looked in once
+LONGEST_ROUND_MIN: Final = 60  # minutes of a round in which delays of an hour can be told
+DAY_H: Final = 24
+LEAST_PERSONS: Final = 234  # as many as in the data of windows of use
+MANY_AGENTS: Final = 60_000  # from this size on, too few cascades of 100 for an exponent are outside
+_OF_PERSONS: Final = ("window", "rounds", "day", "days")  # needs that few agents, or less than a day, do not meet
+_OF_SMALL_GRAPHS: Final = (
+    "post_reshares",
+    *("window_liked", "window_reshared", "window_replied", "window_posted", "window_none"),
+)
+"""Measures that are compared with data on a graph from a file with few followees."""
+
+
+def why_not(target: Target, config: Config, agents: float, followees: float) -> str:
+    """Return why a target does not apply to a world; empty if it does.
+
+    Args:
+        target: The target.
+        config: The configuration of the world; a variant has the targets of the configuration that it changes.
+        agents: The number of agents; for a graph from a file only a run tells.
+        followees: How many agents an agent follows on average.
+    """
+    minutes, needs = config.clock.round_minutes, target.needs
+    if needs in _OF_PERSONS and (reason := _too_small(config, agents)):
+        return reason
+    few = followees < LEAST_FOLLOWEES
+    if config.network.kind == "edges" and few and target.required and target.measure not in _OF_SMALL_GRAPHS:
+        return f"a graph with {followees:.1f} followees: only reshares per post and windows of use"
+    if needs in ("sizes", "many"):
+        if agents < LEAST_AGENTS:
+            return f"{agents:,.0f} agents: a post needs some 1,000 impressions ({LEAST_AGENTS:,} agents)"
+        if few:
+            return f"{followees:.0f} followees: a post needs some 1,000 impressions ({LEAST_FOLLOWEES} followees)"
+    if needs == "graph" and agents < LEAST_AGENTS:
+        return f"{agents:,.0f} agents: among so few many follow each other by chance ({LEAST_AGENTS:,} agents)"
+    if needs == "many" and agents < MANY_AGENTS:
+        return f"{agents:,.0f} agents: enough large cascades need {MANY_AGENTS:,}"
+    if needs == "window" and not WINDOW_MIN[0] <= minutes <= WINDOW_MIN[1]:
+        return f"rounds of {minutes:g} minutes: the data are of windows of 30"
+    if minutes > LONGEST_ROUND_MIN and (needs in ("rounds", "days") or target.measure == "hours_r"):
+        return f"rounds of {minutes:g} minutes: too long to tell {'hours' if needs == 'day' else 'delays'}"
+    if needs == "days" and config.rounds * minutes < SHORTEST_H * 60:
+        least = ceil(SHORTEST_H * 60 / minutes)
+        return f"{config.rounds * minutes / 60:.3g} hours: followed for too short ({SHORTEST_H} hours, {least} rounds)"
+    return ""
+
+
+def _too_small(config: Config, agents: float) -> str:
+    """Return why a world is too small or too short for any target of what agents do; empty if it is not."""
+    hours = config.rounds * config.clock.round_minutes / 60
+    if agents < LEAST_PERSONS:
+        return f"{agents:,.0f} agents: too few to compare shares (at least {LEAST_PERSONS} agents)"
+    if hours < DAY_H:
+        return f"{hours:.3g} hours: less than a day (at least {least_rounds(config)} rounds)"
+    return ""
+
+
+def least_rounds(config: Config) -> int:
+    """Return the rounds of a day."""
+    return ceil(DAY_H * 60 / config.clock.round_minutes)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A target and the simulated values.
+
+    Attributes:
+        simulated: Mean over the seeds that have a value; NaN without any.
+        low: Lower end of the 95 % interval of the mean, within the measure's range; NaN for fewer than two seeds.
+        high: Its upper end.
+        n: Seeds that have a value.
+        of: All seeds.
+        share_inside: The share of all seeds whose own value is inside.
+        inside: Whether the mean is inside; None if the target does not apply, or only informs.
+        why_not: Why it does not apply; empty if it does.
+        computed: Whether the real value was computed from data, not carried by PRISM.
+    """
+
+    target: Target
+    real: float
+    simulated: float
+    low: float
+    high: float
+    n: int
+    of: int
+    share_inside: float
+    inside: bool | None
+    why_not: str
+    computed: bool
+
+    @property
+    def ratio(self) -> float:
+        """The simulated value as a multiple of the real value; NaN if that is not above 0."""
+        return self.simulated / self.real if self.real > 0 else nan
+
+    @property
+    def fails(self) -> bool:
+        """Whether a configuration fails because of it."""
+        return self.target.required and self.inside is False
+
+
+def target_rows(
+    runs: pd.DataFrame, real: Real, excused: Callable[[Target], str], targets: Sequence[Target] = TARGETS
+) -> tuple[Row, ...]:
+    """Return the table of runs.
+
+    A measure that is NaN in half of the runs or more is outside: there is no tail to measure an exponent of.
+
+    Args:
+        runs: The runs of one condition: a row for each seed, a column for each measure. Failed runs are left out.
+        real: Real values.
+        excused: Returns why a target does not apply, empty if it does.
+        targets: All targets, with their roles.
+    """
+    done = runs[runs["status"] == "done"]
+    return tuple(_row(target, done, real, excused(target)) for target in targets)
+
+
+def _row(target: Target, done: pd.DataFrame, real: Real, why_not: str) -> Row:
+    values = done[target.measure].to_numpy(np.float64)
+    known = values[np.isfinite(values)]
+    mean = float(known.mean()) if len(known) else nan
+    measure = find_measure(target.measure)
+    low, high = (float(np.clip(end[0], measure.low, measure.high)) for end in interval(known[:, None]))
+    within = (values >= target.low) & (values <= target.high)  # NaN is not
+    judged = target.required and not why_not and len(values) > 0
+    enough = len(known) > len(values) / 2
+    return Row(
+        target,
+        real=real.values[target.measure],
+        simulated=mean,
+        low=low,
+        high=high,
+        n=len(known),
+        of=len(values),
+        share_inside=float(within.mean()) if judged else nan,
+        inside=bool(enough and target.low <= mean <= target.high) if judged else None,
+        why_not=why_not,
+        computed=target.measure in real.computed,
+    )
+
+
+def as_json(row: Row) -> dict[str, object]:
+    """Return a row for JSON, with None for NaN and infinities; `low` and `high` are the interval of the mean."""
+    target = row.target
+    values: dict[str, object] = {
+        "measure": target.measure,
+        "real": row.real,
+        "simulated": row.simulated,
+        "low": row.low,
+        "high": row.high,
+        "inside": row.inside,
+        "from": target.low,
+        "to": target.high,
+        "share_inside": row.share_inside,
+        "ratio": row.ratio,
+        "computed": row.computed,
+        "of_seeds": row.of,
+        "seeds": row.n,
+        "required": target.required,
+        "role": target.role,
+        "source": target.source,
+        "told": target.label,
+        "not_applicable": row.why_not or None,
+    }
+    return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in values.items()}
+
+
 VALIDATION: Final = "validation.json"
 _MATCHED: Final = "matched.json"
-_RECORDED: Final = 6_000
-"""Of more agents, as many have their transitions recorded, and as large a share of posts has its views counted, if the
-configuration does not say."""
-
-_BESIDE: Final = ("agents", "followees_mean", "post_impressions", "reproduction_0", "reproduction_1", "reproduction_2")
-_SHAPES: Final = (
+_RECORDED: Final = 6_000  # agents whose transitions are recorded, and the basis of the share of posts with views
+BESIDE: Final = (
+    *("agents", "followees_mean", "post_impressions", "reproduction_0", "reproduction_1", "reproduction_2"),
     *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
     "reshares_per_impression",
 )
-BESIDE: Final = (*_BESIDE, *_SHAPES)  # what helps to read the table: predicted shapes, and what they hang on
+"""Measures that help to read the table: shapes, and what they depend on."""
 MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *BESIDE]))
-"""What is measured of each run."""
 
 
 @dataclass(frozen=True, repr=False)
 class Validation:
-    """What a validation came to.
+    """The results of a validation.
 
     Attributes:
         path: Its folder.
         config: The configuration.
-        seeds: Of all conditions.
+        seeds: The seeds of all conditions.
         rows: The table of the configuration itself.
-        variants: Those of its variants, by name.
-        matches: Of the variants whose threshold was moved, where to.
+        variants: The tables of its variants, by name.
+        matches: The thresholds of the variants that were matched, by name.
         curves: Distributions of all runs (`measures.curves`), with `arm` and `seed`.
-        runs: A row for each run, with all that was measured.
+        runs: A row for each run, with its measures.
         real: Real values and curves.
-        notes: What a reader should know.
+        notes: Notes for the reader.
     """
 
     path: Path
@@ -90,14 +259,14 @@ class Validation:
 
     @property
     def rates(self) -> dict[str, float]:
-        """Reshares per impression that each variant reached in the runs compared here, as a multiple of the model's."""
+        """Reshares per impression of each variant in these runs, as a multiple of the full model's."""
         means = self.runs.groupby("arm")["reshares_per_impression"].mean()
         full = float(means[FULL])
         return {name: float(means[name]) / full if full else nan for name in self.variants}
 
     @property
     def passed(self) -> bool:
-        """Whether all required targets that apply are inside, jointly; not if none applies."""
+        """Whether all required targets that apply are inside; False if none applies."""
         return self.judged > 0 and not self.outside
 
     @one_line
@@ -107,7 +276,7 @@ class Validation:
 
 
 def prepared(config: Config) -> Config:
-    """Return a configuration as it is validated: views are counted, and of many agents samples are recorded.
+    """Return a configuration for validation: views are counted, and of many agents samples are recorded.
 
     Results do not depend on it. Shares that the configuration sets stay, but views are always counted.
     """
@@ -137,14 +306,14 @@ def validate(
     on_run: Callable[[Progress], object] = lambda progress: None,
     on_match: Callable[[int, int], object] = lambda done, of: None,
 ) -> Validation:
-    """Run what is missing, and return what came out; ``validation.json`` of the folder holds the tables.
+    """Run the missing runs, write ``validation.json``, and return the results.
 
-    Arguments are those of `api.validation.validate`, checked: names of variants, real values, and who runs the runs.
+    The arguments are those of `api.validation.validate`, checked.
 
     Raises:
         ConfigError: If a variant is no configuration.
         DataError: If the folder cannot be used.
-        RunError: If a run failed; what was done is kept.
+        RunError: If a run failed; other results are kept.
     """
     config = prepared(config)
     numbers = range(config.seed, config.seed + seeds)
@@ -156,49 +325,34 @@ def validate(
     design = _design(config, alone.name, numbers, variants, matches)
     result = run_study(design, kept, engine, on_run=on_run)
     runs = run_table(design, kept).runs
-    done = _done(runs, kept.path)
-    rows, others = _tables(config, done, real, variants, targets_fitted(fitted))
-    curves, notes = pd.read_parquet(kept.table(CURVES)), _notes(result.notes, rows)
-    found = Validation(kept.path, config, tuple(numbers), rows, others, matches, curves, done, real, notes)
-    _write(found, kept)
-    return found
-
-
-def _done(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return the runs, once it is known that none failed."""
-    done = runs[runs["status"] == "done"]
-    if len(done) < len(runs):
-        reason = runs.loc[runs["status"] != "done", "reason"].iloc[0]
-        raise RunError(f"{path}: {len(runs) - len(done)} of {len(runs)} runs failed; the first one: {reason}")
-    return done
-
-
-def _notes(notes: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return what a study noted, without what the table says: that a measure which does not apply is no number."""
-    known = tuple(f"{row.target.measure}: not a number" for row in rows if row.why_not)
-    return tuple(note for note in notes if not note.startswith(known or ("\0",)))
-
-
-def _tables(
-    config: Config, done: pd.DataFrame, real: Real, variants: Sequence[str], targets: Sequence[Target]
-) -> tuple[tuple[Row, ...], dict[str, tuple[Row, ...]]]:
-    """Return the tables of the full model and of its variants, to which the same targets apply."""
-    full = done[done["arm"] == FULL]
-    size = float(full["agents"].mean()), float(full["followees_mean"].mean())
-
-    def excused(target: Target) -> str:
-        return why_not(target, config, *size)
-
-    others = {name: target_rows(done[done["arm"] == name], real, excused, targets) for name in variants}
-    return target_rows(full, real, excused, targets), others
+    failed = runs[runs["status"] != "done"]
+    if len(failed):
+        reason = failed["reason"].iloc[0]
+        raise RunError(f"{kept.path}: {len(failed)} of {len(runs)} runs failed; the first one: {reason}")
+    targets, full = targets_fitted(fitted), runs[runs["arm"] == FULL]
+    agents, followees = float(full["agents"].mean()), float(full["followees_mean"].mean())
+    tables = {
+        name: target_rows(
+            runs[runs["arm"] == name], real, lambda target: why_not(target, config, agents, followees), targets
+        )
+        for name in (FULL, *variants)
+    }
+    rows = tables.pop(FULL)
+    known = tuple(f"{row.target.measure}: not a number" for row in rows if row.why_not)  # the table says so
+    notes = tuple(note for note in result.notes if not (known and note.startswith(known)))
+    curves = pd.read_parquet(kept.table(CURVES))
+    validation = Validation(kept.path, config, tuple(numbers), rows, tables, matches, curves, runs, real, notes)
+    _write(validation, kept)
+    return validation
 
 
 def _design(
     config: Config, name: str, seeds: Sequence[int], variants: Sequence[str], matches: Mapping[str, Match]
 ) -> StudyDesign:
-    moved = {one: {KEY: match.threshold} for one, match in matches.items()}
     arms: dict[str, dict[str, Any]] = {FULL: {}}
-    arms |= {variant: {**VARIANTS[variant].overrides, **moved.get(variant, {})} for variant in variants}
+    for variant in variants:
+        moved = {KEY: matches[variant].threshold} if variant in matches else {}
+        arms[variant] = {**VARIANTS[variant].overrides, **moved}
     values = {
         "question": f"Is {name} inside what is known of real platforms?",
         "base": config.model_dump(mode="json", exclude={"seed": True}),
@@ -214,59 +368,60 @@ def _design(
 def _matches(
     config: Config, variants: Sequence[str], folder: Path, on_match: Callable[[int, int], object]
 ) -> dict[str, Match]:
-    """Return where the thresholds of variants are moved; what was found before is read from the folder."""
-    asked = [name for name in variants if VARIANTS[name].matched]
-    if not asked:
+    """Return the thresholds of variants that are matched; those of earlier calls are read from the folder."""
+    names = [name for name in variants if VARIANTS[name].matched]
+    if not names:
         return {}
+    if null := next((name for name in names if config.utility.sensitivity == 0 and VARIANTS[name].null), None):
+        raise ConfigError(f"--variant: {null}: needs utility.sensitivity above 0: without it there is no mechanism")
     file = folder / _MATCHED
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     if known.get("code") != code_version():
         known = {"code": code_version(), "variants": {}}
-    told = {name: json.dumps(dict(VARIANTS[name].overrides), sort_keys=True) for name in asked}
-    missing = [name for name in asked if known["variants"].get(name, {}).get("overrides") != told[name]]
-    for name, found in _found_matches(config, missing, on_match):
-        known["variants"][name] = {"overrides": told[name], "threshold": found.threshold, "ratio": found.ratio}
+    overrides = {name: json.dumps(dict(VARIANTS[name].overrides), sort_keys=True) for name in names}
+    missing = [name for name in names if known["variants"].get(name, {}).get("overrides") != overrides[name]]
+    for name, match in _search_matches(config, missing, on_match):
+        known["variants"][name] = {"overrides": overrides[name], **asdict(match)}
         write_text(file, json.dumps(known, indent=1) + "\n")
-    entries = {name: known["variants"][name] for name in asked}
+    entries = {name: known["variants"][name] for name in names}
     return {name: Match(float(entry["threshold"]), float(entry["ratio"])) for name, entry in entries.items()}
 
 
-def _found_matches(
+def _search_matches(
     config: Config, names: Sequence[str], on_match: Callable[[int, int], object]
 ) -> Iterator[tuple[str, Match]]:
-    """Yield variants with the thresholds that are found for them; `on_match` hears how far this is, at most."""
-    if null := next((name for name in names if config.utility.sensitivity == 0 and VARIANTS[name].null), None):
-        raise ConfigError(f"--variant: {null}: needs utility.sensitivity above 0: without it there is no mechanism")
+    """Yield variants with their thresholds; `on_match` gets the steps done, and the most there can be."""
     if not names:
         return
     tried = worlds(config)
-    done, of = 0, len(tried) * (1 + STEPS * len(names))
+    steps, most = 0, len(tried) * (1 + STEPS * len(names))
 
-    def step(to: int | None = None) -> None:
-        nonlocal done
-        done = done + 1 if to is None else to
-        on_match(done, of)
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+        on_match(steps, most)
 
-    on_match(0, of)
+    on_match(0, most)
     rates = []
     for world, seeds in tried:
         rates.append(reshare_rate(world, seeds))
         step()
     for place, name in enumerate(names, 1):
         yield name, matched_threshold(config, VARIANTS[name].overrides, rates, on_step=step)
-        step(len(tried) * (1 + STEPS * place))
+        steps = len(tried) * (1 + STEPS * place)
+        on_match(steps, most)
 
 
-def _write(found: Validation, folder: StudyFolder) -> None:
+def _write(validation: Validation, folder: StudyFolder) -> None:
     """Write the tables as JSON."""
-    told = {
-        "config": found.config.name,
-        "seeds": list(found.seeds),
-        "passed": found.passed,
-        "targets": [as_json(row) for row in found.rows],
-        "variants": {name: [as_json(row) for row in rows] for name, rows in found.variants.items()},
-        "matches": {name: {"threshold": m.threshold, "ratio": m.ratio} for name, m in found.matches.items()},
-        "rates": {name: rate if isfinite(rate) else None for name, rate in found.rates.items()},
-        "notes": list(found.notes),
+    content = {
+        "config": validation.config.name,
+        "seeds": list(validation.seeds),
+        "passed": validation.passed,
+        "targets": [as_json(row) for row in validation.rows],
+        "variants": {name: [as_json(row) for row in rows] for name, rows in validation.variants.items()},
+        "matches": {name: asdict(match) for name, match in validation.matches.items()},
+        "rates": {name: rate if isfinite(rate) else None for name, rate in validation.rates.items()},
+        "notes": list(validation.notes),
     }
-    write_text(folder.path / VALIDATION, json.dumps(told, indent=1) + "\n")
+    write_text(folder.path / VALIDATION, json.dumps(content, indent=1) + "\n")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, RunError, did_you_mean
@@ -17,23 +17,23 @@ from prism_mesa.social.tables import SOCIAL_TABLES
 
 @dataclass(frozen=True)
 class Variant:
-    """A configuration with something taken away or added.
+    """A configuration with a mechanism removed or added.
 
     Attributes:
-        told: What is so in it.
-        matched: Whether `agents.threshold_mean` is moved until an impression is reshared as often as before (see
-            `matching`). So it is where what is taken away would otherwise only make engagement rarer or more frequent;
-            where the change of rates is itself the pattern, it is not.
-        null: Whether it is a null model, else an ablation.
+        label: A phrase that describes it.
+        matched: Whether `agents.threshold_mean` is moved until an impression is reshared as often as in the full
+            model. Without this, most variants would only make engagement rarer or more frequent. It is off where the
+            change of rates is itself the pattern.
+        null: Whether it is a null model; else it is an ablation.
     """
 
-    told: str
+    label: str
     overrides: Mapping[str, Any]
     matched: bool = False
     null: bool = False
 
 
-FULL: Final = "full"  # what the configuration itself is called beside its variants
+FULL: Final = "full"  # the arm of the configuration itself
 
 VARIANTS: Final[Mapping[str, Variant]] = {
     "one_probability": Variant(
@@ -84,60 +84,57 @@ def chosen_variants(names: Sequence[str]) -> tuple[str, ...]:
     Raises:
         ConfigError: If there is no such variant.
     """
-    found: list[str] = []
+    groups = {"all": list(VARIANTS), "nulls": [name for name, variant in VARIANTS.items() if variant.null]}
+    known = {**groups, **{name: [name] for name in VARIANTS}}
     for name in names:
-        if name == "all":
-            found += VARIANTS
-        elif name == "nulls":
-            found += [one for one, variant in VARIANTS.items() if variant.null]
-        elif name in VARIANTS:
-            found.append(name)
-        else:
-            known = ["all", "nulls", *VARIANTS]
+        if name not in known:
             raise ConfigError(f"--variant: no variant {name!r} ({', '.join(known)}).{did_you_mean(name, known)}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(chosen for name in names for chosen in known[name]))
 
 
-AGENTS: Final = 3_000  # at most so many agents have the small runs in which a threshold is first looked for
-SEEDS: Final = 4  # small runs of each threshold; of the world itself it is one
+AGENTS: Final = 3_000  # agents of the small runs in which a threshold is first searched
+SEEDS: Final = 4  # small runs for each threshold; in the world itself there is one
 NEAR: Final = 0.05
-"""So far, as a logarithm, may two rates lie apart that count as the same: a standard error of the ratio of two means
-over `SEEDS` small runs (between seeds of 3,000 agents of the calibrated world a rate's logarithm has a deviation of
-.075)."""
+"""Rates whose logarithms differ by no more than this count as the same. It is about the standard error of the ratio of
+two means over `SEEDS` small runs (the logarithm of a rate varies between seeds by .075)."""
 
 STRAW: Final = 1.25
-"""Above so many times the full model's rate, or below its inverse, a variant is no fair comparison in its runs."""
+"""A variant with more than this multiple of the full model's rate, or less than its inverse, is no fair comparison."""
 
-STEPS: Final = 10  # thresholds that are tried for a variant at most
-_FARTHEST: Final = 3.0  # log-odds by which a threshold is moved at most in one step
+STEPS: Final = 10  # thresholds that are tried for a variant in each world
+_FARTHEST: Final = 3.0  # log-odds by which one step moves a threshold at most
 KEY: Final = "agents.threshold_mean"
 
 
 @dataclass(frozen=True)
 class Match:
-    """What was found.
+    """The threshold of a variant.
 
     Attributes:
         threshold: The value of `agents.threshold_mean`.
-        ratio: Reshares per impression of the variant, as a multiple of the full model's, in the last runs that looked
-            for it.
+        ratio: Reshares per impression of the variant, as a multiple of the full model's, in the last runs of the
+            search.
     """
 
     threshold: float
     ratio: float
 
     @property
-    def found(self) -> bool:
+    def distance(self) -> float:
+        """How far the logarithms of both rates differ."""
+        return abs(log(self.ratio)) if self.ratio > 0 else inf
+
+    @property
+    def is_close(self) -> bool:
         """Whether the rates are the same."""
-        return abs(log(self.ratio)) <= NEAR if self.ratio > 0 else False
+        return self.distance <= NEAR
 
 
 def worlds(config: Config) -> tuple[tuple[Config, int], ...]:
-    """Return where a threshold is looked for, each world with its number of seeds.
+    """Return the worlds in which a threshold is searched, each with its number of seeds.
 
-    First in one of 3,000 agents, then from there in the world itself, since rates hang on its size; a world that is
-    small, or whose graph is from a file, stands alone. Where an LLM decides, the rule does here: every threshold would
-    ask it anew.
+    The first has 3,000 agents, the second is the configuration itself, since rates depend on size. A small world, or
+    one with a graph from a file, is the only one. The rule replaces an LLM, which every threshold would ask anew.
     """
     if config.reasoner.kind not in ("rule", "distilled"):
         config = config.model_copy(update={"reasoner": ReasonerParams(kind="rule")})
@@ -148,7 +145,7 @@ def worlds(config: Config) -> tuple[tuple[Config, int], ...]:
 
 
 def reshare_rate(config: Config, seeds: int) -> float:
-    """Run a configuration with some seeds, keep nothing, and return reshares per impression; 0 without impressions."""
+    """Run a configuration with several seeds, and return reshares per impression; 0 without impressions."""
     reshares = impressions = 0
     for seed in range(config.seed, config.seed + seeds):
         with as_before():
@@ -168,47 +165,47 @@ def matched_threshold(
     *,
     on_step: Callable[[], object] = lambda: None,
 ) -> Match:
-    """Return the mean threshold at which a variant is reshared as often as the full model.
+    """Return the threshold at which a variant is reshared as often as the full model.
 
     Args:
         config: The full model.
-        overrides: What makes it the variant.
+        overrides: The changes that make it the variant.
         rates: Reshares per impression of the full model in each of its `worlds`.
         on_step: Called after each threshold that was tried, at most 10 in each world.
 
     Returns:
-        What was found in the last of these worlds.
+        The result of the last of these worlds.
     """
-    found = Match(config.agents.threshold_mean, 0.0)
+    match = Match(config.agents.threshold_mean, 0.0)
     for (world, seeds), rate in zip(worlds(config), rates, strict=True):
-        found = _matched(world, seeds, {**overrides, KEY: found.threshold}, rate, on_step)
-    return found
+        match = _search(world, seeds, {**overrides, KEY: match.threshold}, rate, on_step)
+    return match
 
 
-def _matched(
+def _search(
     config: Config, seeds: int, overrides: Mapping[str, Any], rate: float, on_step: Callable[[], object]
 ) -> Match:
-    """Return the mean threshold at which a variant is reshared at a rate; it starts from that of the overrides.
+    """Return the threshold at which a variant is reshared at a rate, starting from that of the overrides.
 
-    Where engagement is rare and moods are logistic, rates go with ``exp(-threshold / (sensitivity * mood))``: so a step
-    moves the threshold by the logarithm of the ratio of both rates, until two thresholds hold the rate between them;
-    from then on by secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). Sensitivity 0 leaves utility as
-    relevance: a log-odds is then taken as .03. The best of 10 steps is returned; its ratio says how near it comes.
+    Where engagement is rare and moods are logistic, rates are proportional to ``exp(-threshold / (sensitivity *
+    mood))``. So a step moves the threshold by the logarithm of the ratio of both rates until two thresholds enclose
+    the rate; then it uses secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). With sensitivity 0
+    utility is relevance, and a log-odds is taken as .03. The best of 10 steps is returned.
     """
     values = merged(config.model_dump(mode="json"), nested(dict(overrides)))
     unit = values["utility"]["sensitivity"] or 0.03
     threshold = float(values["agents"]["threshold_mean"])
-    ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high there -> threshold, log of the ratio
+    ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high -> threshold, log of the ratio
     best, last = Match(threshold, 0.0), None
     for _ in range(STEPS):
-        own = reshare_rate(make_config(merged(values, nested({KEY: threshold})), "matching"), seeds)
+        variant_rate = reshare_rate(make_config(merged(values, nested({KEY: threshold})), "matching"), seeds)
         on_step()
-        now = Match(threshold, own / rate if rate else 1.0)
-        best = now if _off(now) < _off(best) else best
-        if now.found:
+        now = Match(threshold, variant_rate / rate if rate else 1.0)
+        best = min(best, now, key=lambda match: match.distance)
+        if now.is_close:
             return now
         off = max(-_FARTHEST, min(_FARTHEST, log(now.ratio) if now.ratio > 0 else -_FARTHEST))
-        if last == (off > 0) and (not last) in ends:  # the other end has stayed: it counts half
+        if last == (off > 0) and (not last) in ends:  # the other end did not move: halve its weight
             ends[not last] = ends[not last][0], ends[not last][1] / 2
         last = off > 0
         ends[last] = threshold, off
@@ -219,7 +216,3 @@ def _matched(
             threshold += unit * off
         threshold = round(min(1.0, max(0.0, threshold)), 5)
     return best
-
-
-def _off(match: Match) -> float:
-    return abs(log(match.ratio)) if match.ratio > 0 else float("inf")

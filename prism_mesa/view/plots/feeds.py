@@ -131,7 +131,7 @@ def _differences(axes: Axes, values: Sequence[Mapping[int, float]], names: Seque
         beyond = right - left
         axes.plot(beyond, [place - 0.17] * len(beyond), marker_of(place), color=color_of(place), ms=3, alpha=0.7, ls="")
         if len(beyond):
-            low, high = interval((beyond[:, None],), np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
+            low, high = interval(beyond[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
             axes.plot([low[0], high[0]], [place + 0.17] * 2, color=INK, lw=1.6, solid_capstyle="butt")
             axes.plot([beyond.mean()], [place + 0.17], "D", color=INK, ms=4)
     axes.set_yticks(range(1, len(names)), [] if bare else list(names[1:]), parse_math=False)

@@ -55,7 +55,7 @@ def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
     if len(numbers) > 1 and numbers.shape[1]:
         from prism_mesa.studies.statistics.significance import interval  # loads scipy.stats, as long as a small run
 
-        low, high = interval((numbers,))
+        low, high = interval(numbers)
     return Band(values.columns.to_numpy(np.float64), numbers.mean(axis=0), low, high, len(numbers))
 
 

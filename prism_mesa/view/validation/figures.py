@@ -11,11 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.figure import NotebookFigure
-from prism_mesa.studies.estimators.trees import SIZE_CLASSES
-from prism_mesa.studies.measures.observed import LARGE
+from prism_mesa.studies.estimators.graphs import SIZE_CLASSES
+from prism_mesa.studies.measures.cascades import LARGE
 from prism_mesa.studies.measures.rhythms import real_hours
-from prism_mesa.studies.validation.rows import Row
-from prism_mesa.studies.validation.validation import Validation
+from prism_mesa.studies.validation.validation import Row, Validation
 from prism_mesa.studies.validation.variants import FULL
 from prism_mesa.view.plots.style import GREY, INK, PALETTE, WIDTH, axes_legend, color_of, figure_legend, panels, tidy
 
@@ -213,7 +212,7 @@ def matrix_figure(found: Validation) -> Figure:
     for (text, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
         x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
         axes.scatter(x, y, s=sizes, marker=marker, color=color, label=text)
-    _frame(axes, [found.rows[place].target.told for place in places], list(tables))
+    _frame(axes, [found.rows[place].target.label for place in places], list(tables))
     figure_legend(figure, axes, ncols=3)
     return figure
 

@@ -8,9 +8,8 @@ from prism_mesa.errors import printable
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.folder import write_text
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
-from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.validation import BESIDE, Row, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.view.plots.files import png_of
 from prism_mesa.view.validation import words
@@ -43,7 +42,7 @@ def markdown(validation: Validation) -> str:
     )
     far = [row for row in validation.rows if row.inside and words.is_far(row)]
     if far:
-        times = ", ".join(f"{row.target.told} {words.number(row.ratio)} times" for row in far)
+        times = ", ".join(f"{row.target.label} {words.number(row.ratio)} times" for row in far)
         parts.append(f"**Inside, but more than {words.FAR:g} times off the real value:** {times}.")
     parts += [f"**{words.USED[role].capitalize()}:** {text}." for role, text in words.data_used(validation).items()]
     parts += [f"![{text}](figures/{name}.png)\n\n{text}" for name, text in _captions(validation).items()]
@@ -54,7 +53,7 @@ def markdown(validation: Validation) -> str:
         lines = {name: "; ".join(words.variant_lines(validation, name)) for name in validation.variants}
         parts.append("\n".join(f"- `{name}`: {line}." for name, line in lines.items()))
         parts += [
-            f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in validation.variants.items()
+            f"### {name}\n\n{VARIANTS[name].label}.\n\n{_table(rows)}" for name, rows in validation.variants.items()
         ]
     parts += [
         "## Where the allowed ranges come from",
@@ -74,7 +73,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _ranges(rows: Sequence[Row]) -> str:
-    text = [f"- {item.told}: {RANGE_FROM[item.measure]}." for item in (row.target for row in rows) if item.required]
+    text = [f"- {item.label}: {RANGE_FROM[item.measure]}." for item in (row.target for row in rows) if item.required]
     return f"{words.OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(text)
 
 

@@ -5,9 +5,8 @@ from math import isfinite
 from typing import Final
 
 from prism_mesa.errors import counted
-from prism_mesa.studies.validation.rows import LEAST_PERSONS, Row, least_rounds
 from prism_mesa.studies.validation.targets import CASCADES, SOURCES, Role
-from prism_mesa.studies.validation.validation import Validation
+from prism_mesa.studies.validation.validation import LEAST_PERSONS, Row, Validation, least_rounds
 from prism_mesa.studies.validation.variants import STRAW, VARIANTS
 
 HEAD: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
@@ -63,7 +62,7 @@ def cells(row: Row, marked: bool) -> tuple[str, ...]:
     seeds = f"{row.share_inside:.0%}" if isfinite(row.share_inside) else "-"
     real = number(row.real) + (CARRIED if marked and not row.computed else "")
     simulated = number(row.simulated) + (f" (in {row.n} of {row.of} seeds)" if 0 < row.n < row.of else "")
-    return target.told, ROLES[target.role], real, simulated, between, allowed, seeds, verdict(row)
+    return target.label, ROLES[target.role], real, simulated, between, allowed, seeds, verdict(row)
 
 
 def is_marked(rows: Sequence[Row]) -> bool:
@@ -82,7 +81,7 @@ def joint(validation: Validation) -> str:
     text += " (one seed: no interval)" if len(validation.seeds) == 1 else ""
     text += f"; {not_applicable} not applicable to this world" if not_applicable else ""
     text += f"; of those inside {_roles(validation)}" if inside else ""
-    return text + ("" if validation.passed else f". Outside: {', '.join(r.target.told for r in validation.outside)}")
+    return text + ("" if validation.passed else f". Outside: {', '.join(r.target.label for r in validation.outside)}")
 
 
 def _roles(validation: Validation) -> str:
@@ -104,7 +103,7 @@ def data_used(validation: Validation) -> dict[Role, str]:
     """Return by role the data, and of what parameters were not fitted to, which statistics; all rows count."""
     statistics: dict[Role, dict[str, list[str]]] = {role: {} for role in USED}
     for row in validation.rows:
-        statistics[row.target.role].setdefault(row.target.source, []).append(row.target.told)
+        statistics[row.target.role].setdefault(row.target.source, []).append(row.target.label)
     used: dict[Role, str] = {}
     for role, by_source in statistics.items():
         parts = []
@@ -124,13 +123,13 @@ def broken(validation: Validation, rows: Sequence[Row]) -> list[Row]:
 def variant_lines(validation: Validation, name: str) -> list[str]:
     """Return what is off in a variant, what breaks by it, and how often it reshares beside the full model."""
     rows = validation.variants[name]
-    lost = [f"{row.target.told} {number(row.simulated)}" for row in broken(validation, rows)]
+    lost = [f"{row.target.label} {number(row.simulated)}" for row in broken(validation, rows)]
     breaks = ", ".join(lost) or "nothing that the full model meets"
     cascades = [row for row in rows if row.target.measure in CASCADES and row.inside is not None]
     if cascades:
         breaks += f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)"
     times = f"{number(validation.rates[name])} times the full model's, {_matched(validation, name)}"
-    return [VARIANTS[name].told, f"breaks: {breaks}", f"reshares per impression: {times}"]
+    return [VARIANTS[name].label, f"breaks: {breaks}", f"reshares per impression: {times}"]
 
 
 def _matched(validation: Validation, name: str) -> str:
@@ -139,7 +138,7 @@ def _matched(validation: Validation, name: str) -> str:
     if match is None:
         return "not matched: the change of rates is part of the pattern"
     at = f"threshold {match.threshold:g}"
-    if match.found and 1 / STRAW <= rate <= STRAW:
+    if match.is_close and 1 / STRAW <= rate <= STRAW:
         return f"matched ({at})"
     return f"NOT matched, so no fair comparison ({at}: {match.ratio:.2f} times where it was looked for)"
 

@@ -14,6 +14,8 @@ from prism_mesa.studies.calibration.calibrate import resolve_budget
 from prism_mesa.studies.calibration.folder import open_calibration_folder
 from prism_mesa.studies.engines.job import Outcome
 
+TARGET = {"target": 120, "tolerance": 12, "data": "one"}
+
 
 @pytest.fixture(scope="module")
 def kept():
@@ -40,55 +42,22 @@ def failing(monkeypatch, fails):
     monkeypatch.setattr(driver, "run_supervised", run)
 
 
-@pytest.mark.slow
-def test_known_values_are_found_and_the_fitted_world_is_held_against_data_that_were_held_out(fitted, ran):
-    result = fitted(runs=72)
-    assert result.fitted["agents.activity"] == pytest.approx(0.4, abs=0.02)
-    assert result.fitted["agents.threshold_mean"] == pytest.approx(0.7, abs=0.02)
-    assert result.measures[["set", "measure", "inside"]].to_numpy().tolist() == [
-        ["fit", "impressions", True],
-        ["fit", "likes", True],
-        ["holdout", "reshares", True],
-    ]
-    assert result.profiles.intervals["verdict"].tolist() == ["identified"] * 2
-    assert (len(result.trials), result.runs, len(ran)) == (36, 72, 75)
-
-
-def test_trials_share_their_seeds_and_the_fitted_world_has_others_and_alone_is_measured_for_what_is_held_out(
-    fitted, ran
-):
-    fitted(runs=24)
+def test_trials_share_their_seeds_and_the_fitted_world_can_be_run_and_is_measured_with_others(fitted, ran):
+    result = fitted(runs=24)
     trials, report = ran[:24], ran[24:]
     assert {job.config["seed"] for job in trials} == {1, 2}
     assert [job.config["seed"] for job in report] == [3, 4, 5]
     assert {job.measures for job in trials} == {("impressions", "likes")}
     assert {job.measures for job in report} == {("impressions", "likes", "reshares")}
-
-
-def test_the_configuration_is_complete_and_can_be_run(fitted, ran):
-    result = fitted(runs=24)
     config = load_config(result.config_file)
     assert config == result.config
     assert config.agents.activity == result.fitted["agents.activity"]
-    assert (config.agents.n, config.rounds) == (20, 2)
     assert yaml.safe_load(result.config_file.read_text())["feed"]["mode"] == "chronological"
 
 
 @pytest.mark.slow
-def test_the_same_call_again_runs_nothing_and_says_the_same(fitted, ran):
-    first = fitted()
-    n = len(ran)
-    again = fitted()
-    assert len(ran) == n
-    pd.testing.assert_frame_equal(first.trials, again.trials)
-    pd.testing.assert_frame_equal(first.measures, again.measures)
-    pd.testing.assert_frame_equal(first.profiles.curves, again.profiles.curves)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("after", [18])
-def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, whole, ran, monkeypatch, tmp_path, after):
-    usual = driver.run_supervised
+def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, whole, ran, monkeypatch, tmp_path):
+    usual, after = driver.run_supervised, 18
 
     def interrupted(job):
         if len(ran) == after:
@@ -132,9 +101,7 @@ def test_a_trial_fails_with_one_of_its_runs_and_the_others_go_on(fitted, ran, mo
     assert (failed["agents.activity"] > 0.7).all()
     assert set(failed["reason"]) == {"seed 2: killed: by a signal"}
     assert failed["objective"].isna().all()
-    assert (
-        f" of 16 failed, and count for nothing; the first: trial {failed['trial'].iloc[0]}: seed 2" in result.notes[-1]
-    )
+    assert f"trial {failed['trial'].iloc[0]}: seed 2" in result.notes[-1]
     assert result.fitted["agents.activity"] == pytest.approx(0.4, abs=0.03)
     n = len(ran)
     fitted()
@@ -143,7 +110,7 @@ def test_a_trial_fails_with_one_of_its_runs_and_the_others_go_on(fitted, ran, mo
 
 def test_a_calibration_of_which_every_trial_fails_says_why(fitted, ran, monkeypatch):
     failing(monkeypatch, lambda job: True)
-    with pytest.raises(RunError, match="none of 4 trials came to a good end; the first: seed 1: killed: by a signal"):
+    with pytest.raises(RunError, match=r"none of 4 trials .* seed 1: killed: by a signal"):
         fitted(runs=8)
 
 
@@ -161,7 +128,7 @@ def test_a_measure_that_is_not_defined_counts_as_far_off(fitted, ran, monkeypatc
     lost = result.trials[result.trials["likes"].isna()]
     assert (lost["objective"] >= 100).all()
     assert len(lost) > 0
-    assert "likes: not defined in some trials, which count as ten tolerances off" in result.notes
+    assert any(note.startswith("likes: not defined") for note in result.notes)
     assert result.fitted["agents.threshold_mean"] == pytest.approx(0.7, abs=0.05)
 
 
@@ -169,14 +136,10 @@ def test_a_measure_that_is_not_defined_counts_as_far_off(fitted, ran, monkeypatc
 def test_other_targets_judge_the_same_runs_anew(fitted, ran):
     fitted(runs=24)
     n = len(ran)
-    lower = {"impressions": {"target": 200, "tolerance": 40, "data": "one"}, "likes": fitted_target()}
+    lower = {"impressions": {"target": 200, "tolerance": 40, "data": "one"}, "likes": TARGET}
     result = fitted(runs=24, fit=lower)
     assert {job.config["seed"] for job in ran[n:]} <= {3, 4, 5}
     assert result.fitted["agents.activity"] < 0.35
-
-
-def fitted_target():
-    return {"target": 120, "tolerance": 12, "data": "one"}
 
 
 def test_other_parameters_seeds_or_base_need_another_folder(fitted, ran, planned, tmp_path):
@@ -229,29 +192,24 @@ def test_what_is_said_in_the_call_counts_before_what_the_file_says(planned):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "fault"),
     [
         ({"parameters": {"agents.activty": [0, 1]}}, "parameters: agents.activty: .*Did you mean 'agents.activity'"),
-        (
-            {"parameters": {"agents.activity": [0, 2]}},
-            "parameters: agents.activity: .*less than or equal to 1, not 2",
-        ),
-        ({"parameters": {"agents.like": [-1, 0.5]}}, "parameters: agents.like: .*greater than or equal to 0, not -1"),
-        ({"parameters": {"feed.mode": [0, 1]}}, "parameters: feed.mode: choices cannot be fitted.* 'chronological'"),
-        ({"parameters": {"feed.size": [1.5, 9]}}, "parameters: feed.size: takes whole numbers"),
-        ({"fit": {"lkes": fitted_target()}}, "fit: lkes: no such measure. Did you mean 'likes'"),
-        ({"holdout": {"lkes": {**fitted_target(), "data": "x"}}}, "holdout: lkes: no such measure"),
-        ({"base": "nowhere.yaml"}, "base: .*nowhere.yaml: no such config file"),
+        ({"parameters": {"agents.activity": [0, 2]}}, "parameters: agents.activity: .*not 2"),
+        ({"parameters": {"feed.mode": [0, 1]}}, "parameters: feed.mode: "),
+        ({"parameters": {"feed.size": [1.5, 9]}}, "parameters: feed.size: "),
+        ({"fit": {"lkes": TARGET}}, "fit: lkes: .*Did you mean 'likes'"),
+        ({"holdout": {"lkes": {**TARGET, "data": "x"}}}, "holdout: lkes: "),
+        ({"base": "nowhere.yaml"}, "base: .*nowhere.yaml"),
     ],
 )
-def test_what_cannot_be_run_is_said_before_anything_is(planned, values, told):
-    with pytest.raises(ConfigError, match=f"mine.yaml: {told}"):
+def test_what_cannot_be_run_is_refused_before_anything_runs(planned, values, fault):
+    with pytest.raises(ConfigError, match=f"mine.yaml: {fault}"):
         planned(**values)
 
 
-def test_what_cannot_be_told_is_noted(planned):
-    plan = planned(fit={"likes": fitted_target()}, holdout=None)
-    assert any("1 target cannot identify 2 parameters" in note for note in plan.notes)
-    assert any("nothing is held out" in note for note in plan.notes)
+def test_limits_of_the_design_are_noted(planned):
+    plan = planned(fit={"likes": TARGET}, holdout=None)
+    assert [note.partition(" ")[0] for note in plan.notes] == ["1", "nothing"]
     idle = planned(parameters={"agents.activity": [0.1, 0.9], "utility.theta": [0.1, 1]})
     assert any("utility.theta: no effect" in note for note in idle.notes)

@@ -11,7 +11,7 @@ import pytest
 
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.streams import generator
-from prism_mesa.studies.estimators.follows import (
+from prism_mesa.studies.estimators.graphs import (
     clustering,
     degree_assortativity,
     degree_correlation,

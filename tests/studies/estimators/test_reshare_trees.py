@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.streams import generator
-from prism_mesa.studies.estimators.trees import SIZE_CLASSES, hops, matched_difference, reproduction, shapes_by_size
+from prism_mesa.studies.estimators.graphs import SIZE_CLASSES, hops, matched_difference, reproduction, shapes_by_size
 
 
 def galton_watson(mean, n_roots, rng):

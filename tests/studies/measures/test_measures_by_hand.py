@@ -1,6 +1,6 @@
 """Measures of runs so small that they can be worked out by hand, or held against networkx and scipy."""
 
-from math import exp, isnan, log, log2, nan
+from math import exp, isnan, log, log2
 
 import networkx as nx
 import numpy as np
@@ -24,21 +24,16 @@ NOTHING_READ = dict.fromkeys(("agent", "post", "root"), np.zeros(0, np.int32))
 
 
 def test_engagements_are_counted_per_impression():
-    assert [value(name) for name in ("likes", "engagements", "likes_per_impression", "reshares_per_impression")] == [
-        6,
-        8,
-        6 / 16,
-        1 / 16,
-    ]
-    assert value("engagement_per_impression") == 0.5
+    expected = {"likes": 6, "engagements": 8, "likes_per_impression": 6 / 16, "reshares_per_impression": 1 / 16}
+    expected["engagement_per_impression"] = 0.5
+    assert measured(finished(), list(expected)) == expected
     assert isnan(value("engagement_per_impression", summary={"impressions": 0}))
 
 
 def test_decisions_to_engage_are_counted_by_whether_they_were_left_open():
     moves = {"to_state": ["composing", "scrolling", "composing", "composing", "resting"], "open": [1, 1, 0, 1, 0]}
-    whole, none = finished(transitions=moves), finished(transitions={"to_state": ["scrolling"], "open": [True]})
-    assert measured(whole, ["open_engagement_share"])["open_engagement_share"] == pytest.approx(2 / 3)
-    assert isnan(measured(none, ["open_engagement_share"])["open_engagement_share"])
+    assert value("open_engagement_share", transitions=moves) == pytest.approx(2 / 3)
+    assert isnan(value("open_engagement_share", transitions={"to_state": ["scrolling"], "open": [True]}))
 
 
 def test_means_of_cascades_are_of_posts_and_not_of_replies():
@@ -70,15 +65,6 @@ def test_readers_read_effectively_as_many_authors_as_would_give_the_same_entropy
     assert value("exposure_topics") == pytest.approx((1 + 1 + 2 * twice_and_once) / 4)
     assert isnan(value("exposure_authors", impressions=NOTHING_READ))
     assert isnan(value("exposure_topics", impressions=NOTHING_READ))
-
-
-def test_what_has_no_topic_counts_for_none():
-    nothing = POSTS | {"topic": ["tea", "tea", None, None]}
-    assert value("exposure_topics", posts=nothing) == 1
-    assert value("topic_reach", posts=nothing) == 0.75
-    assert value("topic_entropy", posts=nothing) == 0
-    blank = POSTS | {"topic": [None] * 4}
-    assert all(isnan(value(name, posts=blank)) for name in ("exposure_topics", "topic_reach", "topic_entropy"))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=60))
@@ -113,6 +99,10 @@ def test_a_topic_reaches_who_read_anything_of_it_among_those_whose_impressions_a
 def test_the_entropy_of_topics_is_of_all_impressions_in_bits():
     assert value("topic_entropy") == pytest.approx(-(5 / 8 * log2(5 / 8) + 3 / 8 * log2(3 / 8)))
     assert isnan(value("topic_entropy", posts=POSTS | {"impressions": [0, 0, 0, 0]}))
+    one_topic = POSTS | {"topic": ["tea", "tea", None, None]}  # the others count for none
+    names = ("exposure_topics", "topic_reach", "topic_entropy")
+    assert measured(finished(posts=one_topic), names) == dict(zip(names, (1, 0.75, 0), strict=True))
+    assert all(map(isnan, measured(finished(posts=POSTS | {"topic": [None] * 4}), names).values()))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60), st.integers(1, 4))
@@ -182,16 +172,8 @@ SEEDED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("seeded_cascade_mean", 1.5),
-        ("seeded_impressions", 4),
-        ("seeded_communities", 1),
-        ("seeded_followers", 2),
-        ("seeded_bridging", 0.375),
-    ],
-)
-def test_measures_of_seeded_posts_are_means_over_them_and_nan_without_any(name, expected):
-    assert value(name, finished(config=BLOCKS, summary={"seeded": SEEDED})) == expected
-    assert value(name) == pytest.approx(nan, nan_ok=True)
+def test_measures_of_seeded_posts_are_means_over_them_and_nan_without_any():
+    expected = {"cascade_mean": 1.5, "impressions": 4, "communities": 1, "followers": 2, "bridging": 0.375}
+    expected = {f"seeded_{name}": number for name, number in expected.items()}
+    assert measured(finished(config=BLOCKS, summary={"seeded": SEEDED}), list(expected)) == expected
+    assert all(map(isnan, measured(finished(), list(expected)).values()))

@@ -29,7 +29,7 @@ def test_a_side_may_be_levels_or_an_arm_with_levels():
     found = read("gini: ranked, agents.band=0.1 < feed.mode = x_algo, oracle=true")
     assert (found.left.arm, found.left.levels) == ("ranked", (("agents.band", 0.1),))
     assert (found.right.arm, found.right.levels) == (None, (("feed.mode", "x_algo"), ("oracle", True)))
-    assert found.left.terms == {"arm", "agents.band"}
+    assert [term for term, _ in found.left.named] == ["arm", "agents.band"]
 
 
 @pytest.mark.parametrize(
@@ -59,43 +59,38 @@ def test_levels_of_several_types_are_texts_in_a_table_and_are_found_there_too():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "fault"),
     [
-        ("gin: ranked > plain", r"'gin' is no measure of this study \(gini, .*Did you mean 'gini'\?"),
-        ("gini: rankd > plain", r"'rankd' is no arm of this study \(plain, ranked\)\. Did you mean 'ranked'\?"),
-        ("gini: feed.mod=x_algo > plain", r"'feed.mod' is no factor .*Did you mean 'feed.mode'\?"),
-        ("gini: feed.mode=x_alg > plain", r"feed.mode has no level 'x_alg' \(x_algo, .*Did you mean 'x_algo'\?"),
-        ("gini: oracle=1 > oracle=false", r"oracle has no level '1' \(true, false\)"),
-        ("gini: k='5' > k=10", r"k has no level \"'5'\" \(5, 10\)"),
-        ("gini: ranked plain", r"has no operator \(>, <, =\); write MEASURE: LEFT > RIGHT"),
-        ("gini: ranked = plain", r"an equality needs its margin, as 'within 25 %'; write MEASURE"),
-        ("gini: ranked >= plain", r"has no operator"),
-        ("gini: ranked > plain > ranked", r"more than one operator"),
-        ("gini: ranked = plain within x %", r"within 'x': the margin has to be a number above 0"),
-        ("gini: ranked = plain within -3", r"the margin has to be a number above 0"),
-        ("gini: k = 5 = k = 10 within 3", r"levels without blanks"),
-        ("gini: ranked > ranked", r"both sides are the same"),
-        ("gini: k=5, oracle=true > oracle=true, k=5.0", r"both sides are the same"),
-        ("gini: k=5, k=10 > ranked", r"a side names k twice"),
-        ("gini:  > ranked", r"a side is empty"),
-        ("gini:ranked > plain", r"has no measure with a colon and a space"),
+        ("gin: ranked > plain", r"'gin' .*Did you mean 'gini'"),
+        ("gini: rankd > plain", r"'rankd' .*Did you mean 'ranked'"),
+        ("gini: feed.mod=x_algo > plain", r"'feed.mod' .*Did you mean 'feed.mode'"),
+        ("gini: feed.mode=x_alg > plain", r"'x_alg' .*feed.mode .*Did you mean 'x_algo'"),
+        ("gini: oracle=1 > oracle=false", r"'1' .*oracle \(true, false\)"),
+        ("gini: k='5' > k=10", r"\"'5'\" .*k \(5, 10\)"),
+        ("gini: ranked >= plain", "has no relation"),
+        ("gini: ranked = plain", "within 25 %"),
+        ("gini: ranked > plain > ranked", "more than one"),
+        ("gini: ranked = plain within x %", "within 'x'"),
+        ("gini: ranked = plain within -3", "within '-3'"),
+        ("gini: k = 5 = k = 10 within 3", "levels without blanks"),
+        ("gini: k=5, oracle=true > oracle=true, k=5.0", "both sides are the same"),
+        ("gini: k=5, k=10 > ranked", "names k twice"),
+        ("gini:  > ranked", "a side is empty"),
+        ("gini:ranked > plain", "no measure"),
     ],
 )
-def test_what_cannot_be_understood_is_told_in_one_line_with_the_way_out(text, told):
-    with pytest.raises(ConfigError, match=told) as caught:
+def test_what_cannot_be_read_is_refused_in_one_line(text, fault):
+    with pytest.raises(ConfigError, match=fault) as caught:
         read(text)
     assert str(caught.value).startswith(f"expect: {text!r}: ")
     assert "\n" not in str(caught.value)
 
 
 def test_a_study_without_arms_has_only_levels_to_name():
-    with pytest.raises(ConfigError, match=r"'all' is no arm: this study has none; name .* as in agents.band=0.02"):
+    with pytest.raises(ConfigError, match=r"'all' is no arm.*agents.band=0.02"):
         read("gini: all > k=5", arms=("all",))
     assert read("gini: k=10 > k=5", arms=("all",)).left.arm is None
-
-
-def test_an_expectation_that_is_no_text_is_refused():
-    with pytest.raises(ConfigError, match=r"\{'gini': 'a > b'\} is no text"):
+    with pytest.raises(ConfigError, match="is no text"):
         read({"gini": "a > b"})
 
 

@@ -9,9 +9,8 @@ from scipy import stats
 
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import carried
-from prism_mesa.studies.validation.rows import as_json, target_rows, why_not
 from prism_mesa.studies.validation.targets import TARGETS
-from prism_mesa.studies.validation.validation import prepared
+from prism_mesa.studies.validation.validation import as_json, prepared, target_rows, why_not
 
 MEASURES = [target.measure for target in TARGETS]
 LARGE = {"agents": {"n": 60_000}, "rounds": 144, "clock": {"round_minutes": 30}, "network": {"mean_degree": 300}}
@@ -52,12 +51,8 @@ def test_an_interval_ends_where_a_measure_does():
 def test_an_exponent_that_most_seeds_do_not_have_is_outside():
     assert rows(table(post_tail_10=[nan] * 4))["post_tail_10"].fails
     assert rows(table(post_tail_10=[1.9, 1.9, nan, nan]))["post_tail_10"].fails
-    assert rows(table(post_tail_10=[1.9, 1.9, 1.9, nan]))["post_tail_10"].inside
-
-
-def test_a_mean_over_some_seeds_says_over_how_many():
-    row = rows(table(post_tail_100=[2.2, 2.2, 2.3, nan]))["post_tail_100"]
-    assert (row.n, row.of) == (3, 4)
+    row = rows(table(post_tail_10=[1.9, 1.9, 1.9, nan]))["post_tail_10"]
+    assert (row.inside, row.n, row.of) == (True, 3, 4)
     assert (as_json(row)["seeds"], as_json(row)["of_seeds"]) == (3, 4)
 
 
@@ -73,40 +68,64 @@ def test_failed_runs_are_left_out():
     assert rows(runs)["post_size_mean"].simulated == 2
 
 
-def test_what_does_not_apply_does_not_fail_and_says_why():
-    row = rows(table(post_size_1=[0.1] * 4), lambda target: "too small")["post_size_1"]
+def test_what_does_not_apply_does_not_fail_and_json_has_null_for_what_is_no_number():
+    row = rows(table(post_size_1=[0.1] * 4).iloc[:1], lambda target: "too small")["post_size_1"]
     assert (row.inside, row.fails, row.why_not) == (None, False, "too small")
-    told = as_json(row)
-    assert told["simulated"] == pytest.approx(0.1)
-    assert (told["inside"], told["not_applicable"], told["share_inside"]) == (None, "too small", None)
+    content = as_json(row)
+    assert (content["measure"], content["real"], content["simulated"]) == ("post_size_1", 0.8029, pytest.approx(0.1))
+    assert (content["inside"], content["not_applicable"], content["share_inside"]) == (None, "too small", None)
+    assert (content["low"], content["from"], content["to"]) == (None, 0.7, 0.9)
 
 
-def test_json_has_the_names_that_scripts_rely_on_and_no_number_that_is_none():
-    told = as_json(rows(table(delay_median=[40.0, 50.0, 60.0, 70.0]))["delay_median"])
-    assert told["measure"] == "delay_median"
-    assert (told["real"], told["simulated"], told["inside"]) == (51.9, 55, True)
-    assert told["low"] < 55 < told["high"]
-    alone = as_json(rows(table().iloc[:1])["delay_median"])
-    assert alone["low"] is None
-
-
-def reasons(values, followees=300.0):
-    config = Config.model_validate(values)
+def reasons(followees=300.0, **values):
+    config = Config.model_validate(LARGE | values)
     return {
         target.measure: why_not(target, config, config.agents.n, followees) for target in TARGETS if target.required
     }
 
 
 def test_all_targets_apply_to_a_large_world_of_half_hours():
-    assert not any(reasons(LARGE).values())
+    assert not any(reasons().values())
 
 
-def test_a_small_world_has_no_rates_and_sizes_but_all_that_is_of_agents():
-    small = reasons(LARGE | {"agents": {"n": 1000}})
-    assert "1,000 agents" in small["post_size_1"]
-    assert "1,000 agents" in small["post_like_rate"]
-    left = {name for name, why in small.items() if not why}
-    assert left >= {"window_liked", "post_reshares", "written_gini", "delay_median", "persons_never_reshared"}
+HOURS_AND_A_HALF = {"clock": {"round_minutes": 90}}
+OF_AGENTS = ("hours_r", "window_liked", "persons_never_reshared", "delay_median", "post_reshares", "written_gini")
+CLOCKS = ("view_half_life", "silent_after_day")
+
+
+@pytest.mark.parametrize(
+    ("values", "measures", "reason"),
+    [
+        ({"agents": {"n": 1000}}, ("post_size_1", "post_like_rate"), "1,000 agents"),
+        ({"agents": {"n": 25_000}}, ("post_tail_100",), "25,000 agents"),
+        ({"rounds": 119}, CLOCKS, "59.5 hours"),
+        (HOURS_AND_A_HALF, CLOCKS, "90 minutes"),
+        (HOURS_AND_A_HALF, ("window_liked", "delay_median"), "90 minutes"),
+        (HOURS_AND_A_HALF, ("hours_r",), "90 minutes: too long to tell hours"),
+        ({"followees": 20}, ("post_size_mean",), "20 followees"),
+        ({"rounds": 20}, OF_AGENTS, "10 hours: less than a day (at least 48 rounds)"),
+        ({"agents": {"n": 50}}, ("window_liked", "post_reshares"), "50 agents: too few"),
+    ],
+)
+def test_a_target_that_does_not_apply_says_why(values, measures, reason):
+    found = reasons(**values)
+    assert all(found[measure].startswith((reason, f"rounds of {reason}")) for measure in measures)
+
+
+@pytest.mark.parametrize(
+    ("values", "measures"),
+    [
+        ({"agents": {"n": 1000}}, ("window_liked", "post_reshares", "written_gini", "delay_median")),
+        ({"agents": {"n": 25_000}}, ("post_tail_10",)),
+        ({"rounds": 120, "agents": {"n": 1000}}, CLOCKS),
+        (HOURS_AND_A_HALF, ("post_size_1",)),
+        ({"rounds": 48}, ("window_liked",)),
+        ({"agents": {"n": 234}}, ("post_reshares",)),
+    ],
+)
+def test_other_targets_apply_and_so_do_these_from_their_bounds_on(values, measures):
+    found = reasons(**values)
+    assert not any(found[measure] for measure in measures)
 
 
 def test_a_large_world_without_tails_fails_by_them_and_a_smaller_one_is_not_judged():
@@ -119,17 +138,10 @@ def test_a_large_world_without_tails_fails_by_them_and_a_smaller_one_is_not_judg
         assert found["post_tail_10"].inside is True
 
 
-def test_tails_from_100_are_wanted_of_worlds_of_a_calibrated_size_only():
-    assert "25,000 agents" in reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_100"]
-    assert not reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_10"]
-    assert not reasons(LARGE | {"agents": {"n": 60_000}})["post_tail_100"]
-
-
-def test_clocks_need_posts_that_are_followed_for_a_day_and_rounds_of_an_hour_at_most():
-    clocks = ("view_half_life", "silent_after_day")
-    for values, word in (({"rounds": 119}, "59.5 hours"), ({"clock": {"round_minutes": 90}}, "90 minutes")):
-        assert all(word in reasons(LARGE | values)[name] for name in clocks)
-    assert not any(reasons(LARGE | {"rounds": 120, "agents": {"n": 1000}})[name] for name in clocks)
+def test_a_small_graph_has_reshares_per_post_and_windows_only(tmp_path):
+    graph = reasons(6.5, network={"edges": str(tmp_path / "edges.csv")})
+    applied = {name for name, reason in graph.items() if not reason}
+    assert applied == {"post_reshares"} | {name for name in graph if name.startswith("window_")}
 
 
 def test_a_validation_counts_views_by_itself_and_keeps_what_the_configuration_says():
@@ -139,40 +151,3 @@ def test_a_validation_counts_views_by_itself_and_keeps_what_the_configuration_sa
     assert views(agents={"n": 500}) == 1
     assert views(agents={"n": 120_000}) == 0.05
     assert views(agents={"n": 120_000}, records={"views": 0.5}) == 0.5
-
-
-def test_a_small_audience_has_no_rates_and_sizes():
-    assert "20 followees" in reasons(LARGE, followees=20)["post_size_mean"]
-
-
-def test_long_rounds_have_no_windows_and_no_delays():
-    hours = reasons(LARGE | {"clock": {"round_minutes": 90}})
-    assert "90 minutes" in hours["window_liked"]
-    assert "90 minutes" in hours["delay_median"]
-    assert not hours["post_size_1"]
-
-
-def test_less_than_a_day_says_how_many_rounds_it_takes():
-    short = reasons(LARGE | {"rounds": 20})
-    told = "10 hours: less than a day (at least 48 rounds)"
-    of_agents = ("hours_r", "window_liked", "persons_never_reshared", "delay_median", "post_reshares", "written_gini")
-    assert {short[name] for name in of_agents} == {told}
-    assert not reasons(LARGE | {"rounds": 48})["window_liked"]
-
-
-def test_a_handful_of_agents_says_how_many_it_takes():
-    tiny = reasons(LARGE | {"agents": {"n": 50}})
-    assert all(tiny.values())
-    assert "50 agents: too few" in tiny["window_liked"]
-    assert "(at least 234 agents)" in tiny["post_reshares"]
-    assert not reasons(LARGE | {"agents": {"n": 234}})["post_reshares"]
-
-
-def test_rounds_of_more_than_an_hour_have_no_hours():
-    assert "90 minutes: too long to tell hours" in reasons(LARGE | {"clock": {"round_minutes": 90}})["hours_r"]
-
-
-def test_a_small_graph_has_reshares_per_post_and_windows_only(tmp_path):
-    graph = reasons(LARGE | {"network": {"edges": str(tmp_path / "edges.csv")}}, followees=6.5)
-    left = {name for name, why in graph.items() if not why}
-    assert left == {"post_reshares"} | {name for name in graph if name.startswith("window_")}

@@ -27,9 +27,8 @@ def test_every_variant_is_a_configuration_that_differs(name):
 def test_the_null_of_one_probability_leaves_nothing_that_differs_between_posts_or_persons():
     overrides = VARIANTS["one_probability"].overrides
     assert set(overrides.values()) == {0.0, None}  # None: closeness is no reason
-    assert {"utility.weight", "utility.appeal_sigma", "agents.threshold_sd", "agents.propensity_sigma"} <= set(
-        overrides
-    )
+    assert {"utility.weight", "utility.appeal_sigma", "agents.threshold_sd", "agents.propensity_sigma"} <= {*overrides}
+    assert all(variant.matched for variant in VARIANTS.values() if variant.null)
 
 
 def test_variants_are_chosen_by_name_or_by_kind_each_once():
@@ -44,49 +43,28 @@ def test_variants_are_chosen_by_name_or_by_kind_each_once():
         chosen_variants(["no_apeal"])
 
 
-def test_null_models_are_matched():
-    assert all(variant.matched for variant in VARIANTS.values() if variant.null)
-
-
-@pytest.fixture
-def rates(monkeypatch):
-    """Have runs answer with a rate that is a function of their threshold; returns what sets it, and what was tried."""
-    tried = []
-
-    def answer(rate):
-        def run(config, seeds):
-            tried.append((config.agents.n, seeds))
-            return rate(config.agents.threshold_mean)
-
-        monkeypatch.setattr(matching, "reshare_rate", run)
-        return tried
-
-    return answer
-
-
 CONFIG = Config.model_validate({"utility": {"sensitivity": 0.03}, "agents": {"threshold_mean": 0.6}})
 
 
-def test_where_rates_are_logistic_the_threshold_is_found_in_a_few_steps(rates):
-    tried = rates(lambda threshold: 0.01 * exp(-(threshold - 0.55) / 0.03))
-    heard = []
-    found = matched_threshold(CONFIG, {"utility.appeal_sigma": 0.0}, [0.001], on_step=lambda: heard.append(1))
-    assert found.found
-    assert len(heard) == len(tried)
-    assert found.threshold == pytest.approx(0.55 + 0.03 * log(10), abs=0.03 * matching.NEAR)
-    assert len(tried) <= 3
-
-
-def test_where_rates_fall_steeply_it_is_found_by_secants(rates):
-    rates(lambda threshold: 0.01 * exp(-(((threshold - 0.3) / 0.03) ** 2) / 2) if threshold > 0.3 else 0.01)
-    found = matched_threshold(CONFIG, {"utility.mood": 0.0}, [0.001])
-    assert found.found
-    assert found.threshold == pytest.approx(0.3 + 0.03 * sqrt(2 * log(10)), abs=0.03 * matching.NEAR)
-
-
-def test_a_rate_that_cannot_be_reached_is_told(rates):
-    rates(lambda threshold: 0.0)
-    assert not matched_threshold(CONFIG, {"utility.mood": 0.0}, [0.001]).found
+@pytest.mark.parametrize(
+    ("rate", "threshold", "most"),
+    [
+        (lambda threshold: 0.01 * exp(-(threshold - 0.55) / 0.03), 0.55 + 0.03 * log(10), 3),  # logistic
+        (  # steep: by secants
+            lambda threshold: 0.01 * exp(-((max(threshold - 0.3, 0) / 0.03) ** 2) / 2),
+            0.3 + 0.03 * sqrt(2 * log(10)),
+            matching.STEPS,
+        ),
+        (lambda threshold: 0.0, None, matching.STEPS),  # cannot be reached
+    ],
+)
+def test_the_threshold_is_found_at_which_rates_are_equal(monkeypatch, rate, threshold, most):
+    steps = []
+    monkeypatch.setattr(matching, "reshare_rate", lambda config, seeds: rate(config.agents.threshold_mean))
+    match = matched_threshold(CONFIG, {"utility.mood": 0.0}, [0.001], on_step=lambda: steps.append(1))
+    assert match.is_close == (threshold is not None)
+    assert len(steps) <= most
+    assert threshold is None or match.threshold == pytest.approx(threshold, abs=0.03 * matching.NEAR)
 
 
 def test_a_rate_is_that_of_all_seeds_together(monkeypatch):
@@ -115,7 +93,7 @@ def test_a_threshold_is_looked_for_in_a_small_world_first_and_found_in_the_world
 
     monkeypatch.setattr(matching, "reshare_rate", run)
     found = matched_threshold(large, {"utility.mood": 0.0}, [0.001, 0.002])
-    assert found.found
+    assert found.is_close
     assert found.threshold == pytest.approx(0.06 + 0.03 * log(5), abs=0.03 * matching.NEAR)
     assert list(dict.fromkeys(tried)) == [(matching.AGENTS, matching.SEEDS), (60_000, 1)]
     assert worlds(CONFIG) == ((CONFIG, matching.SEEDS),)

@@ -1,0 +1,146 @@
+"""The shape of reshare trees, and of the network of follows."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.kernels.ties import mutual_pairs
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.streams import generator
+
+type Ints = npt.NDArray[np.integer[Any]]
+type Floats = npt.NDArray[np.float64]
+
+SIZE_CLASSES: Final = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""First sizes of the classes of cascades in `shapes_by_size`."""
+_CLASSES: Final = np.unique(np.rint(1.1 ** np.arange(200)).astype(np.int64))
+"""First sizes of classes of cascades that count as equally large: single sizes up to 13, then a tenth apart."""
+_PAIRS: Final = 100_000  # sampled pairs of followees: the standard error of clustering is at most .0016
+
+
+def hops(parent: Ints, joins: npt.NDArray[np.bool_]) -> Ints:
+    """Return the number of reshares between each node and its root; `joins`: whether it hangs under its parent."""
+    hop = joins.astype(np.int32)
+    below = np.flatnonzero(joins)
+    above = parent[below]
+    while len(below):  # each pass goes one node up; nodes that have reached a root leave
+        on = joins[above]
+        below, above = below[on], above[on]
+        hop[below] += 1
+        above = parent[above]
+    return hop
+
+
+def reproduction(hop: npt.ArrayLike) -> Floats:
+    """Return the reproduction number by hop: children per node at hop 0, 1, 2, ..., up to the last hop with nodes.
+
+    >>> reproduction([0, 0, 1, 1, 1, 2]).round(2).tolist()
+    [1.5, 0.33, 0.0]
+    """
+    nodes = np.bincount(np.asarray(hop, np.int64))
+    return np.append(nodes[1:], 0) / np.maximum(nodes, 1)
+
+
+def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool_]) -> float:
+    """Return how much larger the mean of a value is in the second of two groups of cascades, at equal sizes.
+
+    In each class of sizes, as many cascades of each group count as the smaller group has (Juul and Ugander 2021,
+    doi:10.1073/pnas.2100786118). NaN if no class has cascades of both.
+    """
+    place = np.searchsorted(_CLASSES, size, side="right")
+    counts, sums = (
+        [np.bincount(place[group], weight[group]) for group in (~is_second, is_second)]
+        for weight in (np.ones(len(size)), value)
+    )
+    n = min(map(len, counts))
+    first, second = (count[:n] for count in counts)
+    matched = np.minimum(first, second)
+    gaps = sums[1][:n] / np.maximum(second, 1) - sums[0][:n] / np.maximum(first, 1)
+    return float(matched @ gaps / matched.sum()) if matched.any() else float("nan")
+
+
+def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean shape of cascades of about equal size: columns `from_size`, `n`, and the means of four columns.
+
+    Cascades differ in depth and breadth mainly because they differ in size (Juul and Ugander 2021,
+    doi:10.1073/pnas.2100786118).
+
+    Args:
+        cascades: Columns `size`, `depth`, `breadth`, `structural_virality`.
+    """
+    size = cascades["size"].to_numpy()
+    place = np.searchsorted(SIZE_CLASSES, size, side="right") - 1
+    in_class = place >= 0
+    columns = ["size", "depth", "breadth", "structural_virality"]
+    by_class = cascades.loc[in_class, columns].groupby(np.asarray(SIZE_CLASSES)[place[in_class]])
+    means = by_class.mean()
+    means.insert(0, "n", by_class.size())
+    return means.rename_axis("from_size").reset_index()
+
+
+def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
+    """Return the correlation over follows of the followee's followers with the follower's followees.
+
+    It is one of four degree correlations of a directed network (Foster et al. 2010, doi:10.1073/pnas.0912671107):
+    networkx's default, with edges from `src` (followee) to `dst` (follower). NaN if degrees do not vary.
+    """
+    followers, followees = _degrees(src, dst, n)
+    edges = max(1, len(src))
+    above, below = followers - followers @ followers / edges, followees - followees @ followees / edges
+    covariance = float(np.bincount(dst, above[src], n) @ below)  # the sum over follows
+    norm = float(np.sqrt((followers @ above**2) * (followees @ below**2)))
+    return covariance / norm if norm > 0 else float("nan")
+
+
+def _degrees(src: Ints, dst: Ints, n: int) -> tuple[Floats, Floats]:
+    """Return the numbers of followers and of followees of each agent."""
+    return np.bincount(src, minlength=n).astype(np.float64), np.bincount(dst, minlength=n).astype(np.float64)
+
+
+def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
+    """Return the share of followers whose followees have on average more followers than they have.
+
+    Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM). NaN without any follow.
+    """
+    followers, followees = _degrees(src, dst, n)
+    follows = followees > 0
+    if not follows.any():
+        return float("nan")
+    theirs = np.bincount(dst, followers[src], n)[follows] / followees[follows]
+    return float((theirs > followers[follows]).mean())
+
+
+def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
+    """Return returned follows as a share of all follows, and of the most that could be returned; NaN without any.
+
+    The most is the sum over agents of the smaller of followers and followees.
+    """
+    ends = np.empty((2, network.n_edges // 2), np.int32)
+    returned = 2.0 * mutual_pairs(network.indptr, network.indices, ends[0], ends[1])
+    possible = float(np.minimum(network.n_followers, network.n_followees).sum())
+    return returned / (network.n_edges or float("nan")), returned / (possible or float("nan"))
+
+
+def degree_correlation(network: FollowNetwork) -> float:
+    """Return the correlation of the logarithms of followers and followees of agents who have both; NaN if undefined."""
+    degrees = np.stack([network.n_followers, network.n_followees]).astype(np.float64)
+    logs = np.log(degrees[:, (degrees > 0).all(axis=0)])
+    return float(np.corrcoef(logs)[0, 1]) if logs.shape[1] > 1 and np.ptp(logs, axis=1).all() else float("nan")
+
+
+def clustering(network: FollowNetwork) -> float:
+    """Return the share of pairs of an agent's followees of which one follows the other, as a mean over agents.
+
+    It is estimated from a sample of pairs, the same for the same network; NaN if no agent has two followees.
+    """
+    agents = np.flatnonzero(network.n_followees > 1)
+    if not len(agents):
+        return float("nan")
+    draws, n = generator("pairs of followees"), network.n_followees
+    agent = agents[draws.integers(len(agents), size=_PAIRS)]
+    first, second = draws.integers(n[agent]), draws.integers(n[agent] - 1)
+    begin = network.indptr[agent]
+    a, b = network.indices[begin + first], network.indices[begin + second + (second >= first)]
+    return float((network.holds(a, b) | network.holds(b, a)).mean())

@@ -1,5 +1,4 @@
 import shutil
-import sqlite3
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,14 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError
 from prism_mesa.llm import AskedRow, Ledger
 from prism_mesa.studies import driver
 from prism_mesa.studies.collect import collect, run_table
 from prism_mesa.studies.driver import Engine, run_missing
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.engines.worker import carry_out
-from prism_mesa.studies.folder import WHOLE, Shard, describe_study, open_folder
+from prism_mesa.studies.folder import Shard, describe_study, open_folder
 from prism_mesa.studies.study import collect_result, study_status
 
 TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}}
@@ -290,17 +289,6 @@ def test_a_report_on_a_measure_that_was_edited_keeps_the_numbers_of_before(desig
     assert study_status(design, folder).status == "done"
 
 
-def test_rows_in_a_journal_that_are_no_table_are_said_in_a_line(designed, jobs, tmp_path):
-    design = designed(seeds=1, collect=["rounds"])
-    folder, _ = run_all(design, tmp_path)
-    db = sqlite3.connect(folder.journal(WHOLE))
-    db.execute("update rows set arrow = ?", (b"dear diary",))
-    db.commit()
-    db.close()
-    with pytest.raises(DataError, match="the rows of rounds in its journal are damaged"):
-        collect(design, folder)
-
-
 def test_shards_that_end_together_write_one_whole_table(designed, jobs, tmp_path):
     design = designed(seeds=2)
     folder, _ = run_all(design, tmp_path)
@@ -326,10 +314,7 @@ def test_runs_that_are_none_of_the_studys_are_stale_and_stay(designed, jobs, tmp
     status = study_status(other, folder)
     [(why, names)] = status.stale.items()
     assert (why, len(names)) == ("its condition is not in the study, or was changed", 3)
-    assert status.notes == (
-        "3 runs of before are stale (its condition is not in the study, or was changed): kept in the folder, "
-        "and not used",
-    )
+    assert [note.startswith("stale: 3 runs") for note in status.notes] == [True]
     assert (status.done, len(jobs)) == (3, 6)
     run_all(designed(seeds=3), tmp_path)
     assert len(jobs) == 6

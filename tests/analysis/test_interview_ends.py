@@ -12,14 +12,14 @@ from worlds import plain
 from prism_mesa import SocialModel
 from prism_mesa.analysis.interview import interview
 from prism_mesa.analysis.interview.interview import Interview
-from prism_mesa.analysis.survey.questionnaire import questionnaire_of
+from prism_mesa.analysis.survey.questionnaire import make_questionnaire
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.llm import Ledger, LLMClient
 from prism_mesa.runs.social import run
 from prism_mesa.view.interview_terminal import Session
 
-ASKED = questionnaire_of({"questions": [{"id": "why", "ask": "Why?"}]})
+ASKED = make_questionnaire({"questions": [{"id": "why", "ask": "Why?"}]})
 
 
 @pytest.fixture(scope="module")

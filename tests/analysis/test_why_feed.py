@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from worlds import small
 
-from prism_mesa.analysis.explain.feed import RankedFeed, told_feed
+from prism_mesa.analysis.explain.feed import RankedFeed, explain_feed
 from prism_mesa.api.runs import run, why
 from prism_mesa.errors import BadInputError, DataError
 from prism_mesa.runs.config import make_config
@@ -56,7 +56,7 @@ def watched(model, row):
         assert shown == ranked.posts
     for place, one in enumerate(ranked.order.tolist()):
         assert_parts(ranked, one, ranked.further[place], model.posts)
-    return row, shown, ranked, told_feed(model, row)
+    return row, shown, ranked, explain_feed(model, row)
 
 
 def assert_parts(ranked, one, further, posts):
@@ -153,7 +153,7 @@ class Told(SocialAgent):
 
     def step(self):
         if self.model.tick == 1:
-            self.model.told += [told_feed(self.model, row) for row in range(0, 60, 4)]
+            self.model.told += [explain_feed(self.model, row) for row in range(0, 60, 4)]
         super().step()
 
 
@@ -182,7 +182,7 @@ class Asking(SocialAgent):
     def step(self):
         if self.model.tick == 1 and self.model.round == 3:
             self.model.shown_to_0 = int(self.model.population.n_feed[0])
-            self.model.told = [told_feed(self.model, 0, post).about for post in range(len(self.model.posts))]
+            self.model.told = [explain_feed(self.model, 0, post).about for post in range(len(self.model.posts))]
 
 
 def test_why_a_post_was_not_shown():

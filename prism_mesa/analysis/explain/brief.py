@@ -1,4 +1,4 @@
-"""The first lines of an explanation, at most five: what an agent did in a round, and why."""
+"""The brief of an explanation: at most five lines on what an agent did in a round, and why."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,13 +23,13 @@ _WORSE: Final = "post.utility < agent.low_threshold"
 
 
 def values_read(values: Mapping[str, object]) -> str:
-    """Return the fields that a guard reads, with their values, in brackets; empty if it reads none."""
+    """Return the fields that a guard reads and their values, in brackets; empty if it reads none."""
     read = [f"{name} = {f'{value:.3f}' if isinstance(value, float) else value}" for name, value in values.items()]
     return f" ({', '.join(read)})" if read else ""
 
 
 def brief_lines(explanation: Explanation) -> list[str]:
-    """Return at most five lines: what the agent did in the run, and in one round or with one post, and why."""
+    """Return what the agent did in the run, and in one round or with one post, and why."""
     agent, shown = explanation.agent, explanation.shown
     lines = [_run(agent, explanation.rounds)]
     if explanation.about is not None:
@@ -45,7 +45,7 @@ def brief_lines(explanation: Explanation) -> list[str]:
 
 
 def _run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
-    """Return how often the agent came online, and what it did in all."""
+    """Return how often the agent came online, and its activities in all rounds."""
     did = Counter(action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.by_tool)))
     did["post"] += sum(len(r.posted) for r in rounds)
     often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}
@@ -73,7 +73,7 @@ def _round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
 
 
 def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]:
-    """Yield what the agent did with each post that it read, with a rank: engagements first, then open choices."""
+    """Yield what the agent did with each post that it read, with a rank: engagements come first."""
     for activity in shown.by_tool:
         post = agent.model.post(activity.post, agent.row)
         yield 0, f"It {DID[activity.action]}{f' {_post(agent, post)}' if post else ''} by a tool that it called."
@@ -98,7 +98,7 @@ def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]
 
 
 def _why(agent: TracedAgent, move: Move) -> str:
-    """Return why the agent changed state: the oracle decided an open choice, or a guard was true."""
+    """Return why the agent changed state: an open choice was decided, or a guard was true."""
     worth = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
     if move.answer is not None:
         if move.answer.source in STAND_INS:

@@ -1,8 +1,4 @@
-"""What an agent did in a run and why: the run is repeated from its ledger with a `TracedAgent` over the agent's row.
-
-The tables do not hold it; all of it follows from the configuration, the seed and the answers. No LLM is asked, and the
-run's folder is only read. `analysis.explain.report` puts it into words.
-"""
+"""Traces what an agent does and why, while its run is repeated from the configuration, the seed and the ledger."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +7,7 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from prism_mesa.analysis.explain.feed import ToldFeed, told_feed
+from prism_mesa.analysis.explain.feed import FeedReasons, explain_feed
 from prism_mesa.analysis.explain.follows import (
     DecisionAboutOther,
     Influence,
@@ -41,17 +37,16 @@ _ACTIVITIES: Final = get_args(ActivityKind.__value__)
 
 @dataclass
 class Move:
-    """One trigger that was fired on the agent, and what came of it.
+    """A trigger that was fired on the agent, and its effect.
 
     Attributes:
-        considered: The candidates, what each guard said, and the values that it read.
-        options: What the guards left open, if anything.
-        draw: The agent's keyed draw in [0, 1) by which an open choice, or the answer's probabilities, were decided.
+        considered: The candidate transitions, the value of each guard, and the values that it read.
+        draw: The agent's keyed draw in [0, 1) that decided an open choice.
         stored: The ledger's row of the answer, if an LLM gave it.
-        action_draw: The draw by which the pending action was chosen, if COMPOSING was entered.
-        words: What the agent says itself in a reply, or about what it reshares.
-        log_odds: What a post that it reads has for it beside its relevance (`Platform.log_odds`).
-        told: Why that post stands where it does in its feed.
+        action_draw: The draw of the pending action, if COMPOSING was entered.
+        words: The agent's own words in a reply or reshare.
+        log_odds: The terms of the utility of a post that it reads, beside relevance (`Platform.log_odds`).
+        told: Why that post has its place in the feed.
     """
 
     tick: int
@@ -79,7 +74,7 @@ class Move:
 
 @dataclass(frozen=True)
 class ActivityByTool:
-    """What an agent did by a tool, while it wrote: to a post, or (`action` "post", `post` -1) in one of its own."""
+    """What an agent did by a tool while it wrote; its own posts have `action` "post" and `post` -1."""
 
     action: ActivityKind
     post: int
@@ -88,7 +83,7 @@ class ActivityByTool:
 
 @dataclass(frozen=True)
 class Thought:
-    """What an agent thought, called or said while it wrote, or what did not work: a row of the table of thoughts."""
+    """A row of the table `thoughts`: what an agent thought, called or wrote, or an error."""
 
     tick: int
     action: str
@@ -97,22 +92,23 @@ class Thought:
 
     @property
     def activity(self) -> ActivityByTool | None:
-        """What the agent did, if this is a call of a tool that does something, and it was carried out."""
+        """The activity, if this is a successful call of a tool that acts."""
         call = json.loads(self.text) if self.event == "tool" else {}
         if not call or call["tool_name"] not in _ACTIVITIES or not call["result"]["ok"]:
             return None
-        given = call["parameters"]
-        words = given.get("text", given.get("comment", ""))
-        return ActivityByTool(call["tool_name"], int(float(given.get("post", NO_POST))), str(words))
+        parameters = call["parameters"]
+        words = parameters.get("text", parameters.get("comment", ""))
+        return ActivityByTool(call["tool_name"], int(float(parameters.get("post", NO_POST))), str(words))
 
 
 @dataclass
 class RoundOfAgent:
-    """What an agent did in one round, and what it thought while it wrote, where an LLM wrote.
+    """What an agent did and thought in one round.
 
     Attributes:
-        passed: Ticks in which it scrolled past posts, and which these were.
-        told: Why its feed holds what it holds; None where it has none.
+        feed: The number of posts in its feed.
+        passed: Ticks in which it scrolled past posts, with their ids.
+        told: Why its feed holds its posts; None if it was offline.
     """
 
     round: int
@@ -124,22 +120,22 @@ class RoundOfAgent:
     moves: list[Move] = field(default_factory=list)
     passed: list[tuple[int, list[int]]] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)
-    told: ToldFeed | None = None
+    told: FeedReasons | None = None
 
     @property
     def by_tool(self) -> list[ActivityByTool]:
-        """What it did by tools."""
+        """Its activities by tools."""
         return [activity for thought in self.thoughts if (activity := thought.activity) is not None]
 
     @property
     def engaged(self) -> list[str]:
-        """The engagements by its moves: like, reply, reshare."""
+        """Its engagements by moves: like, reply, reshare."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
         return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
 
 
 def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -> Iterator[tuple[list[T], int]]:
-    """Yield parts of a sequence in order; a part that repeats at once comes only once, with its number of repeats.
+    """Yield parts of a sequence in order; an immediate repetition comes once, with its number of repeats.
 
     >>> [("".join(part), n) for part, n in folded("xababab", str)]
     [('x', 1), ('ab', 3)]
@@ -158,11 +154,11 @@ def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -
 
 
 class _Listener:
-    """A recorder that keeps what an agent thinks, what moves it, what it and others decide, and when it comes."""
+    """A recorder of an agent's thoughts, influences, decisions, and coming and going."""
 
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row = model, row
-        self.heard: list[Thought] = []
+        self.thoughts: list[Thought] = []
         self.decided: list[DecisionAboutOther] = []
         self.turns: list[Turn] = []
         self.moved: list[Influence] = []
@@ -178,13 +174,13 @@ class _Listener:
         if table == "influences":
             self.moved += influences_on(self.row, columns)
         if table == "thoughts":
-            own = np.flatnonzero(columns["agent"] == self.row)
-            told = (columns[name][own].tolist() for name in ("tick", "action", "event", "text"))
-            self.heard += [Thought(*row) for row in zip(*told, strict=True)]
+            rows = np.flatnonzero(columns["agent"] == self.row)
+            values = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))
+            self.thoughts += [Thought(*row) for row in zip(*values, strict=True)]
 
 
 class TracedAgent(SocialAgent):
-    """An agent that does what it would do anyway, and remembers why, and of a post why it was shown or not."""
+    """An agent that acts as usual and remembers why, and why the post `about` was shown to it or not."""
 
     def __init__(self, model: SocialModel, row: int, about: int | None = None) -> None:
         self.about = about
@@ -199,27 +195,27 @@ class TracedAgent(SocialAgent):
 
     @property
     def llm(self) -> str:
-        """Its LLM if there are several; else empty."""
+        """The name of its LLM if there are several; else empty."""
         [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
         return plain(llm, NAME_CAP)
 
     @property
     def decided(self) -> list[DecisionAboutOther]:
-        """What it decided about others so far, and others about it."""
+        """Its decisions about others so far, and those of others about it."""
         return self._listener.decided
 
     @property
     def turns(self) -> list[Turn]:
-        """When it came to the platform and left it so far."""
+        """Its coming and going so far."""
         return self._listener.turns
 
     @property
     def moved(self) -> list[Influence]:
-        """What has moved its opinion so far."""
+        """The influences on its opinion so far."""
         return self._listener.moved
 
     def step(self) -> None:
-        """Note the round on its first tick, then do the tick."""
+        """Begin a round on its first tick, then do the tick."""
         model = self.model
         if not self.rounds or self.rounds[-1].round != model.round:
             draw = float(draws_of_coming(model.platform, np.array([self.row]))[0])
@@ -227,7 +223,7 @@ class TracedAgent(SocialAgent):
             feed = int(model.population.n_feed[self.row])
             self.rounds.append(RoundOfAgent(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
             if self.rounds[-1].came_online:
-                self.rounds[-1].told = told_feed(model, self.row, self.about)
+                self.rounds[-1].told = explain_feed(model, self.row, self.about)
         read = int(model.population.n_read[self.row])
         before = len(self.rounds[-1].moves)
         super().step()
@@ -237,7 +233,7 @@ class TracedAgent(SocialAgent):
             self.rounds[-1].passed.append((model.tick, passed))
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
-        """Fire, and note what was considered and what came of it."""
+        """Fire a trigger, and note the considered transitions and the effect."""
         model = self.model
         considered = model.chart.considered(self, trigger, context)
         post = context if isinstance(context, Post) else None
@@ -255,21 +251,20 @@ class TracedAgent(SocialAgent):
         self.rounds[-1].moves.append(self._now)
         return self._now.target
 
-    def hear_itself(self) -> None:
-        """Note, after a round, what it posted and thought, and which words its replies and reshares got."""
-        heard, self._listener.heard = self._listener.heard, []
-        if self.rounds and self.rounds[-1].round == self.model.round:
-            self.rounds[-1].thoughts = heard
-        posts = self.model.posts
-        shown = (posts.round == self.model.round) & (posts.kind == POST)
-        if self.rounds and self.rounds[-1].round == self.model.round:
-            self.rounds[-1].posted = posts.shown(np.flatnonzero(shown & (posts.author == self.row)))
-        own = np.flatnonzero((posts.written == self.model.round) & (posts.author == self.row))
-        columns = (posts.kind[own].tolist(), posts.parent[own].tolist(), posts.words[own].tolist())
-        said = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
-        for move in (move for r in self.rounds[-1:] if r.round == self.model.round for move in r.moves):
+    def note_round(self) -> None:
+        """Note, after a round, what it posted and thought, and the words of its replies and reshares."""
+        thoughts, self._listener.thoughts = self._listener.thoughts, []
+        round_, posts = self.model.round, self.model.posts
+        if not self.rounds or self.rounds[-1].round != round_:
+            return
+        shown = np.flatnonzero((posts.round == round_) & (posts.kind == POST) & (posts.author == self.row))
+        self.rounds[-1].thoughts, self.rounds[-1].posted = thoughts, posts.shown(shown)
+        written = np.flatnonzero((posts.written == round_) & (posts.author == self.row))
+        columns = (posts.kind[written].tolist(), posts.parent[written].tolist(), posts.words[written].tolist())
+        ids = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
+        for move in self.rounds[-1].moves:
             if move.target is not None and move.post is not None:
-                words = said.get((move.target.value.removeprefix("engaging_"), move.post.post_id), NO_TEXT)
+                words = ids.get((move.target.value.removeprefix("engaging_"), move.post.post_id), NO_TEXT)
                 move.words = "" if words == NO_TEXT else posts.texts[words]
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:

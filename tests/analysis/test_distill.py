@@ -9,7 +9,7 @@ from worlds import differing, ran, small
 
 from prism_mesa.analysis.distill import fit
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, blocks_of
-from prism_mesa.analysis.distill.distill import model_of
+from prism_mesa.analysis.distill.distill import fit_model
 from prism_mesa.analysis.distill.fit import fitted
 from prism_mesa.analysis.distill.scores import auc, calibration, js_divergence, log_loss
 from prism_mesa.domain import Post
@@ -90,7 +90,7 @@ def examples(n=400, chance=known_rule):
 
 @pytest.fixture(scope="module")
 def model():
-    return model_of(examples(), "logistic")
+    return fit_model(examples(), "logistic")
 
 
 def a_file(folder, model, **changed):
@@ -132,7 +132,7 @@ def test_what_follows_a_rule_beats_the_rule_and_the_majority_on_what_was_held_ou
 @pytest.mark.slow
 def test_an_llm_that_is_pure_chance_is_said_not_to_be_beaten_and_why():
     noise = Streams(3).uniform("noise", np.arange(240))
-    found = model_of(examples(240, lambda ask: noise[ask.agent] ** 4), "logistic").report["verdict"]
+    found = fit_model(examples(240, lambda ask: noise[ask.agent] ** 4), "logistic").report["verdict"]
     assert found.startswith("does not beat both")
     assert "does not carry over" in found
 

@@ -8,7 +8,7 @@ import pytest
 from stand_in import StandIn
 from worlds import plain
 
-from prism_mesa.analysis.distill.dataset import training_set_of
+from prism_mesa.analysis.distill.dataset import make_training_set
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
@@ -58,7 +58,7 @@ def prism(monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_a_lesson_is_every_decision_of_the_llm_and_says_what_was_asked(asked):
-    found = training_set_of([asked.run_dir])
+    found = make_training_set([asked.run_dir])
     by_source = asked.summary["decisions"]["by_source"]
     [rows] = found.by_options.values()
     assert len(rows) == by_source["llm"] + by_source.get("cache", 0)

@@ -1,7 +1,7 @@
-"""How near one set of probabilities comes to another: measures for a model of an LLM's choices.
+"""Scores of a model of an LLM's choices.
 
-All take `true`, what the LLM gave each option, and `said`, what is compared with it: shape (n, options), rows adding up
-to 1. An LLM that gives probabilities is itself not certain: its own log loss and AUC are what no model can pass.
+All compare `true`, the LLM's probabilities, with `said`, the model's: shape (n, options), rows adding up to 1. An LLM
+is not certain itself: no model can beat its own log loss and AUC.
 """
 
 from typing import Final
@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 type Floats = npt.NDArray[np.float64]
 
-LEAST: Final = 1e-6
-"""What log loss counts a probability as that is less."""
+LEAST: Final = 1e-6  # smaller probabilities count as this in log loss
 
 
 def log_loss(true: Floats, said: Floats) -> float:
@@ -25,11 +24,11 @@ def log_loss(true: Floats, said: Floats) -> float:
 
 
 def auc(true: Floats, said: Floats) -> float:
-    """Return the area under the ROC curve of the first option, for chances instead of outcomes.
+    """Return the area under the ROC curve of the first option, for probabilities instead of outcomes.
 
-    A row counts as chosen with weight `true[:, 0]` and as not chosen with the rest: it is the probability that, of a
-    row drawn from the chosen and one from the others, the first was given more by `said`; ties count half. With more
-    than two options it is the mean over them, weighted by how often each is chosen. 0.5 where all rows are alike.
+    A row counts as chosen with weight `true[:, 0]`, else as not chosen: it is the probability that `said` is larger for
+    a chosen row than for another; ties count half. With more than two options it is their mean, weighted by how often
+    each is chosen. 0.5 if all rows are alike.
     """
     shares = true.mean(axis=0)
     columns = range(1 if true.shape[1] == 2 else true.shape[1])
@@ -61,15 +60,12 @@ def _kl(p: Floats, q: Floats) -> Floats:
 
 
 def js_of_totals(true: Floats, said: Floats) -> float:
-    """Return the Jensen-Shannon divergence, in bits, of how often each option is taken in all rows together."""
+    """Return the Jensen-Shannon divergence, in bits, of the mean probabilities of all rows."""
     return js_divergence(true.mean(axis=0)[None], said.mean(axis=0)[None])
 
 
 def calibration(true: Floats, said: Floats, bins: int = 10) -> list[dict[str, float]]:
-    """Return how often the first option is chosen where `said` gives it about as much.
-
-    Rows are cut into up to `bins` equal groups, ascending; each has `said` and `true`, which are means, and `n`.
-    """
+    """Return the means of `said` and `true` of the first option in up to `bins` equal groups of ascending `said`."""
     order = np.argsort(said[:, 0], kind="stable")
     groups = [group for group in np.array_split(order, bins) if len(group)]
     return [
@@ -79,6 +75,6 @@ def calibration(true: Floats, said: Floats, bins: int = 10) -> list[dict[str, fl
 
 
 def calibration_error(true: Floats, said: Floats) -> float:
-    """Return the mean distance of `said` and `true` over the groups of `calibration`, weighted by their rows."""
+    """Return the mean distance of `said` and `true` over the groups of `calibration`, weighted by their size."""
     groups = calibration(true, said)
     return sum(abs(g["said"] - g["true"]) * g["n"] for g in groups) / sum(g["n"] for g in groups)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from prism_mesa.errors import ConfigError
 from prism_mesa.llm import AskedRow, Ledger
 from prism_mesa.studies import driver
 from prism_mesa.studies.collect import collect, run_table
@@ -223,14 +222,6 @@ def test_calls_of_runs_that_fail_count_and_they_are_not_tried_again_beyond_the_l
     assert (len(jobs), progress.calls) == (3, 120)
 
 
-def test_calls_of_all_shards_count(designed, jobs, tmp_path, monkeypatch):
-    monkeypatch.setattr(driver, "run_supervised", fails_after(60, jobs))
-    design = designed(seeds=4, limits={"calls": 100})
-    for k in (1, 2):
-        _, progress = run_all(design, tmp_path, shard=Shard(k, 2))
-    assert (len(jobs), progress.calls, progress.held_back) == (2, 120, 2)
-
-
 def test_calls_of_a_run_that_was_killed_are_those_in_its_own_ledger(designed, jobs, tmp_path, monkeypatch):
     def killed(job):
         jobs.append(job)
@@ -298,11 +289,6 @@ def test_shards_that_end_together_write_one_whole_table(designed, jobs, tmp_path
             assert done.result() == ()
     assert bytes_of(folder) == before
     assert not [file for file in folder.path.iterdir() if file.name.startswith(".runs")]
-
-
-def test_slurm_is_refused_before_anything_is_made_if_nothing_says_how_many_jobs(tmp_path):
-    with pytest.raises(ConfigError, match="--engine slurm: give --workers"):
-        Engine("slurm").open(1)
 
 
 def test_runs_that_are_none_of_the_studys_are_stale_and_stay(designed, jobs, tmp_path):

@@ -108,21 +108,6 @@ def test_a_file_or_a_server_of_another_kind_that_is_missing_skips_too(llm, why, 
     assert result.runs["reason"].str.contains(why).sum() == 2
 
 
-def test_other_errors_of_an_optional_arm_stay_errors(tmp_path, jobs):
-    arms = {"rule": {}, "llm": {"reasoner.kind": "ollama", "reasoner.host": "nowhere:x", "optional": True}}
-    with pytest.raises(ConfigError, match=r"reasoner\.host"):
-        study(tmp_path, arms=arms).run()
-    with pytest.raises(ConfigError, match="optional: give true or false"):
-        study(tmp_path, arms={"rule": {"optional": "yes, please"}})
-
-
-def test_optional_is_noted_where_it_has_no_effect(tmp_path, jobs):
-    result = study(tmp_path, arms={"rule": {"optional": True}}).run(report=False)
-    assert [note for note in result.notes if "optional" in note] == [
-        "arms.rule.optional: no effect: this arm asks no LLM"
-    ]
-
-
 def test_a_plan_leaves_out_what_is_skipped(tmp_path, jobs):
     plan = study(tmp_path, seeds=4).plan()
     assert (plan.runs, plan.done, plan.pilot, len(jobs)) == (12, 2, 2, 2)

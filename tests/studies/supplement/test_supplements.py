@@ -184,23 +184,6 @@ def test_a_run_with_a_damaged_file_is_refused_in_one_line_and_a_missing_file_is_
         assert refused_or_noted(with_data.run_dir, file), (file, left)
 
 
-@pytest.mark.slow
-def test_a_study_with_a_damaged_file_is_refused_in_one_line_and_a_missing_table_is_noted(jobs, tmp_path):
-    arms = {"few": {"feed.size": 3}, "many": {"feed.size": 5}}
-    study = Study(question="?", base=nested(SMALL), arms=arms, seeds=1, measures=["likes"], keep="tables", name="one")
-    study = Path(study.run().study_dir)
-    for name in ("validation.json", "trials.json"):
-        (study / name).write_text('{"a": 1}')
-    unread = {".lock", ".lock-1-of-1", ".lock-collect", "journal.sqlite", "report.html", "report.md"}
-    optional = {"validation.json", "trials.json", "manifest.json", "sensitivity.parquet"}
-    for file, left in damaged(study):
-        is_yaml_still = file.name == "base.yaml" and left  # half of a text by hand may be a whole text
-        if is_yaml_still or file.suffix == ".png" or file.name in unread:
-            continue
-        if left is not None or file.name not in optional:
-            assert refused_or_noted(study, file), (file, left)
-
-
 @pytest.mark.parametrize("committed", [False, True], ids=["an empty log", "a log with rows"])
 def test_a_ledger_that_was_left_open_is_packed_with_what_stands_in_its_log(committed, with_data, tmp_path):
     file = with_data.run_dir / "decisions.sqlite"

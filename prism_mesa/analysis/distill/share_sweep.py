@@ -89,11 +89,15 @@ def drift(
     with Ledger(ledger) as shared, Ledger(Path(run_dir) / LEDGER, read_only=True) as known:
         shared.write(known.answers(), [])
     rows: list[dict[str, Any]] = []
+
+    def advance(done: int) -> None:
+        on_round()
+
     for seed in range(base.seed, base.seed + n_seeds):
         for share in shares:
             changed = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
             config = make_config(merged(base.model_dump(), changed))
-            result = run(config, out=folder / "runs", on_round=lambda done: on_round())
+            result = run(config, out=folder / "runs", on_round=advance)
             if result.status != "done":
                 raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
             values = outcomes(result.summary).items()

@@ -1,9 +1,8 @@
 """Explains rows of the tables `follows`, `churn` and `influences`: relations, coming and going, opinions."""
 
 import textwrap
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,31 +35,22 @@ _WHY: Final = {
 }
 
 
-@dataclass(frozen=True)
-class DecisionAboutOther:
-    """A row of the table `follows`, with its draw and probability; NaN if no post led to it."""
-
-    round: int
-    agent: int
-    other: int
-    event: str
-    post: int
-    why: str
-    draw: float
-    chance: float
-
-
-def decisions_about(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[DecisionAboutOther]:
-    """Yield the rows of `follows` that are by an agent or about it."""
+def relations(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
+    """Yield the rows of `follows` by an agent (True) or about it (False), in words."""
     rows = np.flatnonzero((columns["agent"] == row) | (columns["other"] == row))
     values = (np.asarray(columns[name])[rows].tolist() for name in ("round", "agent", "other", "event", "post", "why"))
-    for round_, agent, other, event, post, why in zip(*values, strict=True):
-        draw = chance = np.nan
+    for round_, agent, other, event, post_id, why in zip(*values, strict=True):
+        is_own = agent == row
+        post = model.post(post_id, agent) if post_id != NO_POST else None
+        text = "" if post is None else text_shown(model, post, _TEXT)
+        by = "" if post is None or post.kind != "reshare" else f", reshared by {named(model, post.author)}"
+        reason = _WHY[why].format(post=f"post {post_id} ({text}{by})")
         if why in ("engaged", "exposure", "ignored"):
-            key = model.posts.key[model.posts.root[post]]
+            key = model.posts.key[model.posts.root[post_id]]
             draw = float(model.streams.uniform(event, agent, round_=round_, index=key)[0])
-            chance = _chance(model, agent, other, event, why)
-        yield DecisionAboutOther(round_, agent, other, event, post, why, draw, chance)
+            reason += f" (its draw {draw:.3g} lay below {_chance(model, agent, other, event, why):g})"
+        did = _DID[event].format(named(model, other) if is_own else "it")
+        yield is_own, f"  round {round_}: {'it' if is_own else named(model, agent)} {did}: {reason}"
 
 
 def _chance(model: SocialModel, agent: int, other: int, event: str, why: str) -> float:
@@ -77,28 +67,15 @@ def _chance(model: SocialModel, agent: int, other: int, event: str, why: str) ->
     return chance
 
 
-def follow_lines(model: SocialModel, row: int, decided: list[DecisionAboutOther]) -> Iterator[str]:
-    """Yield the last decisions of an agent about others, and of others about it, and why."""
-    for subject, is_own in (("It", True), ("Others", False)):
-        decisions = [decision for decision in decided if (decision.agent == row) == is_own]
-        if not decisions:
-            continue
-        n = len(decisions)
+def follow_lines(decided: Sequence[tuple[bool, str]]) -> Iterator[str]:
+    """Yield the last of `relations`: those of an agent about others, and those of others about it."""
+    for subject, whom, is_own in (("It", "others", True), ("Others", "it", False)):
+        lines = [line for own, line in decided if own == is_own]
+        n = len(lines)
         more = f" (the last {_MOST} of {n:,}; table `follows` has all)" if n > _MOST else ""
-        whom = "others" if is_own else "it"
-        yield f"{subject} decided {counted(n, 'time')} about {whom}, which held from the next round on{more}:"
-        for decision in decisions[-_MOST:]:
-            who = "it" if is_own else named(model, decision.agent)
-            did = _DID[decision.event].format(named(model, decision.other) if is_own else "it")
-            yield f"  round {decision.round}: {who} {did}: {_why(model, decision)}"
-
-
-def _why(model: SocialModel, decision: DecisionAboutOther) -> str:
-    post = model.post(decision.post, decision.agent) if decision.post != NO_POST else None
-    text = "" if post is None else text_shown(model, post, _TEXT)
-    by = "" if post is None or post.kind != "reshare" else f", reshared by {named(model, post.author)}"
-    why = _WHY[decision.why].format(post=f"post {decision.post} ({text}{by})")
-    return why if np.isnan(decision.draw) else f"{why} (its draw {decision.draw:.3g} lay below {decision.chance:g})"
+        if lines:
+            yield f"{subject} decided {counted(n, 'time')} about {whom}, which held from the next round on{more}:"
+            yield from lines[-_MOST:]
 
 
 def text_shown(model: SocialModel, post: Post, most: int) -> str:
@@ -121,46 +98,29 @@ def named(model: SocialModel, row: int) -> str:
 _TURNS: Final = {"join": "joined", "leave": "left", "back": "came back", "removed": "was removed"}
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A row of the table `churn`, with its draw and probability."""
-
-    round: int
-    event: str
-    draw: float
-    chance: float
-
-
-def turns_of(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[Turn]:
-    """Yield the rows of `churn` that are about an agent."""
-    rows = np.flatnonzero(columns["agent"] == row)
+def turns(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the rows of `churn` about an agent, in words."""
     churn = model.params.agents.churn
     chances = {"join": churn.join, "leave": churn.leave, "back": churn.back}
-    for round_, event in zip(columns["round"][rows].tolist(), np.asarray(columns["event"])[rows].tolist(), strict=True):
+    for place in np.flatnonzero(columns["agent"] == row).tolist():
+        round_, event = int(columns["round"][place]), str(np.asarray(columns["event"])[place])
         draw = float(model.streams.uniform("churn", row, round_=round_)[0])
-        yield Turn(round_, event, draw, chances.get(event, 0.0))
+        why = f" (its draw {draw:.3g} lay below {chances[event]:g})" if event in chances else ""
+        yield f"{_TURNS[event]} as round {round_} opened{why}"
 
 
-def turn_lines(model: SocialModel, turns: list[Turn], rounds_there: int) -> Iterator[str]:
+def turn_lines(model: SocialModel, turns: Sequence[str], rounds_there: int) -> Iterator[str]:
     """Yield when an agent came and went, and in how many rounds it was there; nothing without churn."""
-    if not model.params.has_churn:
-        return
-    events = [
-        f"{_TURNS[turn.event]} as round {turn.round} opened"
-        + ("" if turn.event == "removed" else f" (its draw {turn.draw:.3g} lay below {turn.chance:g})")
-        for turn in turns
-    ]
-    if not turns and not rounds_there:
-        events = ["waited to join"]
-    there = f"It was there in {rounds_there} of {model.round + 1} rounds"
-    yield f"{there}: it {', '.join(events)}." if events else f"{there}."
+    if model.params.has_churn:
+        events = turns or ([] if rounds_there else ["waited to join"])
+        there = f"It was there in {rounds_there} of {model.round + 1} rounds"
+        yield f"{there}: it {', '.join(events)}." if events else f"{there}."
 
 
 _MOST_MOVED: Final = 5  # posts that are named, those that moved the opinion farthest
 
 
-@dataclass(frozen=True)
-class Influence:
+class Influence(NamedTuple):
     """A row of the table `influences`."""
 
     round: int
@@ -169,7 +129,7 @@ class Influence:
     after: float
 
 
-def influences_on(row: int, columns: Mapping[str, Any]) -> Iterator[Influence]:
+def influences(row: int, columns: Mapping[str, Any]) -> Iterator[Influence]:
     """Yield the rows of `influences` that are about an agent."""
     rows = np.flatnonzero(columns["agent"] == row)
     values = (columns[name][rows].tolist() for name in ("round", "post", "before", "after"))

@@ -86,7 +86,7 @@ def _agent(explanation: Explanation) -> Iterator[str]:
         yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in rounds.items())}"
     yield from turn_lines(agent.model, agent.turns, len(explanation.rounds))
     yield from opinion_lines(agent.model, agent.row, agent.moved)
-    yield from follow_lines(agent.model, agent.row, agent.decided)
+    yield from follow_lines(agent.decided)
 
 
 def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:

@@ -8,14 +8,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from prism_mesa.analysis.explain.feed import FeedReasons, explain_feed
-from prism_mesa.analysis.explain.follows import (
-    DecisionAboutOther,
-    Influence,
-    Turn,
-    decisions_about,
-    influences_on,
-    turns_of,
-)
+from prism_mesa.analysis.explain.follows import Influence, influences, relations, turns
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.text import NAME_CAP, plain
@@ -153,66 +146,31 @@ def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -
         at += length * times
 
 
-class _Listener:
-    """A recorder of an agent's thoughts, influences, decisions, and coming and going."""
-
-    def __init__(self, model: SocialModel, row: int) -> None:
-        self.model, self.row = model, row
-        self.thoughts: list[Thought] = []
-        self.decided: list[DecisionAboutOther] = []
-        self.turns: list[Turn] = []
-        self.moved: list[Influence] = []
-
-    def wants(self, table: str) -> bool:
-        return table in ("thoughts", "follows", "churn", "influences")
-
-    def write(self, table: str, columns: Mapping[str, Any]) -> None:
-        if table == "follows":
-            self.decided += decisions_about(self.model, self.row, columns)
-        if table == "churn":
-            self.turns += turns_of(self.model, self.row, columns)
-        if table == "influences":
-            self.moved += influences_on(self.row, columns)
-        if table == "thoughts":
-            rows = np.flatnonzero(columns["agent"] == self.row)
-            values = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))
-            self.thoughts += [Thought(*row) for row in zip(*values, strict=True)]
-
-
 class TracedAgent(SocialAgent):
-    """An agent that acts as usual and remembers why, and why the post `about` was shown to it or not."""
+    """An agent that acts as usual and remembers why, and why the post `about` was shown to it or not.
+
+    It keeps rows about itself: `decided` (see `relations`), `turns`, and the influences on its opinion (`moved`).
+    """
 
     def __init__(self, model: SocialModel, row: int, about: int | None = None) -> None:
         self.about = about
         self.rounds: list[RoundOfAgent] = []
+        self.decided: list[tuple[bool, str]] = []
+        self.turns: list[str] = []
+        self.moved: list[Influence] = []
+        self.thoughts: list[Thought] = []
         self._now: Move | None = None
         super().__init__(model, row)
-        self._listener = _Listener(model, row)
         params = model.params
         is_moving = params.network.dynamics == "live" or params.has_churn or params.opinions.of is not None
         if model.writer is not None or is_moving:
-            model.recorder = self._listener
+            model.recorder = _Recorder(self)
 
     @property
     def llm(self) -> str:
         """The name of its LLM if there are several; else empty."""
         [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
         return plain(llm, NAME_CAP)
-
-    @property
-    def decided(self) -> list[DecisionAboutOther]:
-        """Its decisions about others so far, and those of others about it."""
-        return self._listener.decided
-
-    @property
-    def turns(self) -> list[Turn]:
-        """Its coming and going so far."""
-        return self._listener.turns
-
-    @property
-    def moved(self) -> list[Influence]:
-        """The influences on its opinion so far."""
-        return self._listener.moved
 
     def step(self) -> None:
         """Begin a round on its first tick, then do the tick."""
@@ -253,7 +211,7 @@ class TracedAgent(SocialAgent):
 
     def note_round(self) -> None:
         """Note, after a round, what it posted and thought, and the words of its replies and reshares."""
-        thoughts, self._listener.thoughts = self._listener.thoughts, []
+        thoughts, self.thoughts = self.thoughts, []
         round_, posts = self.model.round, self.model.posts
         if not self.rounds or self.rounds[-1].round != round_:
             return
@@ -278,3 +236,27 @@ class TracedAgent(SocialAgent):
         if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared is not None:
             self._now.stored = model.reasoner.store.shared.get(self._now.answer.key)
         return self._now.answer.choice
+
+
+class _Recorder:
+    """Records the rows of tables about a traced agent."""
+
+    def __init__(self, agent: TracedAgent) -> None:
+        self.agent = agent
+
+    def wants(self, table: str) -> bool:
+        return table in ("thoughts", "follows", "churn", "influences")
+
+    def write(self, table: str, columns: Mapping[str, Any]) -> None:
+        agent = self.agent
+        match table:
+            case "follows":
+                agent.decided += relations(agent.model, agent.row, columns)
+            case "churn":
+                agent.turns += turns(agent.model, agent.row, columns)
+            case "influences":
+                agent.moved += influences(agent.row, columns)
+            case "thoughts":
+                rows = np.flatnonzero(columns["agent"] == agent.row)
+                values = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))
+                agent.thoughts += [Thought(*row) for row in zip(*values, strict=True)]

@@ -36,8 +36,8 @@ class RecallTools:
             about: Words that should stand in it; empty for what you did last.
         """
         activities = self.snapshot.activities
-        activities = best_of(activities, about, searched) if about.strip() else activities[-MOST:]
-        lines = [f"(post {activity.post}) {in_words(activity)}" for activity in activities]
+        matches = best_of(activities, about, searched) if about.strip() else activities[-MOST:]
+        lines = [f"(post {activity.post}) {in_words(activity)}" for activity in matches]
         return "\n".join(lines) or "You did nothing of the kind."
 
     def read_thread(self, post: int) -> str:

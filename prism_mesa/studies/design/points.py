@@ -138,5 +138,5 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
         for key, text in row.items():
             if not text.strip():
                 raise ConfigError(f"{where}: line {line}: {key}: is empty; write null for no value")
-    values = [tuple(map(parse_value, row)) for row in table.itertuples(index=False, name=None)]
-    return Points("csv", tuple(table.columns), values)
+    points = [tuple(map(parse_value, row)) for row in table.itertuples(index=False, name=None)]
+    return Points("csv", tuple(table.columns), points)

@@ -94,8 +94,8 @@ def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, 
     """Put a run's configuration, the files it names, and its manifest; return the names of what the run read."""
     facts, read = read_manifest(run.folder), list[str]()
     before = manifest_values(run.folder, run.manifest)
-    config: Config | EconomyConfig
-    config = as_config(EconomyConfig if run.manifest.of_nations else Config, before, run.folder)
+    kind: type[Config] | type[EconomyConfig] = EconomyConfig if run.manifest.of_nations else Config
+    config = as_config(kind, before, run.folder)
     beside, names = "" if shared else within, dict[tuple[str, str], str]()
     if isinstance(config, Config):
         for group, key in INPUT_FILES:

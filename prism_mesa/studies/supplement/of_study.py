@@ -196,7 +196,7 @@ def _cleaned(file: Path, contents: Contents) -> bytes:
 
 def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
     names = contents.files
-    read = [name for name in ("study.yaml", "base.yaml") if name in names]
+    read: list[str] = [name for name in ("study.yaml", "base.yaml") if name in names]
     read += [name for name in names if name.startswith((INPUTS, "modules/"))]
     made = [name for name in names if not name.startswith("runs/") and name not in read]
     runs = dict.fromkeys(f"runs/{name.split('/')[1]}/" for name in names if name.startswith("runs/"))

@@ -94,11 +94,11 @@ def run_missing(
     retry: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
-    """Run what is missing, and return the progress.
+    """Run what is missing of a study, whose folder exists and is locked, and return the progress.
 
     Args:
         design: The study.
-        folder: Its folder, which exists and is locked (`StudyFolder.locked`).
+        folder: Its folder.
         engine: What runs the runs.
         shard: The part that is run here.
         runs: The runs to consider; None: all.

@@ -157,16 +157,7 @@ def run_study(
     retry: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> StudyResult:
-    """Run what is missing of a study, and return its result.
-
-    Args:
-        design: The study.
-        folder: Its folder, made if it is missing.
-        engine: What runs the runs.
-        text: The study file, kept beside the results.
-        shard: The runs that are made here; the result is of all runs in the folder.
-        retry: Whether to run failed runs again.
-        on_run: Called with the progress at first and after each run.
+    """Run what is missing of a study, and return its result; `text` is the study file, kept beside the results.
 
     Raises:
         DataError: If the folder cannot be used, or another process runs the study.

@@ -115,16 +115,9 @@ class Divergences:
 
 
 def divergences(base: Path, other: Path, rounds: int, *, whole: bool) -> Divergences:
-    """Compare two runs of the same system.
+    """Compare two runs of the same system in their first `rounds`; raise DataError if a table cannot be read.
 
-    Args:
-        base: The folder of one run.
-        other: The folder of the other.
-        rounds: The number of rounds to compare, from the first.
-        whole: Whether both runs have exactly these rounds; if not, tables of whole runs are left out.
-
-    Raises:
-        DataError: If a table cannot be read.
+    Unless both runs are `whole`, having exactly these rounds, tables of whole runs are left out.
     """
     sides = _Sides(base, other, rounds, whole)
     names = [name for name in RUN_TABLES if has_table(base, name) or has_table(other, name)]

@@ -45,17 +45,9 @@ def first_difference(
     columns: Sequence[str],
     only: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> DifferentRows | None:
-    """Return the first row in which columns of a table differ; None if there is none. Tables are read in parts.
+    """Return the first row in which columns of a table of two runs differ; None if there is none.
 
-    Args:
-        base: The folder of one run.
-        other: The folder of the other.
-        table: The name of a table that both have.
-        columns: The columns to compare, which both have.
-        only: Filters the rows of a part.
-
-    Raises:
-        DataError: If a table cannot be read.
+    Tables are read in parts, whose rows `only` filters. DataError is raised if a table cannot be read.
     """
 
     def parts(run: Path) -> Iterator[pa.RecordBatch]:

@@ -80,12 +80,7 @@ def rounds_of(run_dir: Path) -> int:
 def make_training_set(
     run_dirs: Sequence[str | Path], on_round: Callable[[], object] = lambda: None, *, trust: bool = False
 ) -> TrainingSet:
-    """Repeat runs from their ledgers and return the LLM's answers.
-
-    Args:
-        run_dirs: The runs' folders; the same LLM, asked in the same way, must have answered in all.
-        on_round: Called after each round.
-        trust: As for `replay`.
+    """Repeat runs from their ledgers and return the answers of the LLM, which must be the same in all.
 
     Raises:
         DataError: If a folder holds no run with an LLM or is not trusted, the runs differ in their LLM, or it never

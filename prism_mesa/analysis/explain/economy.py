@@ -41,16 +41,9 @@ _SHOWN = {
 
 
 def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, brief: bool = False) -> Iterator[str]:
-    """Yield what a nation decided in a quarter of a run, why, and the outcome.
+    """Yield what a nation decided in a quarter, why, and the outcome; arguments and errors as in `api.runs.why`.
 
-    Args:
-        run_dir: The run's folder.
-        nation: The nation's name, or its row.
-        quarter: Such as ``2011Q2``, or its number from 0; by default the last in which it changed something.
-        brief: Whether to yield only a summary.
-
-    Raises:
-        DataError: If there is no such run, nation or quarter.
+    By default it is the last quarter in which the nation changed something. `brief` yields only a summary.
     """
     run = read_run(run_dir)
     manifest = run.manifest

@@ -45,21 +45,7 @@ def why(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Explanation:
-    """Return what an agent of a run did, and why.
-
-    Args:
-        run_dir: The run's folder.
-        agent: The agent's row, id, or name.
-        round_: The round to explain; by default the last one with the most engagements after open choices or by tools,
-            or else with the most engagements.
-        post: The id of a post whose place in the agent's feeds is explained instead.
-        on_round: Called with the number of rounds repeated, after each.
-        trust: As for `replay`.
-
-    Raises:
-        DataError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.
-        OracleError: If the ledger lacks an answer.
-    """
+    """Explain a round of an agent, or a post in its feeds; arguments and errors as in `api.runs.why`."""
     run_dir = Path(run_dir)
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)

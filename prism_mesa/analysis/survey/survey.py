@@ -139,29 +139,26 @@ def _questionnaire(questions: str | Path | Mapping[str, Any] | Questionnaire) ->
     return make_questionnaire(questions) if isinstance(questions, Mapping) else read_questionnaire(questions)
 
 
+@dataclass
 class _Survey:
     """A survey as the work of a run (see `work.Work`)."""
 
-    def __init__(
-        self,
-        records: RunRecords,
-        asked: Questionnaire,
-        played: Config,
-        at: int,
-        agents: int,
-        letters: LLMClient,
-        words: LLMClient,
-        watch: RunTimer,
-        on_answers: Callable[[int, int], object],
-    ) -> None:
-        self.records, self.questionnaire, self.played, self.at = records, asked, played, at
-        self.letters, self.words = letters, words
-        self.watch, self.on_answers = watch, on_answers
-        self.orders = played.reasoner.decision_orders if played.reasoner.decides else 0
-        self.lettered = not self.orders and not associates(letters.client)
-        self.streams = Streams(played.seed)
-        self.rows = sampled(records.users, agents, self.streams)
-        self.replies = [Replies(question, len(self.rows), self._firsts(question)) for question in asked.questions]
+    records: RunRecords
+    questionnaire: Questionnaire
+    played: Config
+    at: int
+    n_agents: int
+    letters: LLMClient
+    words: LLMClient
+    watch: RunTimer
+    on_answers: Callable[[int, int], object]
+
+    def __post_init__(self) -> None:
+        reasoner, self.streams = self.played.reasoner, Streams(self.played.seed)
+        self.orders = reasoner.decision_orders if reasoner.decides else 0
+        self.lettered = not self.orders and not associates(self.letters.client)
+        self.rows = sampled(self.records.users, self.n_agents, self.streams)
+        self.replies = [Replies(each, len(self.rows), self._firsts(each)) for each in self.questionnaire.questions]
         self.table = means_table(self.replies)
         self.done = 0
 

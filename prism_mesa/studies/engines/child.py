@@ -14,14 +14,7 @@ from prism_mesa.studies.engines.job import ONE_THREAD, Job
 
 
 def begin(job: Job, sender: "Connection[object, object]", printed: str, environment: Mapping[str, str]) -> None:
-    """Carry out a job, send its outcome, and end.
-
-    Args:
-        job: The run.
-        sender: Where its `Outcome` goes.
-        printed: The file that gets what the run prints.
-        environment: The environment of the parent process.
-    """
+    """Carry out a job, send its `Outcome`, and end; the file `printed` gets what it prints."""
     if hasattr(os, "setsid"):
         os.setsid()  # lead a group: all processes that this one starts are in it, and Ctrl-C does not reach it
     _redirect_output(printed)

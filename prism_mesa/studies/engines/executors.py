@@ -116,13 +116,8 @@ _AGAIN_S: Final = 0.05
 def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None) -> AbstractContextManager[Executor]:
     """Return an executor for ``submit(run_supervised, job)``, as a context: leaving it ends what it started.
 
-    An error or Ctrl-C ends running runs, except on a cluster that somebody else started, and begins no others.
-
-    Args:
-        kind: `local`: processes of this machine. `dask`: the workers of a Dask scheduler, or of one that is started
-            here. `slurm`: Dask workers that SLURM starts, as the user's configuration of dask-jobqueue says.
-        workers: Runs at a time, at least 1. The workers of a running scheduler count instead (see `runs_at_a_time`).
-        scheduler: Address of a running Dask scheduler, such as ``tcp://node:8786``; for `dask` only.
+    An error or Ctrl-C ends running runs, except on a cluster that somebody else started, and begins no others. See
+    `driver.Engine` for the arguments.
 
     Raises:
         ConfigError: If an argument cannot be used, or a package is missing; on entering the context, if there is no

@@ -42,18 +42,9 @@ class Checked:
 
 
 def check(path: Path, *, out: Path | None = None) -> Checked:
-    """Check whether an archive, a zip or the folder it was unpacked into, is whole. Nothing in it is run.
+    """Check an archive and unpack it if it is whole; arguments and errors as in `api.archives.check_archive`.
 
     The checksums are in the archive: they reveal damage and changes, not an archive that somebody made anew.
-
-    Args:
-        path: The archive.
-        out: A folder, missing or empty, into which it is unpacked if it is whole.
-
-    Raises:
-        DataError: If it is no archive, is damaged as a zip, a name in it leads out of its folder, or it unpacks to more
-            than an archive may have; or `out` is not empty.
-        RunError: If `out` cannot be written.
     """
     with open_archive(path) as archive:
         if FACTS not in archive.sizes:

@@ -52,12 +52,8 @@ _NOT_NEEDED: Final = {
 def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "", shared: str = "") -> RecordedRun:
     """Add the files of a run to the contents, and return the run.
 
-    Args:
-        run_dir: Its folder.
-        contents: The contents of the archive.
-        data: Whether to pack its input files.
-        within: The place in the archive: empty, or a folder with a slash at its end.
-        shared: The way from there to input files and modules that several runs share: empty, or ``../``.
+    `within` is its place in the archive: empty, or a folder with a slash at its end. `shared` is the way from there to
+    files that several runs share: empty, or ``../..``.
 
     Raises:
         DataError: If there is no run, it has not come to its end, or it holds a secret that cannot be taken out.
@@ -178,12 +174,7 @@ def _has_changed(run: RecordedRun, config: Config) -> bool:
 def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bool) -> list[str]:
     """Put the source of a user's module, which is not imported, and return the names of its files in the archive.
 
-    Args:
-        key: The key that names it.
-        where: ``module:object``.
-        contents: The contents of the archive.
-        beside: The place in the archive.
-        own: Whether the user made the run; if not, the module's name means nothing on this machine.
+    `key` names it as `where`, a ``module:object``. Only in the user's `own` run does that name mean a file here.
     """
     files = (source_files(where.partition(":")[0]) if own else None) or {}
     files = {name: file for name, file in files.items() if not is_inside(Path(sys.prefix), file)}

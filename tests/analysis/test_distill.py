@@ -103,10 +103,9 @@ def a_file(folder, model, **changed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["logistic", "boosting"])
-def test_a_model_is_fitted_to_one_question_that_was_asked_twice(kind):
+def test_a_model_is_fitted_to_one_question_that_was_asked_twice():
     columns = np.ones((len(NAMES), 2))
-    scores = fitted(kind, columns, np.array([[0.7, 0.3], [0.7, 0.3]]))
+    scores = fitted("logistic", columns, np.array([[0.7, 0.3], [0.7, 0.3]]))
     chances = OptionModel(options=[LIKE, REPLY], scores=scores, rows=2).probabilities(columns)
     assert chances[0] == pytest.approx(chances[1])
     assert chances.shape == (2, 2)
@@ -250,9 +249,8 @@ def test_options_that_nobody_was_asked_about_are_left_to_the_rule_and_counted_so
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("persona", ["individual", "archetype"])
-def test_agents_one_by_one_decide_as_columns_do(tmp_path, model, persona):
-    given = {"reasoner_kind": "distilled", "reasoner_distilled": str(a_file(tmp_path, model, persona=persona))}
+def test_agents_one_by_one_decide_as_columns_do(tmp_path, model):
+    given = {"reasoner_kind": "distilled", "reasoner_distilled": str(a_file(tmp_path, model))}
     columns, one_by_one = (
         ran(small(agents_band=0.4, agents_activity=0.9, scheduler=scheduler, **given))
         for scheduler in ("columns", "mesa")

@@ -231,19 +231,6 @@ def test_json_is_one_object_and_nothing_else(talk, tmp_path):
     assert (tmp_path / told["folder"] / "transcript.json").is_file()
 
 
-def test_an_llm_that_fails_is_a_line_and_the_session_goes_on(talk):
-    def llm(prompt):
-        raise ConnectionError("no such server")
-
-    code, out, err = talk("3", lines=b"A?\nB?\n", llm=llm)
-    assert (code, out.count("you> ")) == (0, 2)
-    assert out.count("error: ") >= 2
-    assert err.count("no such server") == 1
-    code, _, err = talk("3", "--ask", "A?", llm=llm)
-    assert code == 1
-    assert "answered none of the questions" in err.splitlines()[-1]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -10,7 +10,7 @@ from asked_surveys import CLOSED, OPEN, TABLES, bytes_of, content, letter_a, of,
 from stand_in import StandIn, choose_by_hash
 
 from prism_mesa.analysis.survey.survey import survey
-from prism_mesa.errors import ConfigError, DataError, RunError
+from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm import Ledger
 
 
@@ -128,13 +128,6 @@ def test_a_survey_of_which_one_kind_of_question_had_no_answer_is_repeated_too(ru
     assert first.summary["failures"] == again.summary["failures"] == {"empty": 18}
     assert asked_again == 0
     assert bytes_of(again.folder) == bytes_of(first.folder)
-
-
-def test_a_replay_of_other_questions_ends_with_the_name_of_what_is_missing(run_dir, tmp_path):
-    first = survey(run_dir, of(OPEN), agents=3, out=tmp_path, llm=toy(content))
-    replay = ("reasoner.ledger=replay", f"reasoner.ledger_path={first.folder / 'decisions.sqlite'}")
-    with pytest.raises(RunError, match="holds no answer for round 0, agent"):
-        survey(run_dir, of({**OPEN, "ask": "Why not?"}), replay, agents=3, out=tmp_path)
 
 
 def test_closed_questions_are_asked_at_temperature_0_in_few_tokens_and_open_ones_as_texts_are(run_dir, tmp_path):

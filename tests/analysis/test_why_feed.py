@@ -18,25 +18,11 @@ from prism_mesa.statechart import F
 fresh = F.post.likes + 0.2 * F.post.in_network - 0.1 * F.post.age
 
 
-def also_fresh(columns):
-    return columns["post.likes"] + 0.2 * columns["post.in_network"] - 0.1 * columns["post.age"]
-
-
 LIVELY = {"agents_n": 60, "agents_activity": 1.0, "agents_post_rate": 0.5, "network_mean_degree": 5, "feed_size": 20}
 MANY = {"out_of_network": 3, "two_hops": 4, "trending": 2, "search": 3, "followed": 4}
 OUTSIDE = {f"feed_candidates_{name}": n for name, n in MANY.items()}
 GROUPS = {"feed_attribute": "leaning", "attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}}
-MODES = [
-    "chronological",
-    "random",
-    "preference",
-    "bridging",
-    "diverse",
-    "x_2023",
-    "x_2026_08",
-    "test_why_feed:fresh",
-    "test_why_feed:also_fresh",
-]
+MODES = ["chronological", "random", "preference", "bridging", "diverse", "x_2023", "x_2026_08", "test_why_feed:fresh"]
 
 
 class Watching(SocialAgent):

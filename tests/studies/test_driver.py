@@ -45,14 +45,6 @@ def test_all_runs_are_run_seed_by_seed_and_stand_in_the_order_of_the_plan(design
     assert run_table(design, folder).factors == ("agents.band",)
 
 
-def test_the_same_call_again_runs_nothing(designed, jobs, tmp_path):
-    folder, _ = run_all(designed(), tmp_path)
-    before, n = bytes_of(folder), len(jobs)
-    _, progress = run_all(designed(), tmp_path)
-    assert (progress.done, len(jobs)) == (3, n)
-    assert bytes_of(folder) == before
-
-
 def test_another_arm_and_more_seeds_run_only_what_is_new(designed, jobs, tmp_path):
     run_all(designed(arms={"chronological": TWO["chronological"]}), tmp_path)
     jobs.clear()
@@ -115,16 +107,6 @@ def test_a_run_that_fails_takes_nobody_with_it_and_is_tried_again(designed, jobs
     assert ([job.config["seed"] for job in jobs], progress.failed, progress.done) == ([2], 0, 3)
 
 
-def test_a_run_is_tried_as_often_as_is_asked_for(designed, jobs, tmp_path, monkeypatch):
-    def first_breaks(job):
-        jobs.append(job)
-        return Outcome(job.run, "killed", "by a signal") if len(jobs) < 3 else carry_out(job)
-
-    monkeypatch.setattr(driver, "run_supervised", first_breaks)
-    _, progress = run_all(designed(seeds=1), tmp_path, engine=Engine(workers=1, attempts=3))
-    assert (len(jobs), progress.done) == (3, 1)
-
-
 def test_shards_share_the_runs_and_the_results(designed, jobs, tmp_path):
     design = designed(arms=TWO)
     planned = []
@@ -157,13 +139,6 @@ def test_a_measure_more_is_taken_again_and_the_kept_run_stays(designed, jobs, tm
     assert facts["folder"].tolist() == [f"runs/{kept.name}"]
 
 
-def test_runs_that_left_no_folder_are_run_again_when_one_is_wanted(designed, jobs, tmp_path):
-    run_all(designed(seeds=1), tmp_path)
-    folder, _ = run_all(designed(seeds=1, keep="tables"), tmp_path)
-    assert len(jobs) == 2
-    assert len(list(folder.runs.iterdir())) == 1
-
-
 def test_collected_rows_have_their_run_and_factors(designed, jobs, tmp_path):
     design = designed(vary={"agents.band": [0.02, 0.1]}, seeds=2, collect=["rounds", "transitions"])
     folder, _ = run_all(design, tmp_path)
@@ -171,32 +146,6 @@ def test_collected_rows_have_their_run_and_factors(designed, jobs, tmp_path):
     assert list(rounds)[:5] == ["run", "arm", "seed", "agents.band", "round"]
     assert rounds.groupby(["agents.band", "seed"]).size().tolist() == [2] * 4
     assert pd.read_parquet(folder.table("transitions"))["trigger"].isin(["feed_ready"]).any()
-
-
-def test_no_run_is_begun_once_so_many_calls_were_made(designed, jobs, tmp_path, monkeypatch):
-    def costly(job):
-        jobs.append(job)
-        return Outcome(job.run, "done", measures={"reshares": 1.0}, facts={"calls": 40})
-
-    monkeypatch.setattr(driver, "run_supervised", costly)
-    design = designed(seeds=5, limits={"calls": 100})
-    _, progress = run_all(design, tmp_path)
-    assert (len(jobs), progress.calls, progress.held_back) == (3, 120, 2)
-    _, progress = run_all(design, tmp_path)
-    assert (len(jobs), progress.calls, progress.held_back) == (3, 120, 2)
-
-
-def test_a_measure_that_is_added_after_shards_is_taken_once(designed, jobs, tmp_path):
-    for k in (1, 2):
-        run_all(designed(), tmp_path, shard=Shard(k, 2))
-    more = designed(measures=["reshares", "likes"])
-    folder, progress = run_all(more, tmp_path)
-    assert (len(jobs), progress.done) == (6, 3)
-    assert pd.read_parquet(folder.table("runs"))[["reshares", "likes"]].notna().all(axis=None)
-    run_all(more, tmp_path)
-    assert len(jobs) == 6
-    other = designed(set={"rounds": 1})
-    assert sum(map(len, study_status(other, open_folder(other, tmp_path)).stale.values())) == 3
 
 
 def fails_after(calls, jobs):

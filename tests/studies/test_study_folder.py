@@ -126,13 +126,6 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path):
         open_folder(design, tmp_path / "linked")
 
 
-def test_nothing_is_written_into_the_file_of_a_lock(tmp_path):
-    folder = made(design_of(), tmp_path)
-    (folder.path / ".lock").write_text("of somebody")
-    with folder.locked(WHOLE):
-        assert (folder.path / ".lock").read_text() == "of somebody"
-
-
 def test_several_may_write_a_file_at_the_same_time(tmp_path):
     file = tmp_path / "study.json"
     with replacing(file) as one, replacing(file) as two:

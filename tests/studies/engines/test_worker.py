@@ -100,17 +100,6 @@ def test_a_run_that_raises_says_what_when_and_where(tmp_path, keep):
     assert "SystemExit: enough (chart_that_leaves.py" in left.reason
 
 
-@pytest.mark.parametrize("keep", ["tables", "measures"])
-def test_a_run_that_ends_as_failed_has_its_error_as_reason(tmp_path, keep):
-    strict = job_that("raises", tmp_path, keep=keep, run="failing")
-    config = strict.config | {"statechart": strict.config["statechart"] | {"strict": False}}
-    outcome = carry_out(Job("failing", config, ("reshares",), keep=keep, folder=str(tmp_path), path=(str(tmp_path),)))
-    assert (outcome.ending, outcome.measures) == ("raised", {})
-    assert "engages()" in outcome.reason
-    assert "no such luck" in outcome.reason
-    assert outcome.facts["decided_by"] == "rule-based reasoner"
-
-
 def test_what_a_run_warns_of_is_noted_once(tmp_path, capsys):
     outcome = carry_out(job_that("warns", tmp_path))
     assert outcome.ending == "done"
@@ -133,30 +122,6 @@ def test_answers_of_an_llm_reach_the_shared_ledger_of_runs_that_leave_nothing(tm
         assert len(ledger.answers()) == first.facts["by_source"]["llm"]
         assert {run.partition("/")[2].rpartition("-")[0] for run in ledger.runs()} == {"first", "again"}
     assert {file.name.partition("-")[0] for file in tmp_path.iterdir()} == {"shared.sqlite"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("keep", ["tables", "measures"])
-def test_calls_of_a_run_that_fails_are_told(tmp_path, keep, monkeypatch):
-    (tmp_path / "own_measures.py").write_text(OWN)
-    step, steps = SocialModel.step, []
-
-    def breaks(model):
-        step(model)
-        steps.append(model)
-        if len(steps) == 2:
-            raise RuntimeError("no more")
-
-    with StandIn(slots=8) as server:
-        config = SMALL | {"rounds": 2, "reasoner": {"kind": "ollama", "host": server.url}}
-        more = {"keep": keep, "folder": str(tmp_path), "path": (str(tmp_path),)}
-        unmeasured = carry_out(Job("unmeasured", config, ("own_measures:raises",), **more))
-        monkeypatch.setattr(SocialModel, "step", breaks)
-        broken = carry_out(Job("broken", config, ("reshares",), **more))
-    assert (unmeasured.ending, broken.ending) == ("raised", "raised")
-    assert unmeasured.facts["calls"] == broken.facts["calls"] > 0
-    assert unmeasured.facts["tokens"] == broken.facts["tokens"] > 0
-    assert unmeasured.facts["by_source"]["llm"] > 0
 
 
 def test_calls_that_an_attempt_has_told_are_not_told_again_by_the_one_that_goes_on(tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 import zipfile
 from contextlib import suppress
-from hashlib import sha256
 
 import pytest
 
@@ -133,11 +132,6 @@ def test_the_folder_of_an_archive_is_checked_as_the_archive_and_no_link_in_it_is
     (there / "rounds.parquet").symlink_to("/etc/passwd")
     with pytest.raises(DataError, match=r"rounds\.parquet: is a link"):
         check(there)
-
-
-def test_checksums_are_as_sha256sum_writes_them(whole):
-    line = f"{sha256(b'README.md').hexdigest()}  README.md"
-    assert line in whole[CHECKSUMS].decode().splitlines()
 
 
 CLEANED = [

@@ -229,7 +229,7 @@ def _spent(*attempts: Mapping[str, Any]) -> dict[str, int]:
 
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
     params = design.params
-    config = _with_ledger(design.config_of(planned), design, folder)
+    config = _with_ledger(design.config(planned), design, folder)
     has_folder = entry is not None and entry.done and entry.kept  # then only measures or rows are taken again
     return Job(
         run=planned.run,

@@ -211,7 +211,7 @@ def plan_study(
         DataError: As for `run_study`.
     """
     conditions = _pilot_conditions(design)
-    pilot = [design.run_of(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in conditions]
+    pilot = [design.planned_run(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in conditions]
     with folder.locked(WHOLE):
         describe_study(design, folder, text)
         skipped = [planned for planned in design.runs() if planned.condition.number in design.skipped]

@@ -8,7 +8,7 @@ import pytest
 from worlds import differing, ran, small
 
 from prism_mesa.analysis.distill import fit
-from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, blocks_of
+from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, split_blocks
 from prism_mesa.analysis.distill.distill import fit_model
 from prism_mesa.analysis.distill.fit import fitted
 from prism_mesa.analysis.distill.scores import auc, calibration, js_divergence, log_loss
@@ -160,7 +160,7 @@ def test_a_known_rule_is_found_again_by_trees_as_they_are_shipped(monkeypatch):
 
 def test_no_persona_and_no_post_that_is_tried_was_fitted_to():
     rows = examples(700).by_options[C, S]
-    blocks = blocks_of(rows)
+    blocks = split_blocks(rows)
     assert sorted(np.concatenate([tried for _, tried in blocks]).tolist()) == list(range(700))
     for known, tried in blocks:
         assert len(known)
@@ -171,7 +171,7 @@ def test_no_persona_and_no_post_that_is_tried_was_fitted_to():
 def test_one_persona_cannot_be_held_out():
     alone = [replace(example, persona="p") for example in examples(50).by_options[C, S]]
     with pytest.raises(DataError, match="too few personas"):
-        blocks_of(alone)
+        split_blocks(alone)
 
 
 # -- measures ----------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def watched(model, row):
 
 def assert_parts(ranked, one, further, posts):
     """Hold the parts of a score against the score, and that against the kernel's formula, by hand."""
-    made, mode, post = ranked.made, ranked.params.mode, int(ranked.of.post[one])
+    made, mode, post = ranked.made, ranked.params.mode, int(ranked.candidates.post[one])
     if mode == "chronological":
         assert made.read["age"][one] == ranked.model.round - posts.round[post]
     elif mode == "preference":
@@ -210,7 +210,7 @@ def test_a_report_tells_of_each_post_that_was_read_why_it_was_there(finished):
 
 
 def test_a_report_about_a_post_tells_of_all_rounds_and_of_no_post_that_is_not_there(finished):
-    table = why(finished, 3).explanation.agent.rounds[1].told.in_full
+    table = why(finished, 3).explanation.agent.rounds[1].reasons.in_full
     post = next(iter(table))
     text = str(why(finished, 3, post=post))
     assert f"  round 1: in its feed, {table[post]}" in text

@@ -216,7 +216,7 @@ def test_of_any_file_comes_a_config_or_one_line(text, tmp_path_factory):
 
 
 def test_questions_without_end_and_keys_of_all_kinds_are_one_line():
-    with pytest.raises(ConfigError, match="questions: .*at most 1000"):
+    with pytest.raises(ConfigError, match=r"questions: .*at most 1000"):
         make_questionnaire({"questions": [{"id": str(i), "ask": "A?"} for i in range(1001)]})
     with pytest.raises(ConfigError, match="b: no such key"):
         make_questionnaire({1: 2, "b": 3})

@@ -60,7 +60,7 @@ class TrainingSet:
     rule: Any
 
 
-def rounds_of(run_dir: Path) -> int:
+def completed_rounds(run_dir: Path) -> int:
     """Return the number of completed rounds of a run; raise DataError if no LLM was asked in it, or it is not known."""
     run = read_run(run_dir)
     manifest = run.manifest
@@ -88,7 +88,7 @@ def make_training_set(
         OracleError: If a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
-    manifests = [read_run(folder).manifest for folder in folders if rounds_of(folder)]
+    manifests = [read_run(folder).manifest for folder in folders if completed_rounds(folder)]
     asked = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
     examples = [example for folder in folders for example in _examples(folder, on_round, trust=trust)]
     if not examples:
@@ -142,7 +142,7 @@ def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> l
     with closing(model):
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.on_answer = hear
-        for _ in range(rounds_of(folder)):
+        for _ in range(completed_rounds(folder)):
             model.step()
             on_round()
     return sorted(examples, key=lambda example: (example.ask.round, example.ask.tick, example.ask.agent))
@@ -160,7 +160,7 @@ def _first_text(model: SocialModel, question: Question) -> str:
     return posts.texts[int(posts.text_id[post])]
 
 
-def folds_of(groups: Sequence[str]) -> Ints:
+def deal_folds(groups: Sequence[str]) -> Ints:
     """Return the fold of each row's group, 0 .. `MOST_FOLDS` - 1, with about equally many rows in each.
 
     The largest group goes first, always to the smallest fold; the order of rows does not matter.
@@ -174,13 +174,13 @@ def folds_of(groups: Sequence[str]) -> Ints:
     return np.asarray(fold[inverse])
 
 
-def blocks_of(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
+def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
     """Return pairs of rows to fit and rows to test, without a persona or post in common; each row is tested once.
 
     Raises:
         DataError: If there are too few personas or posts for that.
     """
-    personas, texts = (folds_of([getattr(example, name) for example in examples]) for name in ("persona", "text"))
+    personas, texts = (deal_folds([getattr(example, name) for example in examples]) for name in ("persona", "text"))
     blocks = []
     for who in range(int(personas.max()) + 1):
         for what in range(int(texts.max()) + 1):

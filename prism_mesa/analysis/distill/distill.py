@@ -15,14 +15,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, blocks_of, make_training_set
+from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, make_training_set, split_blocks
 from prism_mesa.analysis.distill.fit import Kind, check_installed, fitted
 from prism_mesa.analysis.distill.scores import (
     auc,
     calibration,
     calibration_error,
     js_divergence,
-    js_of_totals,
+    js_totals,
     log_loss,
 )
 from prism_mesa.errors import DataError, one_line
@@ -140,45 +140,45 @@ def _judged(
         "posts": len({row.text for row in rows}),
     }
     try:
-        blocks = blocks_of(rows)
+        blocks = split_blocks(rows)
     except DataError:
         if required:
             raise
         return about | {"verdict": "not judged: too few personas or posts to hold some out"}
     columns, true = _features(options, rows)
-    said = {name: np.zeros_like(true) for name in (*KINDS, "majority")}
+    predicted = {name: np.zeros_like(true) for name in (*KINDS, "majority")}
     for known, tried in blocks:
         for name in KINDS:
             model = OptionModel(options=list(options), scores=fitted(name, columns[:, known], true[known]), rows=1)
-            said[name][tried] = model.probabilities(columns[:, tried])
-        said["majority"][tried] = true[known].mean(axis=0)
-    said["rule"] = rule.probabilities(detailed_columns_of(options, [example.ask for example in rows]))
-    said["llm"] = true
-    scores = {name: _scores(true, probabilities) for name, probabilities in said.items()}
+            predicted[name][tried] = model.probabilities(columns[:, tried])
+        predicted["majority"][tried] = true[known].mean(axis=0)
+    predicted["rule"] = rule.probabilities(detailed_columns_of(options, [example.ask for example in rows]))
+    predicted["llm"] = true
+    scores = {name: _scores(true, probabilities) for name, probabilities in predicted.items()}
     scores["majority"]["auc"] = 0.5  # it gives all rows the same; differences between folds are no knowledge
-    better = {name: _better(true, said[kind], said[name], blocks) for name in ("rule", "majority")}
+    better = {name: _better(true, predicted[kind], predicted[name], blocks) for name in ("rule", "majority")}
     about |= {"blocks": len(blocks), "scores": scores, "better": better}
     floor, top = scores["llm"]["log_loss"], scores["majority"]["log_loss"]
     # the share of the LLM's dependence on rows, beyond the shares of its answers, that the model has too
     about["explained"] = (top - scores[kind]["log_loss"]) / (top - floor) if top - floor > 1e-9 else None
-    about["calibration"] = {name: calibration(true, said[name]) for name in (*KINDS, "rule")}
+    about["calibration"] = {name: calibration(true, predicted[name]) for name in (*KINDS, "rule")}
     return about | {"verdict": _verdict(about, kind)}
 
 
-def _scores(true: Floats, said: Floats) -> dict[str, float]:
+def _scores(true: Floats, predicted: Floats) -> dict[str, float]:
     return {
-        "log_loss": log_loss(true, said),
-        "auc": auc(true, said),
-        "js": js_divergence(true, said),
-        "js_totals": js_of_totals(true, said),
-        "calibration_error": calibration_error(true, said),
+        "log_loss": log_loss(true, predicted),
+        "auc": auc(true, predicted),
+        "js": js_divergence(true, predicted),
+        "js_totals": js_totals(true, predicted),
+        "calibration_error": calibration_error(true, predicted),
     }
 
 
-def _better(true: Floats, said: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
+def _better(true: Floats, predicted: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
     """Return by how much log loss is lower than that of `other`, and in how many blocks."""
-    gains = [log_loss(true[rows], other[rows]) - log_loss(true[rows], said[rows]) for _, rows in blocks]
-    own, others = log_loss(true, said), log_loss(true, other)
+    gains = [log_loss(true[rows], other[rows]) - log_loss(true[rows], predicted[rows]) for _, rows in blocks]
+    own, others = log_loss(true, predicted), log_loss(true, other)
     return {"by": others - own, "share": 1 - own / others if others else 0.0, "blocks": sum(g > 0 for g in gains)}
 
 

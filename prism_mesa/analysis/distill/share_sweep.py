@@ -12,7 +12,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.analysis.distill.dataset import rounds_of
+from prism_mesa.analysis.distill.dataset import completed_rounds
 from prism_mesa.errors import RunError
 from prism_mesa.llm import Ledger
 from prism_mesa.llm.params import STAND_INS
@@ -109,9 +109,9 @@ def drift(
     return Drift(table, folder)
 
 
-def rounds_of_drift(run_dir: str | Path, n_seeds: int = 1) -> int:
+def drift_rounds(run_dir: str | Path, n_seeds: int = 1) -> int:
     """Return the number of rounds that `drift` runs in all."""
-    rounds_of(Path(run_dir))
+    completed_rounds(Path(run_dir))
     return recorded_rounds(Path(run_dir)) * len(SHARES) * n_seeds
 
 

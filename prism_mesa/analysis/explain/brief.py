@@ -33,7 +33,7 @@ def brief_lines(explanation: Explanation) -> list[str]:
     agent, shown = explanation.agent, explanation.shown
     lines = [_run(agent, explanation.rounds)]
     if explanation.about is not None:
-        feed_lines = about_lines((r.round, r.told) for r in explanation.rounds)
+        feed_lines = about_lines((r.round, r.reasons) for r in explanation.rounds)
         lines += sorted(feed_lines, key=lambda line: ": in its feed" not in line)
     elif shown is not None:
         lines += _round(agent, shown)

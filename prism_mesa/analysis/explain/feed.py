@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.analysis.explain.follows import named
-from prism_mesa.analysis.explain.scores import Candidates, Further, Made, lowered, made_of
+from prism_mesa.analysis.explain.scores import Candidates, Further, Made, explain_scores, lowered
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.room import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
@@ -65,9 +65,9 @@ class RankedFeed:
     """All candidates of an agent's feed in the running round, in the order of the kernel.
 
     Attributes:
-        of: The candidates that may be shown.
+        candidates: The candidates that may be shown.
         made: Their scores; None in a mode that `scores` does not know.
-        order: Their places in `of`, best first, each root once.
+        order: Their places in `candidates`, best first, each root once.
         further: For each of `order` the factors for better posts of its author, and of its group.
         slots: Posts that may be shown beside the ranking.
     """
@@ -75,7 +75,7 @@ class RankedFeed:
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
-        [(_, self.params, own)] = platform.feeds.of(rows, AgentColumns(platform, rows))
+        [(_, self.params, own_feed)] = platform.feeds.of(rows, AgentColumns(platform, rows))
         n_agents, now = len(platform.population), platform.round
         self.outbox = outbox_of(platform.posts, self.params, n_agents, now)
         world = self.outbox, platform.population, platform.posts, self.params, platform.streams, now
@@ -86,8 +86,8 @@ class RankedFeed:
         self._n_inside = int(inside.sum())
         self.number = np.flatnonzero(self._may_be_shown(post))
         kept = post[self.number], inside[self.number]
-        self.of = Candidates(platform, row, self.params, own, self.outbox, self.scoring, *kept)
-        self.made: Made | None = made_of(self.of) if len(kept[0]) else None
+        self.candidates = Candidates(platform, row, self.params, own_feed, self.outbox, self.scoring, *kept)
+        self.made: Made | None = explain_scores(self.candidates) if len(kept[0]) else None
         self.order, self.further = self._ranked()
 
     def _listed(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
@@ -112,16 +112,16 @@ class RankedFeed:
     def _ranked(self) -> tuple[Ints, list[Further]]:
         if self.made is None:
             return np.zeros(0, np.int64), []
-        posts, post, score = self.model.posts, self.of.post, self.made.score.astype(np.float64)
+        posts, post, score = self.model.posts, self.candidates.post, self.made.score.astype(np.float64)
         best = np.lexsort((post, score.astype(np.float32)))[::-1]
         _, first = np.unique(posts.root[post[best]], return_index=True)
         order = best[np.sort(first)]
         further: dict[int, Further] = dict.fromkeys(order.tolist(), ())
-        for kind, of, factors in self._kinds():
+        for kind, values, factors in self._kinds():
             better = Counter[int]()
             for place in order.tolist():
-                n = better[int(of[place])]
-                better[int(of[place])] += 1
+                n = better[int(values[place])]
+                better[int(values[place])] += 1
                 factor = float(factors[min(n, len(factors) - 1)]) if len(factors) else 1 / (1 + n)
                 score[place] = lowered(score[place], factor)
                 further[place] += ((factor, f"better posts of its {kind}: {n}"),)
@@ -131,20 +131,20 @@ class RankedFeed:
     def _kinds(self) -> Iterator[tuple[str, Ints, npt.NDArray[np.float64]]]:
         """Yield why further posts of a kind score less: its name, the kind of each candidate, and the factors."""
         author, scoring = self.model.posts.author, self.scoring
-        yield "author", author[self.of.post].astype(np.int64), scoring.diversity
+        yield "author", author[self.candidates.post].astype(np.int64), scoring.diversity
         if scoring.mode == DIVERSE and scoring.n_groups:
-            writer = author[self.model.posts.root[self.of.post]]
+            writer = author[self.model.posts.root[self.candidates.post]]
             yield "group", scoring.group[writer].astype(np.int64), scoring.diversity
 
     @property
     def posts(self) -> list[int]:
         """The posts that may be shown, best first."""
-        posts: list[int] = self.of.post[self.order].tolist()
+        posts: list[int] = self.candidates.post[self.order].tolist()
         return posts
 
     def words(self, post: int, *, in_full: bool = True) -> str:
         """Return the source of a candidate, and its score."""
-        places = np.flatnonzero(self.of.post == post).tolist()
+        places = np.flatnonzero(self.candidates.post == post).tolist()
         text = f"{self._source(places[0]) if places else self._author(post)}{self._in_slot(post)}"
         if not places or self.made is None or post not in self.posts:  # a slot may hold it beside the ranking
             return text
@@ -162,9 +162,9 @@ class RankedFeed:
 
     def _source(self, place: int) -> str:
         """Return the author of a candidate, and how it came to the agent."""
-        model, post, scoring = self.model, int(self.of.post[place]), self.scoring
+        model, post, scoring = self.model, int(self.candidates.post[place]), self.scoring
         who = self._author(post)
-        if self.of.inside[place]:
+        if self.candidates.inside[place]:
             return f"{who}, whom it follows"
         number = int(self.number[place]) - self._n_inside
         if number < scoring.outsiders:
@@ -209,7 +209,7 @@ class RankedFeed:
             return f"the agent had {done} it, or another copy of it, before"
         if post in model.platform.copies.of(self.row):
             return "the agent had read this very copy before; only another one is shown again"
-        if post not in self.of.post:
+        if post not in self.candidates.post:
             return "nobody whom the agent follows had posted it, and it was not among what is added from outside"
         if self.made is None:
             return "others were ranked before it"

@@ -65,7 +65,7 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.about is not None:
         if (post := agent.model.post(explanation.about, agent.row)) is not None:
             yield from ("", f"{_post(agent, post)} in the rounds in which it came online:")
-        yield from about_lines((r.round, r.told) for r in explanation.rounds)
+        yield from about_lines((r.round, r.reasons) for r in explanation.rounds)
     elif explanation.shown is not None:
         yield ""
         yield from round_lines(explanation, explanation.shown)
@@ -120,15 +120,15 @@ def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
         yield from _thoughts(agent, shown.thoughts)
         return
     yield f"Round {shown.round}: it came online ({how}) and had {counted(shown.feed, 'post')} in its feed."
-    if shown.feed and shown.told is not None:
-        yield f"  Its feed is {shown.told.how}."
+    if shown.feed and shown.reasons is not None:
+        yield f"  Its feed is {shown.reasons.how}."
     moves = list(shown.moves)
     for tick, passed in shown.passed:
         while moves and moves[0].tick < tick:
             yield from _move(explanation, moves.pop(0))
         posts = "a post that is" if len(passed) == 1 else f"{len(passed)} posts that are"
         yield f"  tick {tick}: it scrolls past {posts} worth less than {agent.low_threshold:.3f} to it"
-        reasons = {} if shown.told is None else shown.told.posts
+        reasons = {} if shown.reasons is None else shown.reasons.posts
         yield from (f"      post {post}, {reasons[post]}" for post in passed[:_MOST_PASSED] if post in reasons)
     for part, times in folded(moves, lambda move: (move.state, move.target) if move.trigger == TIMEOUT else id(move)):
         if times == 1:
@@ -190,8 +190,8 @@ def _activity(agent: TracedAgent, activity: ActivityByTool) -> str:
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
     yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(explanation.agent, move)}"
-    if move.trigger == SEES_POST and move.told:
-        yield f"      In its feed: {move.told}."
+    if move.trigger == SEES_POST and move.place:
+        yield f"      In its feed: {move.place}."
     if move.trigger == SEES_POST and move.log_odds:
         utility, relevance = explanation.agent.model.params.utility, 0.0 if move.post is None else move.post.relevance
         terms = ", ".join(f"{value:+.2f} {what}" for what, value in move.log_odds.items() if value)

@@ -34,7 +34,7 @@ class Candidates:
     platform: Platform
     reader: int
     params: FeedParams
-    own: OwnFeed | None
+    own_feed: OwnFeed | None
     outbox: Outbox
     scoring: Scoring
     post: Rows
@@ -94,64 +94,65 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float | np.floating) else plain(str(value), NAME_CAP)
 
 
-def made_of(of: Candidates) -> Made | None:
+def explain_scores(feed: Candidates) -> Made | None:
     """Return the scores of the candidates in the mode of the reader's feed; None in a mode that is unknown here."""
-    if of.own is not None:
-        return _own(of, of.own)
-    explain = _MODES.get(of.params.ranking)
-    return None if explain is None else explain(of)
+    if feed.own_feed is not None:
+        return _own_feed(feed, feed.own_feed)
+    explain = _MODES.get(feed.params.ranking)
+    return None if explain is None else explain(feed)
 
 
-def _chronological(of: Candidates) -> Made:
-    age = of.platform.round - of.platform.posts.round[of.post].astype(np.int64)
+def _chronological(feed: Candidates) -> Made:
+    age = feed.platform.round - feed.platform.posts.round[feed.post].astype(np.int64)
     return Made("the newest come first (age in rounds)", np.zeros(len(age)), read={"age": age}, is_shown=False)
 
 
-def _random(of: Candidates) -> Made:
-    keys, now = of.platform.posts.key[of.post], of.platform.round
-    draw = of.platform.streams.uniform("feed order", of.readers, round_=now, index=keys)
+def _random(feed: Candidates) -> Made:
+    keys, now = feed.platform.posts.key[feed.post], feed.platform.round
+    draw = feed.platform.streams.uniform("feed order", feed.readers, round_=now, index=keys)
     return Made("drawn anew each round, the highest draw first", draw, read={"draw": draw}, is_shown=False)
 
 
-def _preference(of: Candidates) -> Made:
-    match = of.platform.matches(of.readers, of.post)
+def _preference(feed: Candidates) -> Made:
+    match = feed.platform.matches(feed.readers, feed.post)
     read = {"relevance": relevance_of(match)}
     return Made("the most relevant come first", match.astype(np.float64), read=read, is_shown=False)
 
 
-def _predicted(of: Candidates) -> Made:
+def _predicted(feed: Candidates) -> Made:
     """Return predicted engagements times weights; relevance predicts what a reader likes."""
-    own, scoring, local = of.params.weights or of.params.x_algo, of.scoring, of.post - of.outbox.first
-    relevance = relevance_of(of.platform.matches(of.readers, of.post))
+    weights, scoring, local = feed.params.weights or feed.params.x_algo, feed.scoring, feed.post - feed.outbox.first
+    relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
     factors = {
-        "from outside of its network": np.where(of.inside, 1.0, own.out_of_network_factor),
+        "from outside of its network": np.where(feed.inside, 1.0, weights.out_of_network_factor),
         "a reply": scoring.factor[local],
     }
     score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
     for factor in factors.values():
         score = lowered(score, factor)
     like, reply, reshare = (
-        2.0 * relevance * rate for rate in engagement_rates(of.platform.posts.root[of.post], of.platform.posts, own)
+        2.0 * relevance * rate
+        for rate in engagement_rates(feed.platform.posts.root[feed.post], feed.platform.posts, weights)
     )
     terms = {
-        "like": (own.weight_like, like),
-        "reshare": (own.weight_reshare, reshare),
-        "reply": (own.weight_reply, reply),
-        "reply that is answered": (own.weight_reply_engaged, own.reply_engaged * reply),
-        "click": (own.weight_good_click, 2.0 * relevance * own.rate_good_click),
-        "profile click": (own.weight_profile_click, 2.0 * relevance * own.rate_profile_click),
-        "negative feedback": (own.weight_negative, 2.0 * (1.0 - relevance) * own.rate_negative),
-        "report": (own.weight_report, 2.0 * (1.0 - relevance) * own.rate_report),
+        "like": (weights.weight_like, like),
+        "reshare": (weights.weight_reshare, reshare),
+        "reply": (weights.weight_reply, reply),
+        "reply that is answered": (weights.weight_reply_engaged, weights.reply_engaged * reply),
+        "click": (weights.weight_good_click, 2.0 * relevance * weights.rate_good_click),
+        "profile click": (weights.weight_profile_click, 2.0 * relevance * weights.rate_profile_click),
+        "negative feedback": (weights.weight_negative, 2.0 * (1.0 - relevance) * weights.rate_negative),
+        "report": (weights.weight_report, 2.0 * (1.0 - relevance) * weights.rate_report),
     }
     how = "by predicted engagement, each kind with its weight, in proportion to relevance"
     return Made(how, score, terms, factors, {"relevance": relevance})
 
 
-def _bridging(of: Candidates) -> Made:
+def _bridging(feed: Candidates) -> Made:
     """Return the shares of impressions that groups engaged with, each shrunk towards that of all visible posts."""
-    score = of.scoring.good[of.post - of.outbox.first]
-    name, groups = of.params.attribute or "", of.platform.groups or NO_GROUPS
-    engaged, seen = groups.counts.of_roots(of.platform.posts.root[of.post])
+    score = feed.scoring.good[feed.post - feed.outbox.first]
+    name, groups = feed.params.attribute or "", feed.platform.groups or NO_GROUPS
+    engaged, seen = groups.counts.of_roots(feed.platform.posts.root[feed.post])
     read = {}
     for group in range(groups.counts.n):
         read[f"engaged of group {group + 1}"] = np.array(
@@ -162,17 +163,20 @@ def _bridging(of: Candidates) -> Made:
     )
 
 
-def _diverse(of: Candidates) -> Made:
-    relevance = relevance_of(of.platform.matches(of.readers, of.post))
+def _diverse(feed: Candidates) -> Made:
+    relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
     how = "the most relevant come first, but further posts of an author, and of a group, count less"
     return Made(how, np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
-def _own(of: Candidates, own: OwnFeed) -> Made:
+def _own_feed(feed: Candidates, own_feed: OwnFeed) -> Made:
     """Return the scores of a user's own feed, and the fields that it reads."""
-    agents, posts = AgentColumns(of.platform, of.readers), CandidateColumns(of.platform, of.readers, of.post, of.inside)
-    score = own.scores(agents, posts, len(of.post))
-    return Made(f"by the score of {of.params.mode}, the highest first", score, read={**own.read(agents, posts)})
+    agents, posts = (
+        AgentColumns(feed.platform, feed.readers),
+        CandidateColumns(feed.platform, feed.readers, feed.post, feed.inside),
+    )
+    score = own_feed.scores(agents, posts, len(feed.post))
+    return Made(f"by the score of {feed.params.mode}, the highest first", score, read={**own_feed.read(agents, posts)})
 
 
 _MODES: Final[Mapping[str, Callable[[Candidates], Made]]] = {

@@ -39,7 +39,7 @@ class Move:
         action_draw: The draw of the pending action, if COMPOSING was entered.
         words: The agent's own words in a reply or reshare.
         log_odds: The terms of the utility of a post that it reads, beside relevance (`Platform.log_odds`).
-        told: Why that post has its place in the feed.
+        place: Why that post has its place in the feed.
     """
 
     tick: int
@@ -57,7 +57,7 @@ class Move:
     action_draw: float = 0.0
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
-    told: str = ""
+    place: str = ""
 
     @property
     def reason(self) -> str:
@@ -101,7 +101,7 @@ class RoundOfAgent:
     Attributes:
         feed: The number of posts in its feed.
         passed: Ticks in which it scrolled past posts, with their ids.
-        told: Why its feed holds its posts; None if it was offline.
+        reasons: Why its feed holds its posts; None if it was offline.
     """
 
     round: int
@@ -113,7 +113,7 @@ class RoundOfAgent:
     moves: list[Move] = field(default_factory=list)
     passed: list[tuple[int, list[int]]] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)
-    told: FeedReasons | None = None
+    reasons: FeedReasons | None = None
 
     @property
     def by_tool(self) -> list[ActivityByTool]:
@@ -181,7 +181,7 @@ class TracedAgent(SocialAgent):
             feed = int(model.population.n_feed[self.row])
             self.rounds.append(RoundOfAgent(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
             if self.rounds[-1].came_online:
-                self.rounds[-1].told = explain_feed(model, self.row, self.about)
+                self.rounds[-1].reasons = explain_feed(model, self.row, self.about)
         read = int(model.population.n_read[self.row])
         before = len(self.rounds[-1].moves)
         super().step()
@@ -199,8 +199,8 @@ class TracedAgent(SocialAgent):
         self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
         if trigger == SEES_POST and post is not None:
             self._now.log_odds = model.platform.log_odds(self.row, post.post_id)
-            told = self.rounds[-1].told
-            self._now.told = "" if told is None else told.in_full.get(post.post_id, "")
+            reasons = self.rounds[-1].reasons
+            self._now.place = "" if reasons is None else reasons.in_full.get(post.post_id, "")
         self._now.target = super().fire(trigger, context)
         if self._now.target is AgentState.COMPOSING:
             self._now.action = self.pending_action

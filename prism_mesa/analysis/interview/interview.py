@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, ConstrainedRecall, constrained_recall
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
-from prism_mesa.analysis.interview.tools import RecallTools, best_of, searched
+from prism_mesa.analysis.interview.tools import RecallTools, best_matches, searched
 from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown, json_text
 from prism_mesa.analysis.llm import as_overrides, config_to_ask, llm_for, played_config
 from prism_mesa.deliberation import (
@@ -49,7 +49,7 @@ def make_context(records: RunRecords, snapshot: AgentSnapshot, params: Deliberat
     before = snapshot.activities[:-ACTIVITIES_SHOWN]
 
     def recall(question: str) -> list[str]:
-        return [in_words(activity) for activity in best_of(before, question, searched, RECALLED)]
+        return [in_words(activity) for activity in best_matches(before, question, searched, RECALLED)]
 
     memory = snapshot.memory(ACTIVITIES_SHOWN) or "You have not been on the platform yet: you remember nothing of it."
     return TurnContext(
@@ -164,7 +164,7 @@ class Interview(Deliberation):
         if self.constrained:
             self.conversation.messages.clear()  # a small LLM does not follow a talk, which would only slow it down
             activities = self.snapshot.activities
-            known = best_of(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
+            known = best_matches(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
             self.context = replace(self.context, form=constrained_recall(known))
 
     def _play(self, exchange: Exchange, place: RunPosition, turn: Iterator[Event]) -> Generator[Event]:

@@ -36,7 +36,7 @@ class RecallTools:
             about: Words that should stand in it; empty for what you did last.
         """
         activities = self.snapshot.activities
-        matches = best_of(activities, about, searched) if about.strip() else activities[-MOST:]
+        matches = best_matches(activities, about, searched) if about.strip() else activities[-MOST:]
         lines = [f"(post {activity.post}) {in_words(activity)}" for activity in matches]
         return "\n".join(lines) or "You did nothing of the kind."
 
@@ -73,7 +73,7 @@ class RecallTools:
         Args:
             words: What should stand in them.
         """
-        return self._posts_text(best_of(range(self._n_there()), words, self._post_words)) or "Nothing was found."
+        return self._posts_text(best_matches(range(self._n_there()), words, self._post_words)) or "Nothing was found."
 
     def _n_there(self) -> int:
         """Return the number of posts so far: ids grow with time."""
@@ -112,14 +112,14 @@ def searched(activity: Activity) -> str:
     return f"{_VERBS[activity.action]} post {names} {activity.text} {activity.words} round {activity.round}"
 
 
-def best_of[T](
+def best_matches[T](
     things: Sequence[T], words: str, text: Callable[[T], str], most: int = MOST, *, ties: bool = False
 ) -> list[T]:
     """Return the things whose text holds most of some words, in their order; later ones win ties.
 
     With `ties` only those that hold as many as the best.
 
-    >>> best_of(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
+    >>> best_matches(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
     ['a red pan']
     """
     wanted = set(re.findall(r"\w+", words.lower())) - (STOP_WORDS - {"like"})

@@ -24,7 +24,7 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
     notes: dict[str, list[str]] = {}
     checked = [condition for condition in conditions_to_check(design) if condition.number not in design.skipped]
     for condition in checked:
-        config = design.config_of(design.run_of(condition, design.seeds[0]))
+        config = design.config(design.planned_run(condition, design.seeds[0]))
         if config.agents.n > _AGENTS or _is_large(config):
             continue
         name = condition_text(condition, design)
@@ -47,7 +47,7 @@ def find_skipped(design: StudyDesign) -> StudyDesign:
     faults: dict[str, str] = {}
     skipped, idle = dict[int, str](), set(design.params.optional)
     for condition in [condition for condition in design.conditions if condition.arm in design.params.optional]:
-        config = design.config_of(design.run_of(condition, design.seeds[0]))
+        config = design.config(design.planned_run(condition, design.seeds[0]))
         reasoner = config.reasoner.model_dump_json()
         if reasoner not in faults:
             try:

@@ -84,27 +84,27 @@ class StudyDesign:
         """Yield all runs, condition by condition."""
         for condition in self.conditions:
             for seed in self.seeds:
-                yield self.run_of(condition, seed)
+                yield self.planned_run(condition, seed)
 
     def runs_by_seed(self) -> Iterator[PlannedRun]:
         """Yield all runs, seed by seed, so that an interrupted study has the same seeds in all conditions."""
         for seed in self.seeds:
             for condition in self.conditions:
-                yield self.run_of(condition, seed)
+                yield self.planned_run(condition, seed)
 
-    def run_of(self, condition: Condition, seed: int) -> PlannedRun:
+    def planned_run(self, condition: Condition, seed: int) -> PlannedRun:
         """Return the run of a condition with a seed of the study."""
         if not self.params.paired:
             seed = digest64(condition.arm, repr(condition.point), str(seed)) >> 33
         return PlannedRun(condition.identity.run_of(seed), condition, seed)
 
-    def factors_of(self, condition: Condition) -> dict[str, Any]:
+    def factors(self, condition: Condition) -> dict[str, Any]:
         """Return the factors of a condition: dotted key -> value."""
         return dict(zip(self.points.factors, condition.point, strict=True))
 
-    def config_of(self, planned: PlannedRun) -> Config:
+    def config(self, planned: PlannedRun) -> Config:
         """Return the configuration of a run."""
-        config = self.maker.config_of(planned.condition.arm, self.factors_of(planned.condition))
+        config = self.maker.make(planned.condition.arm, self.factors(planned.condition))
         return config.model_copy(update={"seed": planned.seed})
 
 
@@ -121,7 +121,7 @@ class ConfigMaker:
         where = f"{self._where}: set" if self._params.set else self._where
         return self._resolved(validated(Config, self._values, where))
 
-    def config_of(self, arm: str, point: Mapping[str, Any]) -> Config:
+    def make(self, arm: str, point: Mapping[str, Any]) -> Config:
         """Return the configuration of a condition."""
         changes = settings(self._params.arms.get(arm))
         values, where = merged(self._values, nested(changes)), self._where
@@ -200,7 +200,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
     conditions: list[Condition] = []
     for arm in tuple(params.arms) or (ONE_ARM,):
         for point in points.values:
-            config = maker.config_of(arm, dict(zip(points.factors, point, strict=True)))
+            config = maker.make(arm, dict(zip(points.factors, point, strict=True)))
             conditions.append(Condition(len(conditions), arm, point, identity_of(config)))
     design = StudyDesign(params, params.name or name, where, base, points, conditions, maker)
     levels = factor_levels(points)
@@ -245,7 +245,7 @@ _SHOWN: Final = 3
 
 def condition_text(condition: Condition, design: StudyDesign) -> str:
     """Describe a condition by its arm and its point."""
-    parts = [condition.arm if design.params.arms else "", shortest(design.factors_of(condition))]
+    parts = [condition.arm if design.params.arms else "", shortest(design.factors(condition))]
     return ", ".join(filter(None, parts)) or "all runs"
 
 
@@ -257,9 +257,9 @@ def run_text(planned: PlannedRun, design: StudyDesign) -> str:
 def override_text(planned: PlannedRun, design: StudyDesign) -> str:
     """Return the overrides of the base that make a run again, ``key=value ...``, for a shell."""
     arm = settings(design.params.arms.get(planned.condition.arm))
-    values = {**dict(flat(arm)), **design.factors_of(planned.condition), "seed": planned.seed}
+    values = {**dict(flat(arm)), **design.factors(planned.condition), "seed": planned.seed}
     files = [(group, key) for group, key in _FILES if f"{group}.{key}" in values]
-    config = design.config_of(planned) if files else None
+    config = design.config(planned) if files else None
     values |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in files}
     return " ".join(shlex.quote(shortest({key: value})) for key, value in values.items())
 

@@ -9,7 +9,7 @@ from stand_in import StandIn, choose_by_hash
 from worlds import ran, small
 from writing_worlds import LIVELY, NO_CHOICE, WORLD, asking, lively, thoughts
 
-from prism_mesa.analysis.distill.dataset import blocks_of, make_training_set
+from prism_mesa.analysis.distill.dataset import make_training_set, split_blocks
 from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.content.cleaning import cleaned
@@ -214,7 +214,7 @@ def test_no_text_of_the_corpus_is_in_rows_to_fit_and_in_rows_that_are_held_out(c
 
     told = [thread(row.ask.question.post.post_id) for row in rows]
     assert len(set(told)) > 4
-    for fitted, tried in blocks_of(rows):
+    for fitted, tried in split_blocks(rows):
         assert {told[i] for i in fitted}.isdisjoint(told[i] for i in tried)
 
 

@@ -35,7 +35,7 @@ def test_runs_are_arms_by_points_by_seeds():
 
 def test_each_run_has_the_configuration_of_its_arm_point_and_seed():
     design = design_of(arms=TWO, vary={"agents.band": [0.02, 0.1]}, set={"rounds": 3})
-    config = design.config_of(list(design.runs())[-1])
+    config = design.config(list(design.runs())[-1])
     assert (config.feed.mode, config.agents.band, config.rounds, config.agents.n) == ("x_algo", 0.1, 3, 20)
     assert config.seed == 2
 
@@ -48,11 +48,11 @@ def test_a_mapping_of_llms_is_one_value_in_a_base_set_arms_and_levels():
         "dotted": {"reasoner.model": {"d.1:4b": 0.5, "e": 0.5}},
     }
     design = design_of(base=base, set={"reasoner.model": {"a": 1, "b": 3}}, arms=arms, seeds=1)
-    found = [design.config_of(run).reasoner.model for run in design.runs()]
+    found = [design.config(run).reasoner.model for run in design.runs()]
     assert found == [{"a": 1, "b": 3}, {"c": 1}, {"d.1:4b": 0.5, "e": 0.5}]
     levels = [{"a": 1, "b": 3}, {"a": 3, "b": 1}]
     design = design_of(base=base, vary={"reasoner.model": levels}, seeds=1)
-    assert [design.config_of(run).reasoner.model for run in design.runs()] == levels
+    assert [design.config(run).reasoner.model for run in design.runs()] == levels
 
 
 @pytest.mark.parametrize("key", ["attributes.leaning", "attributes"])
@@ -61,7 +61,7 @@ def test_attributes_are_declared_for_all_arms_and_one_may_differ_in_them(key):
     declared = {key: own if "." in key else {"leaning": own}}
     arms = {"wide": {}, "narrow": {"attributes.leaning": {"mean": 0, "sd": 0.1}}}
     design = design_of(set=declared, arms=arms, measures=["follow_ei@leaning"])
-    found = [design.config_of(run).attributes["leaning"] for run in design.runs()]
+    found = [design.config(run).attributes["leaning"] for run in design.runs()]
     assert [(one.range, one.sd) for one in found] == [((-1, 1), None)] * 2 + [((-1, 1), 0.1)] * 2
     assert "attributes.leaning.rang: no such key" in refused(set={"attributes.leaning": {"of": "agent", "rang": 1}})
 
@@ -103,7 +103,7 @@ def test_who_decides_is_settled_before_anything_runs(monkeypatch):
 
     monkeypatch.setattr(study_design, "make_reasoner", only_rule)
     design = design_of(arms=TWO, set={"reasoner.kind": "auto"})
-    assert {design.config_of(run).reasoner.kind for run in design.runs()} == {"rule"}
+    assert {design.config(run).reasoner.kind for run in design.runs()} == {"rule"}
     assert asked == ["auto"]
 
 
@@ -118,7 +118,7 @@ def test_files_are_named_by_their_whole_path(tmp_path, monkeypatch):
     (tmp_path / "e.csv").write_text("src,dst\n1,2\n2,3\n")
     design = design_of(arms={"own": {"network.edges": "e.csv"}, "drawn": {}})
     own, drawn = design.runs_by_seed().__next__(), next(run for run in design.runs() if run.condition.arm == "drawn")
-    assert design.config_of(own).network.edges == str(tmp_path / "e.csv")
+    assert design.config(own).network.edges == str(tmp_path / "e.csv")
     assert f"network.edges={tmp_path / 'e.csv'} " in override_text(own, design)
     assert "network.edges" not in override_text(drawn, design)
 
@@ -134,7 +134,7 @@ def test_files_are_looked_for_beside_the_study_too_and_in_the_home_folder(tmp_pa
     files = {"network.edges": "e.csv", "posts.file": "p.csv", "agents.profiles": "~/study/a.csv"}
     where = str(tmp_path / "study" / "mine.yaml")
     design = design_of(where, base="~/base.yaml", set=files, design="points.csv", measures=["likes"])
-    config = design.config_of(next(design.runs()))
+    config = design.config(next(design.runs()))
     assert [config.network.edges, config.posts.file, config.agents.profiles] == [
         str(tmp_path / "study" / name) for name in ("e.csv", "p.csv", "a.csv")
     ]

@@ -65,7 +65,6 @@ def _keep_larger_table(folder: StudyFolder, now: int) -> tuple[str, ...]:
 
 
 def _count_numbers(file: Path) -> int:
-    """Return how many numbers the measures of a table of runs have; 0 if the table cannot be read."""
     try:
         frame = pd.read_parquet(file)
         return int(frame[frame["status"] == "done"].select_dtypes("float").notna().sum().sum())
@@ -147,7 +146,6 @@ def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, fol
 
 
 def _again(planned: PlannedRun, entry: Entry, design: StudyDesign, folder: StudyFolder) -> str:
-    """Return the overrides that make a run again; with a cache the LLM is asked only new questions."""
     overrides = override_text(planned, design)
     if not design.params.cache or not {"llm", "cache"} & set(entry.facts.get("by_source", {})):
         return overrides

@@ -203,7 +203,6 @@ def _outcomes(
 
 
 def _at_once(pool: Executor, engine: Engine, design: StudyDesign) -> int:
-    """Return how many runs are submitted at the same time: more than workers, unless calls are limited."""
     workers = engine.workers or runs_at_a_time(pool, default_workers(design.base))
     waiting = max(_WAITING, workers // 4) if design.params.limits.calls is None else 0
     return max(1, workers + waiting)
@@ -223,7 +222,6 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
 
 
 def _spent(*attempts: Mapping[str, Any]) -> dict[str, int]:
-    """Return the calls and tokens of attempts, from their facts."""
     return {name: sum(facts.get(name) or 0 for facts in attempts) for name in ("calls", "tokens")}
 
 

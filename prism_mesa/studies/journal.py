@@ -235,7 +235,6 @@ class Journals:
 
 
 def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
-    """Combine the rows about one run from several journals."""
     last = max(rows, key=lambda row: (row.ending == "done", row.at))
     measures: dict[str, tuple[str, float | None, float]] = {}
     for row in rows:
@@ -259,7 +258,6 @@ def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
 
 
 def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the sums of calls and tokens over attempts, as far as they are known."""
     spent = {
         name: [attempt[name] for attempt in facts if attempt.get(name) is not None] for name in ("calls", "tokens")
     }
@@ -267,7 +265,6 @@ def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = None) -> Iterator[Row]:
-    """Yield the rows of one run, or all rows of a journal."""
     where, arguments = ("", ()) if run is None else ("where run = ?", (run,))
     with _naming_file(file):
         for values in fetch(f"select {', '.join(COLUMNS)} from runs {where}", arguments):  # noqa: S608 - our names

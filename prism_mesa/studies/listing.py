@@ -181,7 +181,6 @@ def _study_state(folder: Path, values: _Values, kind: Kind, names: set[str]) -> 
 
 
 def _endings(folder: Path, names: set[str]) -> tuple[int, int, int]:
-    """Count the runs that are done, skipped and failed, over all journals of a study."""
     endings: dict[str, str] = {}
     for name in sorted(names):
         journal = folder / name
@@ -231,7 +230,6 @@ def _damaged(why: str) -> _Values:
 
 
 def _read_json(folder: str, name: str) -> _Values:
-    """Return the values of a JSON file."""
     try:
         with open(os.path.join(folder, name), "rb") as file:
             values = from_json(file.read(_MOST_BYTES))  # in half the time of json.loads

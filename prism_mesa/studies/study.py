@@ -138,7 +138,6 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
 
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:
-    """Return why an earlier run no longer belongs to the study."""
     alike = [c.identity for c in design.conditions if c.identity.config == entry.identity.config]
     if entry.identity in alike:
         return "its seed is none of the study's"

@@ -178,7 +178,6 @@ def _compared(sides: _Sides, table: str) -> TableCompared:
 
 
 def _difference(rows: DifferentRows, columns: Sequence[str]) -> str:
-    """Describe the first difference in rows without a time."""
     if rows.base is None or rows.other is None:
         return f"one has more than {rows.place:,} rows"
     apart = _apart(rows.base, rows.other, columns)
@@ -229,7 +228,6 @@ def _name(sides: _Sides, agent: int | None) -> str:
 
 
 def _filter(sides: _Sides, table: str, who: pa.Array | None) -> Filter | None:
-    """Return a filter for the rounds that are compared, and for the agents or nations that both runs have."""
     if sides.whole and who is None:
         return None
 
@@ -265,7 +263,6 @@ def _sample(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
 
 
 def _share(run: Path, table: str) -> float:
-    """Return the share of agents in a table; 1 if its manifest does not say."""
     recorded = read_manifest(run).get("recorded")
     facts = recorded.get(table) if isinstance(recorded, dict) else None
     share = facts.get("share") if isinstance(facts, dict) else None

@@ -70,7 +70,6 @@ def _of_agent(run: Path, divergence: Divergence, trust: bool) -> list[str]:
 
 
 def _posts_read(run: Path, explanation: Explanation, divergence: Divergence) -> list[str]:
-    """Return the first posts that an agent read at the moment, in words."""
     agent = explanation.agent
     rows = _rows_of_agent(run, "impressions", ("round", "agent", "tick", "post"), agent.row, divergence.round)
     numbers = [number for tick, number in rows if tick == divergence.tick]

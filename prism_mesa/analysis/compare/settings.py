@@ -52,7 +52,6 @@ def _differing(base: Any, other: Any, key: str) -> Iterator[Setting]:
 
 
 def _parts(base: Any, other: Any) -> dict[str, tuple[Any, Any]] | None:
-    """Return the members of two groups, or of two lists of groups, side by side; None for anything else."""
     if isinstance(base, Mapping) and isinstance(other, Mapping):
         names = dict.fromkeys([*base, *other])
         return {str(name): (base.get(name, MISSING), other.get(name, MISSING)) for name in names}

@@ -111,7 +111,6 @@ def make_training_set(
 
 
 def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
-    """Return a fact on the LLM that all runs share."""
     first, *_ = values = [getattr(manifest.llm, key) for manifest in manifests]
     for folder, value in zip(folders, values, strict=True):
         if value != first:

@@ -131,7 +131,6 @@ def _features(options: tuple[AgentState, ...], rows: list[TrainingExample]) -> t
 def _judged(
     options: tuple[AgentState, ...], rows: list[TrainingExample], rule: RuleReasoner, kind: Kind, *, required: bool
 ) -> dict[str, Any]:
-    """Return the scores of models of one choice on held-out rows."""
     about: dict[str, Any] = {
         "options": [option.value for option in options],
         "rows": len(rows),
@@ -183,7 +182,6 @@ def _better(true: Floats, predicted: Floats, other: Floats, blocks: list[Any]) -
 
 
 def _verdict(about: dict[str, Any], kind: str) -> str:
-    """Say whether the model beats the rule and the majority, by how much, or why not."""
     better, scores = about["better"], about["scores"]
     gains = " and ".join(
         f"the {name} by {b['by']:+.3f} nats ({b['share']:+.0%}; better in {b['blocks']} of {about['blocks']} blocks)"

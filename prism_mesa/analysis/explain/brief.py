@@ -45,7 +45,6 @@ def brief_lines(explanation: Explanation) -> list[str]:
 
 
 def _run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
-    """Return how often the agent came online, and its activities in all rounds."""
     did = Counter(action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.by_tool)))
     did["post"] += sum(len(r.posted) for r in rounds)
     often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}

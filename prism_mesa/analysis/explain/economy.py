@@ -144,7 +144,6 @@ def _in_full(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
 
 
 def _first_row(rows: pd.DataFrame, run_dir: str | Path, table: str, name: str) -> Any:
-    """Return the first row; raise DataError if there is none."""
     if rows.empty:
         raise DataError(f"{run_dir}: table {table!r} is damaged: it has no row of {name!r}")
     return rows.iloc[0]
@@ -177,7 +176,6 @@ def _thoughts(cell: str, run_dir: Path) -> list[str]:
 
 
 def _thought(entry: dict[str, Any]) -> str:
-    """Describe a thought, a call of a tool, a proposal or an error of a nation."""
     match entry["kind"]:
         case "thought":
             return f"it thought: {thought_in_words(ReasoningResult.model_validate(entry))}"
@@ -199,5 +197,4 @@ def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:
-    """Yield a text of nations or an LLM in wrapped lines, without control characters."""
     yield from textwrap.wrap(plain(text, _TEXT_CAP), _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")

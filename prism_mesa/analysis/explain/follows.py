@@ -54,7 +54,6 @@ def relations(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Itera
 
 
 def _chance(model: SocialModel, agent: int, other: int, event: str, why: str) -> float:
-    """Return the probability of a decision that a post leads to."""
     rates = model.params.network.rates
     chance = float(getattr(rates, event))
     if why == "engaged":

@@ -90,7 +90,6 @@ def _agent(explanation: Explanation) -> Iterator[str]:
 
 
 def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:
-    """Return how often the agent did each thing in each round."""
     counts: dict[str, Counter[int]] = {}
     for r in rounds:
         by_tool = [f"{_DONE[activity.action]} by a tool" for activity in r.by_tool]
@@ -100,7 +99,6 @@ def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:
 
 
 def _posted(shown: RoundOfAgent) -> Iterator[str]:
-    """Yield what the agent posted when the round opened."""
     for text in shown.posted:
         yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
 
@@ -163,7 +161,6 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
 
 
 def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
-    """Yield what the agent thought, called, did by tools and wrote."""
     before = None
     for thought in thoughts:
         if (thought.tick, thought.action) != before:
@@ -271,7 +268,6 @@ def _open_choice(explanation: Explanation, move: Move, answer: Answer, question:
 
 
 def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question) -> Iterator[str]:
-    """Yield that the rule or the distilled model decided, and from what."""
     if answer.source == "rule":
         yield "      Decided by the rule: the distilled model was never asked about these options."
         return
@@ -284,7 +280,6 @@ def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question
 
 
 def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
-    """Yield the prompt of the LLM and its answer."""
     if question.persona.archetype >= 0:
         archetype, likes = question.persona.archetype, ", ".join(question.persona.interests)
         known = reasoner.params.archetypes * max(1, len(reasoner.llms))

@@ -120,7 +120,6 @@ def _preference(feed: Candidates) -> Made:
 
 
 def _predicted(feed: Candidates) -> Made:
-    """Return predicted engagements times weights; relevance predicts what a reader likes."""
     weights, scoring, local = feed.params.weights or feed.params.x_algo, feed.scoring, feed.post - feed.outbox.first
     relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
     factors = {
@@ -170,7 +169,6 @@ def _diverse(feed: Candidates) -> Made:
 
 
 def _own_feed(feed: Candidates, own_feed: OwnFeed) -> Made:
-    """Return the scores of a user's own feed, and the fields that it reads."""
     agents, posts = (
         AgentColumns(feed.platform, feed.readers),
         CandidateColumns(feed.platform, feed.readers, feed.post, feed.inside),

@@ -239,8 +239,6 @@ class TracedAgent(SocialAgent):
 
 
 class _Recorder:
-    """Records the rows of tables about a traced agent."""
-
     def __init__(self, agent: TracedAgent) -> None:
         self.agent = agent
 

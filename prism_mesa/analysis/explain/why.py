@@ -71,7 +71,6 @@ def why(
 
 
 def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
-    """Return the uses of some answers in a run."""
     rows: dict[str, list[AskedRow]] = {key: [] for key in keys}
     if keys:
         with Ledger(run_dir / LEDGER, read_only=True) as ledger:

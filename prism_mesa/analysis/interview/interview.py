@@ -188,7 +188,6 @@ class Interview(Deliberation):
             exchange.not_in_records = not_in_records(exchange.text, self.snapshot, self.records.names)
 
     def _as_text(self, event: Event) -> Event:
-        """Return a constrained response as text; any other event as it is."""
         if not self.constrained or not isinstance(event, AgentTextEvent) or event.type != "text":
             return event
         return AgentTextEvent(text=ConstrainedRecall.model_validate_json(event.text).what)

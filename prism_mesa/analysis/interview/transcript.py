@@ -129,7 +129,6 @@ def _events_text(title: str, texts: Sequence[str], nothing: str = "") -> Iterato
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a quotation of Markdown, line by line."""
     return "\n".join(f"> {_escaped(line)}".rstrip() for line in text.strip().splitlines() or [""])
 
 

@@ -65,7 +65,6 @@ def decision(agent: AgentSnapshot, question: SurveyQuestion, intro: str, orders:
 
 
 def _about(agent: AgentSnapshot) -> str:
-    """Describe an agent and what it remembers: nothing, if it did and noted nothing."""
     memory = agent.memory() if agent.activities or agent.notes else ""
     return agent.who + (f"\n\nWhat you remember:\n{memory}" if memory else "")
 
@@ -166,7 +165,6 @@ def _letters(config: Config, overrides: Sequence[str], played: Config) -> LLMCli
 
 
 def _with_decoding(llm: LLMClient, decoding: Mapping[str, Any]) -> LLMClient:
-    """Return the same LLM with other decoding options, and with the same ledger and limits."""
     params = llm.params.as_llm(**decoding, kind=llm.kind)
     client: ChatClient | None
     if llm.store.mode == "replay" and llm.store.shared is not None:

@@ -75,6 +75,5 @@ def conditions_to_check(design: StudyDesign) -> list[Condition]:
 
 
 def _is_large(config: Config) -> bool:
-    """Return whether the model reads files that take long."""
     files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
     return sum(Path(file).stat().st_size for file in files if file and Path(file).is_file()) > _BYTES

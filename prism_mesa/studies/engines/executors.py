@@ -81,7 +81,6 @@ def open_slurm(workers: int) -> Iterator[Executor]:
 
 
 def _imported(module: str, package: str = "") -> Any:
-    """Return a module of the extra."""
     package = package or module
     if find_spec(module) is None:
         raise ConfigError(f"--engine: {package} is not installed: {how_to_install('dask', package)}")
@@ -142,7 +141,6 @@ def runs_at_a_time(engine: Executor, workers: int) -> int:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Executor]:
-    """Open threads that each wait for one process at a time."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="run")
     try:
         yield pool

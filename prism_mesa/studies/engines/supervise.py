@@ -215,7 +215,6 @@ class _Watch:
         self.facts |= {name: value for name, value in used.items() if value}
 
     def _killed(self, ending: Ending, reason: str) -> Outcome:
-        """Kill the run, and return the outcome."""
         self.running.end()
         return Outcome(self.job.run, ending, reason, facts={**self.facts, "signal": "SIGKILL"})
 

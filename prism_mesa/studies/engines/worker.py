@@ -132,7 +132,6 @@ def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[s
 
 
 def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
-    """Return the calls and tokens that earlier attempts reported and that the ledger in the run's folder counts too."""
     if not any(spent.values()) or not (folder / LEDGER).is_file():
         return {}
     try:

@@ -85,7 +85,6 @@ def _missing(archive: Archive, facts: dict[str, Any], kind: str) -> Iterator[str
 
 
 def _changed(archive: Archive) -> Iterator[str]:
-    """Yield the files that do not match their checksums."""
     if CHECKSUMS not in archive.sizes:
         yield f"{CHECKSUMS}: is missing: nothing can be checked"
         return

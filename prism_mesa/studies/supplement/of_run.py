@@ -159,7 +159,6 @@ def input_name(file: Path, group: str, contents: Contents, beside: str) -> str:
 
 
 def _has_changed(run: RecordedRun, config: Config) -> bool:
-    """Return whether the input files differ from what the manifest recorded."""
     recorded = read_manifest(run.folder).get("inputs")
     if recorded is None or config.reasoner.distilled is not None:  # the model has a checksum of its own
         return False

@@ -112,7 +112,6 @@ def _inputs(
 
 
 def _put_files(study_dir: Path, contents: Contents) -> None:
-    """Put JSON and YAML files and figures."""
     for name in (*_VALUES, *_TEXTS):
         file = study_dir / name
         if not file.is_file():
@@ -147,7 +146,6 @@ def _read(file: Path) -> str:
 
 
 def _values(file: Path) -> Any:
-    """Return the values of a JSON or YAML file."""
     try:
         return json.loads(_read(file)) if file.suffix == ".json" else yaml.safe_load(_read(file))
     except (ValueError, RecursionError, yaml.YAMLError) as error:
@@ -182,7 +180,6 @@ def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
 
 
 def _cleaned(file: Path, contents: Contents) -> bytes:
-    """Return a table of a study with cleaned texts, such as commands and reasons."""
     with naming_file(file):
         table = pq.read_table(file)
     for place, column in enumerate(table.schema):

@@ -187,7 +187,6 @@ _HOLDS: Final = {
 
 
 def _readme(contents: Contents) -> str:
-    """Return the README of an archive: what it holds, how to repeat it, and what was left out."""
     names = {*contents.files, CRATE, CHECKSUMS}
     rows = [f"| `{name}` | {text} |" for name, text in _HOLDS.items() if any(map(_starts_with(name), names))]
     rows += ["| `*.parquet` | the tables |"] if contents.kind == "run" else []
@@ -218,7 +217,6 @@ def _starts_with(name: str) -> Callable[[str], bool]:
 
 
 def _repeating_runs(contents: Contents) -> list[str]:
-    """Say how the runs of a study are repeated, each by its command, and which cannot be repeated."""
     if not any(name.startswith("runs/") for name in contents.files):
         command = "`prism run base.yaml` and the settings in the column `again` of `facts.parquet`"
         return [f"Runs left no tables: make a run again with {command}."]
@@ -253,7 +251,6 @@ def _repeating_study(contents: Contents) -> str:
 
 
 def _replay(where: str, run: Action, *, trust: bool = False) -> str:
-    """Return the command that repeats a run; one with code of the user's own needs the folder of modules."""
     has_modules = any(name.startswith(f"{MODULES}/") for name in run.read)
     how = " --trust" if has_modules or trust else ""
     return f"{_BESIDE if has_modules else ''}prism replay{how} {where}"

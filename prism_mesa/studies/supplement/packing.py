@@ -108,7 +108,6 @@ class Cleaner:
         return {A_KEY: self._secrets, "a path of this machine": self._watched}
 
     def _last_name(self, path: str) -> str:
-        """Return a path without its folders."""
         name = self._seen.setdefault(_plain(path), REMOVED)
         if name != REMOVED:
             return name
@@ -127,7 +126,6 @@ def _is_absolute(path: str) -> bool:
 
 
 def _without(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with names in place of paths, the longest first."""
     for path in sorted(names, key=lambda path: (-len(path), path)):
         for form in _forms(path):
             if form in text:

@@ -6,7 +6,7 @@ import shlex
 import pytest
 from worlds import plain
 
-from prism_mesa.analysis.explain.brief import MOST_LINES
+from prism_mesa.analysis.explain.report import MOST_LINES
 from prism_mesa.api.runs import run, why
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.view.summaries import _commands, run_lines

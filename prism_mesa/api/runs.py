@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.analysis.explain.brief import brief_lines
 from prism_mesa.analysis.explain.economy import why_nation
-from prism_mesa.analysis.explain.report import Report, report_lines
+from prism_mesa.analysis.explain.report import Report, brief_lines, report_lines
 from prism_mesa.analysis.explain.why import why as explained
 from prism_mesa.api.results import RunResult, draw_nations, draw_nothing, draw_platform, run_and_draw
 from prism_mesa.errors import BadInputError, ConfigError, DataError

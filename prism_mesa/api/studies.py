@@ -198,7 +198,7 @@ def configs_by_condition(file: Path) -> dict[str, Config]:
     look_beside(file)
     design = design_study(read_study(file), name_of(file), str(file))
     first = design.seeds[0]
-    return {condition_text(c, design): design.config_of(design.run_of(c, first)) for c in conditions_to_check(design)}
+    return {condition_text(c, design): design.config(design.planned_run(c, first)) for c in conditions_to_check(design)}
 
 
 def name_of(file: Path) -> str:

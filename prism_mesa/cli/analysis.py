@@ -142,19 +142,19 @@ def distill(
 
     It is judged on personas and posts that it never saw.
     """
-    from prism_mesa.analysis.distill.dataset import rounds_of
+    from prism_mesa.analysis.distill.dataset import completed_rounds
     from prism_mesa.analysis.distill.distill import distill as distilled_from
     from prism_mesa.analysis.distill.fit import check_installed
     from prism_mesa.analysis.distill.share_sweep import drift as drift_of
-    from prism_mesa.analysis.distill.share_sweep import rounds_of_drift
+    from prism_mesa.analysis.distill.share_sweep import drift_rounds
     from prism_mesa.view.plots.distilled import draw_distilled
 
     check_installed()
-    with progress_bar(sum(map(rounds_of, run_dirs)), "rounds repeated") as advance:
+    with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as advance:
         found = distilled_from(run_dirs, kind=kind, out=out, on_round=advance, trust=trust)
     moved = None
     if drift:
-        with progress_bar(rounds_of_drift(run_dirs[0], seeds), "rounds run") as advance:
+        with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as advance:
             where = found.folder / "drift"
             moved = drift_of(run_dirs[0], found.file, where, n_seeds=seeds, on_round=advance, trust=trust).table
     pictures = draw_distilled(found.folder, found.model.report, moved)

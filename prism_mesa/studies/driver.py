@@ -1,4 +1,4 @@
-"""Runs what of a study has not been run: hands jobs to an engine, and writes down what becomes of each at once."""
+"""Runs the missing runs of a study: hands jobs to an engine and journals each outcome at once."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, printable
 from prism_mesa.llm import Ledger
@@ -24,23 +24,21 @@ from prism_mesa.studies.journal import Entry, Journal
 from prism_mesa.studies.measures.catalogue import measure_version
 
 _WAITING: Final = 4
-"""Jobs that wait, so that no worker is idle; or a quarter of the workers, if that is more. Not all of them, so that
-memory does not grow with the study."""
-
+"""Jobs in the queue that keep workers busy (a quarter of the workers if that is more); so memory stays bounded."""
 
 type _Todo = tuple[PlannedRun, Entry | None]
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Who runs the runs.
+    """What runs the runs.
 
     Attributes:
         kind: `local`: processes of this machine; `dask`: a scheduler of Dask; `slurm`: jobs of a cluster.
-        workers: How many runs go on at the same time; None: one for each core that a run's threads leave, or as many
-            as the workers of the scheduler take. For `slurm` to be given.
-        scheduler: Address of a Dask scheduler that is there already.
-        attempts: How often a run is tried that fails.
+        workers: Runs at the same time; None: the cores over the threads of a run, or what the workers of the scheduler
+            take. `slurm` needs a number.
+        scheduler: Address of a running Dask scheduler.
+        attempts: How often a failing run is tried.
     """
 
     kind: EngineKind = "local"
@@ -49,11 +47,7 @@ class Engine:
     attempts: int = 1
 
     def open(self, workers: int) -> AbstractContextManager[Executor]:
-        """Return an executor for so many runs at the same time (see `open_engine`).
-
-        Raises:
-            ConfigError: If there is no such engine, or nothing says how many jobs SLURM is to start.
-        """
+        """Return an executor (see `open_engine`); raise ConfigError if SLURM gets no number of workers."""
         if self.kind == "slurm" and self.workers is None:
             raise ConfigError("--engine slurm: give --workers: how many jobs SLURM is to start")
         return open_engine(self.kind, workers=workers, scheduler=self.scheduler)
@@ -61,11 +55,13 @@ class Engine:
 
 @dataclass
 class Progress:
-    """Progress of a study: runs planned, done, failed and skipped, and calls of an LLM.
+    """Progress of a study: runs planned, done, failed and skipped, and LLM calls.
 
-    Calls are those of all attempts at all runs that the folder's journals know of, also of runs that failed. Not
-    counted is what other shards ask while this one runs, and what a run asked whose process was killed and that kept no
-    ledger of its own (``keep: measures``).
+    Calls are those of all attempts in the folder's journals. They lack what other shards ask meanwhile, and what a
+    killed run asked that keeps no ledger of its own (``keep: measures``).
+
+    Attributes:
+        held_back: Runs that were not begun because the limit of calls was reached.
     """
 
     planned: int
@@ -74,19 +70,18 @@ class Progress:
     skipped: int = 0
     calls: int = 0
     held_back: int = 0
-    """Runs that were not begun, since the limit of calls was reached."""
 
 
 def measure_versions(design: StudyDesign) -> dict[str, str]:
-    """Return what stands for the code of each measure of a study, by name."""
+    """Return the version of the code of each measure of a study, by name."""
     return {name: measure_version(name) for name in design.params.measures}
 
 
 def is_complete(entry: Entry | None, design: StudyDesign, versions: Mapping[str, str]) -> bool:
-    """Return whether nothing is left to do for a run that came to a good end."""
-    kept = entry is not None and (entry.kept or design.params.keep == "measures")
-    collected = entry is not None and set(design.params.collect) <= set(entry.facts.get("collected", ()))
-    return entry is not None and entry.done and kept and collected and entry.has(versions)
+    """Return whether a run succeeded and left everything that the study asks for."""
+    if entry is None or not entry.done or not (entry.kept or design.params.keep == "measures"):
+        return False
+    return set(design.params.collect) <= set(entry.facts.get("collected", ())) and entry.has(versions)
 
 
 def run_missing(
@@ -99,19 +94,16 @@ def run_missing(
     retry: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
-    """Run what is missing, and return how far the study is.
+    """Run what is missing of a study, whose folder exists and is locked, and return the progress.
 
     Args:
         design: The study.
-        folder: Where it is kept; it is there, and held (`StudyFolder.locked`).
-        engine: Who runs the runs.
-        shard: Which of them are to be run here.
-        runs: Those to look at; None: all.
-        retry: Whether what failed before is tried again.
+        folder: Its folder.
+        engine: What runs the runs.
+        shard: The part that is run here.
+        runs: The runs to consider; None: all.
+        retry: Whether to run failed runs again.
         on_run: Called with the progress at first and after each run.
-
-    Raises:
-        KeyboardInterrupt: When the user ends it; what was done is written down.
     """
     versions, progress = measure_versions(design), Progress(0)
     todo: dict[str, _Todo] = {}
@@ -133,20 +125,15 @@ def run_missing(
             else:
                 progress.planned -= planned.run in todo  # conditions that are the same share their runs
                 todo.setdefault(planned.run, (planned, entry))
-    _skip(skipped, design, folder, shard)
+    if skipped:
+        with closing(Journal(folder.journal(shard))) as journal:
+            for planned in skipped:
+                outcome = Outcome(planned.run, "skipped", printable(design.skipped[planned.condition.number]))
+                journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
     on_run(progress)
     if todo:
         _run_all(list(todo.values()), design, folder, engine, shard, progress, on_run)
     return progress
-
-
-def _skip(runs: list[PlannedRun], design: StudyDesign, folder: StudyFolder, shard: Shard) -> None:
-    """Write to the journal that runs are skipped, and why."""
-    if runs:
-        with closing(Journal(folder.journal(shard))) as journal:
-            for planned in runs:
-                outcome = Outcome(planned.run, "skipped", printable(design.skipped[planned.condition.number]))
-                journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
 
 
 def _run_all(
@@ -172,7 +159,7 @@ def _run_all(
 
 
 def default_workers(config: Config) -> int:
-    """Return how many runs go on at the same time: together their threads are as many as there are cores."""
+    """Return how many runs go on at the same time: so many that their threads fill the cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // config.threads)
 
@@ -185,10 +172,9 @@ def _outcomes(
     engine: Engine,
     progress: Progress,
 ) -> Iterator[tuple[PlannedRun, Job, Outcome, bool]]:
-    """Yield what becomes of each attempt at a run as it ends, and whether another follows.
+    """Yield the outcome of each attempt at a run, and whether another attempt follows.
 
-    A few more runs than there are workers are under way. With a limit of calls only as many as there are workers: those
-    that are under way when it is reached come to their end, and go beyond it.
+    A few more runs than workers are in the queue; with a limit of calls none, as runs in the queue may exceed it.
     """
     waiting: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
     rest = iter(todo)
@@ -217,14 +203,13 @@ def _outcomes(
 
 
 def _at_once(pool: Executor, engine: Engine, design: StudyDesign) -> int:
-    """Return how many runs are handed in at the same time: more than are run, if calls are not limited."""
     workers = engine.workers or runs_at_a_time(pool, default_workers(design.base))
     waiting = max(_WAITING, workers // 4) if design.params.limits.calls is None else 0
     return max(1, workers + waiting)
 
 
 def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
-    """Return the outcome of a run, with the calls in its own ledger if it was killed and could not tell them."""
+    """Return the outcome, with the calls from the run's own ledger if it was killed before it could report them."""
     file = folder.runs / job.run / run_files.LEDGER
     if "calls" in outcome.facts or job.keep != "tables" or not file.is_file():
         return outcome
@@ -237,21 +222,18 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
 
 
 def _spent(*attempts: Mapping[str, Any]) -> dict[str, int]:
-    """Return the calls and tokens of attempts, from their facts."""
     return {name: sum(facts.get(name) or 0 for facts in attempts) for name in ("calls", "tokens")}
 
 
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
     params = design.params
-    config = _with_ledger(design.config_of(planned), design, folder)
-    keep: Literal["tables", "measures"] = params.keep
-    if entry is not None and entry.done and entry.kept:
-        keep = "measures"  # its folder stands: only measures or rows are taken again
+    config = _with_ledger(design.config(planned), design, folder)
+    has_folder = entry is not None and entry.done and entry.kept  # then only measures or rows are taken again
     return Job(
         run=planned.run,
         config=config.model_dump(mode="json"),
         measures=tuple(params.measures),
-        keep=keep,
+        keep="measures" if has_folder else params.keep,
         collect=tuple(params.collect),
         folder=str(folder.runs.absolute()),
         path=tuple(dict.fromkeys(str(Path(place or ".").absolute()) for place in (*sys.path, "."))),
@@ -261,9 +243,9 @@ def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: 
 
 
 def _with_ledger(config: Config, design: StudyDesign, folder: StudyFolder) -> Config:
-    """Return a configuration whose answers of an LLM are shared by all runs of the study, if that is wanted."""
-    asked = config.reasoner
-    if not design.params.cache or asked.kind in ("rule", "distilled") or asked.ledger_path is not None:
+    """Return a configuration that shares LLM answers with all runs of the study, if the study has a cache."""
+    reasoner = config.reasoner
+    if not design.params.cache or reasoner.kind in ("rule", "distilled") or reasoner.ledger_path is not None:
         return config
     update = {"ledger": "cache", "ledger_path": str(folder.ledger.absolute())}
-    return config.model_copy(update={"reasoner": asked.model_copy(update=update)})
+    return config.model_copy(update={"reasoner": reasoner.model_copy(update=update)})

@@ -1,12 +1,11 @@
-"""The folder of a study: what lies in it, whose it is, and who may write to it now."""
+"""The folder of a study: its files, which study it belongs to, and the lock of its drivers."""
 
-import errno
 import json
 import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -26,23 +25,20 @@ from prism_mesa.studies.journal import Journals
 MANIFEST: Final = "study.json"
 LEDGER: Final = "answers.sqlite"
 _LARGEST: Final = 100_000_000
-_WRITTEN: Final = {
-    **dict.fromkeys((".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml"), "file"),
-    **dict.fromkeys(("*.parquet", "report*.html", "report*.md"), "file"),
-    **dict.fromkeys(("calibration.json", "calibration.yaml", "trials.json", "fitted.yaml"), "file"),
-    **dict.fromkeys(("runs", "figures"), "folder"),
-}
-"""What a study, or a calibration, writes into its folder."""
+_WRITTEN: Final = (
+    *(".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml", "*.parquet", "report*"),
+    *("calibration.json", "calibration.yaml", "trials.json", "fitted.yaml", "runs", "figures"),
+)
+"""Patterns of what a study or a calibration writes into its folder."""
 _BUSY: Final = "another process runs this study now; wait for it, or give each a --shard K/N"
 _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a study's runs, the k-th of n; k from 1.
+    """The k-th of n parts of a study's runs, k from 1.
 
-    Whole seeds are dealt out, one after another, where there are at least n: a part that is lost takes seeds of all
-    conditions with it, and no condition.
+    With at least n seeds each part gets whole seeds, so that a lost part costs all conditions the same seeds.
     """
 
     k: int = 1
@@ -50,16 +46,16 @@ class Shard:
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of them."""
+        """Whether it holds all runs."""
         return self.n == 1
 
     def has(self, place: int, design: StudyDesign) -> bool:
-        """Return whether the run at a place of `StudyDesign.runs_by_seed`, from 0, is in it."""
+        """Return whether it holds the run at a place of `StudyDesign.runs_by_seed`, from 0."""
         n_conditions = len(design.conditions)
         seed = place // n_conditions
-        turned = seed if n_conditions % self.n == 0 else 0  # else each part would have the same conditions of all seeds
-        dealt = seed if len(design.seeds) >= self.n else place + turned
-        return dealt % self.n == self.k - 1
+        shift = seed if n_conditions % self.n == 0 else 0  # else each part would have the same conditions of all seeds
+        number = seed if len(design.seeds) >= self.n else place + shift
+        return number % self.n == self.k - 1
 
 
 WHOLE: Final = Shard()
@@ -73,12 +69,12 @@ class StudyFolder:
 
     @property
     def runs(self) -> Path:
-        """Where runs are kept that keep their tables."""
+        """The folder of the runs that keep their tables."""
         return self.path / "runs"
 
     @property
     def ledger(self) -> Path:
-        """The answers of an LLM that all runs share."""
+        """The LLM answers that all runs share."""
         return self.path / LEDGER
 
     @property
@@ -87,7 +83,7 @@ class StudyFolder:
         return self.path / "base.yaml"
 
     def table(self, name: str) -> Path:
-        """Return where a collected table is."""
+        """Return the path of a collected table."""
         return self.path / f"{name}.parquet"
 
     def journal(self, shard: Shard) -> Path:
@@ -99,19 +95,16 @@ class StudyFolder:
         return Journals(sorted(self.path.glob("journal*.sqlite")), self.runs)
 
     def check(self) -> None:
-        """Check that what is written here stays here: a folder may come from anybody.
+        """Check that nothing is written through a link: the folder may be somebody else's.
 
         Raises:
-            DataError: If the folder, or one of its files that a study writes, is a link, or no file.
+            DataError: If the folder, or one of its files that a study writes, is a link.
         """
         if self.path.is_symlink():
             raise DataError(f"{self.path}: is a link: a study's folder is written, so name the folder itself in --out")
         for inside in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            kind = next((kind for pattern, kind in _WRITTEN.items() if fnmatch(inside.name, pattern)), None)
-            if kind is not None and inside.is_symlink():
-                raise DataError(f"{inside}: is a link: a study writes there, so put the {kind} itself there")
-            if kind is not None and not (inside.is_dir() if kind == "folder" else inside.is_file()):
-                raise DataError(f"{inside}: is no {kind}: a study writes there, so move it away")
+            if inside.is_symlink() and any(fnmatch(inside.name, pattern) for pattern in _WRITTEN):
+                raise DataError(f"{inside}: is a link: a study writes there, so put the file or folder itself there")
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
@@ -119,30 +112,31 @@ class StudyFolder:
 
         Args:
             shard: Which runs are made.
-            busy: What an error says if another driver holds it.
+            busy: What an error says if another driver has locked it.
 
         Raises:
-            DataError: If another driver holds it, or it cannot be held. A driver that died does not.
+            DataError: If another driver has locked it, or it cannot be locked.
         """
         make_folder(self.path)
         self.check()
-        with ExitStack() as held:
-            for name, shared in ((".lock", not shard.whole), (f".lock-{shard.k}-of-{shard.n}", False)):
-                held.enter_context(_held(self.path / name, shared=shared, busy=busy))
+        with (
+            _lock(self.path / ".lock", shared=not shard.whole, busy=busy),
+            _lock(self.path / f".lock-{shard.k}-of-{shard.n}", busy=busy),
+        ):
             yield
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Wait until nobody else puts the runs together, and hold that: else the last to write may know least."""
+        """Wait until no other process collects results, and lock that: else the last to write may know least."""
         self.check()
-        with _held(self.path / ".lock-collect", shared=False, waits=True):
+        with _lock(self.path / ".lock-collect", waits=True):
             yield
 
     def opened(self, manifest: str, kind: str) -> Mapping[str, Any] | None:
         """Return what the folder's manifest says; None if the folder is new.
 
         Raises:
-            DataError: If something else is there, the manifest cannot be read, or links stand where files are written.
+            DataError: If the folder holds something else, or links where files are written, or its manifest is damaged.
         """
         rename = f"give the {kind} another name, or another --out"
         if self.path.exists() and not self.path.is_dir():
@@ -156,14 +150,9 @@ class StudyFolder:
         return values
 
     def describe(self, manifest: str, facts: Mapping[str, Any], text: str, params: Params, base: Config) -> None:
-        """Write the manifest, the file of the study or calibration, and ``base.yaml``, without passwords.
+        """Write the manifest, the study (or calibration) file, and ``base.yaml``, without passwords.
 
-        Args:
-            manifest: Name of the manifest. It keeps the versions (`made`) of the first time.
-            facts: What the manifest says besides.
-            text: The file; empty: it is written from `params`.
-            params: What the file says.
-            base: The configuration that all runs start from.
+        The manifest keeps the versions (`made`) of the first time. Without a `text` the file is made from `params`.
         """
         before = read_json(self.path / manifest)
         made = provenance() if before is None else before.get("made")
@@ -190,9 +179,9 @@ def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """Yield a new, empty file beside `file`, which takes its place when the block ends without an error.
+    """Yield a new, empty file beside `file`, which replaces it when the block ends without an error.
 
-    Its name is nobody else's, so that several processes may write the same file: the last one's stays.
+    Its name is unique, so several processes may write the same file: the last one wins.
 
     Raises:
         RunError: If it cannot be written, as on a disk that is full.
@@ -215,10 +204,10 @@ def write_text(file: Path, text: str) -> None:
 
 
 def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
-    """Return the folder of a study, ``out/<name>``, which may not be there yet.
+    """Return the folder of a study, ``out/<name>``, which need not exist yet.
 
     Raises:
-        DataError: If something else is there, or another study, or links where a study writes.
+        DataError: If it holds something else, another study, or links where a study writes.
     """
     folder = StudyFolder(Path(out) / design.name)
     before = folder.opened(MANIFEST, "study")
@@ -231,7 +220,7 @@ def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
 
 
 def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
-    """Return whether the folder has a run of one of the study's conditions, by whatever code; or none at all."""
+    """Return whether the folder has a run of one of the study's conditions, by any code, or no runs at all."""
     ours = {(condition.identity.config, condition.identity.data) for condition in design.conditions}
     with folder.journals() as journals:
         theirs = {(entry.identity.config, entry.identity.data) for entry in journals.entries()}
@@ -239,10 +228,10 @@ def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
 
 
 def read_json(file: Path) -> Mapping[str, Any] | None:
-    """Return the values of a file of the folder; None if there is none.
+    """Return the values of a JSON file; None if there is no such file.
 
     Raises:
-        DataError: If it cannot be read, or holds no keys and values.
+        DataError: If it cannot be read, or does not hold keys and values.
     """
     if not file.exists():
         return None
@@ -256,8 +245,8 @@ def read_json(file: Path) -> Mapping[str, Any] | None:
 
 
 @contextmanager
-def _held(file: Path, *, shared: bool, waits: bool = False, busy: str = _BUSY) -> Iterator[None]:
-    """Hold a lock while the block runs; nothing is written into its file."""
+def _lock(file: Path, *, shared: bool = False, waits: bool = False, busy: str = _BUSY) -> Iterator[None]:
+    """Lock a file while the block runs; nothing is written into it."""
     try:
         number = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o666)
     except OSError as error:
@@ -268,15 +257,12 @@ def _held(file: Path, *, shared: bool, waits: bool = False, busy: str = _BUSY) -
                 import fcntl
 
                 fcntl.flock(number, fcntl.LOCK_EX)
-        elif (taken := take(number, shared=shared)) is False:
-            raise BlockingIOError
-        elif taken is None and sys.platform != "win32":
-            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-    except OSError as error:
-        os.close(number)
-        told = busy if isinstance(error, BlockingIOError) else f"cannot be locked: {error.strerror}"
-        raise DataError(f"{file.parent}: {told}") from None
-    try:
+        else:
+            locked = take(number, shared=shared)
+            if locked is False:
+                raise DataError(f"{file.parent}: {busy}")
+            if locked is None and sys.platform != "win32":
+                raise DataError(f"{file.parent}: cannot be locked: this file system has no locks")
         yield
     finally:
         os.close(number)

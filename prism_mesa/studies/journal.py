@@ -1,7 +1,6 @@
-"""What became of each run of a study, written down at once: a driver that is killed loses what was under way.
+"""The journal of a study: what became of each run, written at once, so that a killed driver loses only unfinished runs.
 
-SQLite, a file for each driver (shard), so that drivers on several machines write to files of their own. What several
-files say of a run is put together when they are read.
+Each driver (shard) writes a SQLite file of its own. Readers merge what several files say about a run.
 """
 
 import json
@@ -47,13 +46,14 @@ class Facts(TypedDict, total=False):
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True))
 class Row:
-    """A row of the table `runs` of one journal: a run, as one driver knows it.
+    """A row of the table `runs` of one journal.
 
     Attributes:
-        at: When it was written (seconds of the epoch).
-        measures: By name: the version of the code that took it, its value, and when it was taken.
-        config: With `data` and `code` the identity of its condition (see `Identity`).
-        kept: 1 if it has a folder, else 0.
+        at: When it was written, in seconds of the epoch.
+        measures: Name -> the version of the measure's code, the value, and when it was taken.
+        config: With `data` and `code` the identity of the condition (see `Identity`).
+        told: The condition and the seed, for people who look into the file.
+        kept: 1 if the run has a folder, else 0.
     """
 
     run: str
@@ -78,16 +78,15 @@ create table if not exists runs (
 create table if not exists rows (run text not null, name text not null, arrow blob not null, primary key (run, name));
 """
 _WAIT_S: Final = 60
-_SPENT: Final = ("calls", "tokens")  # facts that are sums over all attempts at a run
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a run.
+    """What all journals together say about a run.
 
     Attributes:
-        measures: Values by name, each with what stands for the code that took it.
-        facts: Of the attempt that counts; `calls` and `tokens` are those of all attempts.
+        measures: Name -> the version of the measure's code, and the value.
+        facts: Facts of the attempt that counts; `calls` and `tokens` are sums over all attempts.
     """
 
     run: str
@@ -97,12 +96,11 @@ class Entry:
     measures: dict[str, tuple[str, float | None]]
     facts: dict[str, Any]
     identity: Identity
-    told: str
     kept: bool
 
     @property
     def done(self) -> bool:
-        """Whether it came to a good end."""
+        """Whether the run succeeded."""
         return self.ending == "done"
 
     @property
@@ -111,7 +109,7 @@ class Entry:
         return self.ending if self.ending in ("done", "skipped") else "failed"
 
     def has(self, versions: Mapping[str, str]) -> bool:
-        """Return whether all measures were taken, by the code that there is now."""
+        """Return whether all measures were taken by the present code."""
         return all(name in self.measures and self.measures[name][0] == version for name, version in versions.items())
 
 
@@ -119,14 +117,14 @@ class Journal:
     """The journal of one driver.
 
     Raises:
-        DataError: If the file is damaged, or is none.
+        DataError: If the file is damaged or is not a journal.
         RunError: If it cannot be written.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
         with _naming_file(file):
-            self._db = sqlite3.connect(file, _WAIT_S, isolation_level=None)
+            self._db = sqlite3.connect(file, _WAIT_S, isolation_level="IMMEDIATE")
             try:
                 require_tables(self._db.execute)
                 self._db.executescript(_TABLES)
@@ -138,8 +136,8 @@ class Journal:
         """Close the file."""
         self._db.close()
 
-    def put(self, outcome: Outcome, versions: Mapping[str, str], identity: Identity, told: str, *, kept: bool) -> None:
-        """Write down what became of a run, in one piece; measures that were taken before stay.
+    def put(self, outcome: Outcome, versions: Mapping[str, str], identity: Identity, text: str, *, kept: bool) -> None:
+        """Write the outcome of a run in one transaction; measures that were taken before stay.
 
         Raises:
             DataError: If the file is damaged.
@@ -147,42 +145,35 @@ class Journal:
         """
         at = time.time()
         measures = {name: [versions[name], v if v == v else None, at] for name, v in outcome.measures.items()}
-        with _naming_file(self._file):
+        with _naming_file(self._file), self._db:
             before = next(_rows(self._db.execute, self._file, outcome.run), None)
-        if before is not None:
-            measures = {name: list(taken) for name, taken in before.measures.items()} | measures
-        facts = outcome.facts | _spent([outcome.facts] + ([before.facts] if before else []))
-        row = (
-            outcome.run,
-            at,
-            outcome.ending,
-            outcome.reason,
-            (before.attempts if before else 0) + (outcome.ending != "skipped"),
-            json.dumps(measures),
-            json.dumps(facts),
-            identity.config,
-            identity.data,
-            identity.code,
-            told,
-            int(kept or bool(before and before.kept and before.ending == "done")),
-        )
-        places = ", ".join("?" * len(row))
-        with _naming_file(self._file), _transaction(self._db):
-            self._db.execute(f"insert or replace into runs values ({places})", row)  # noqa: S608 - question marks
+            earlier = [before] if before else []
+            for row in earlier:
+                measures = {name: list(taken) for name, taken in row.measures.items()} | measures
+            values = (
+                *(outcome.run, at, outcome.ending, outcome.reason),
+                sum(row.attempts for row in earlier) + (outcome.ending != "skipped"),
+                json.dumps(measures),
+                json.dumps(outcome.facts | _spent([outcome.facts, *(row.facts for row in earlier)])),
+                *(identity.config, identity.data, identity.code, text),
+                int(kept or any(row.kept and row.ending == "done" for row in earlier)),
+            )
+            places = ", ".join("?" * len(values))
+            self._db.execute(f"insert or replace into runs values ({places})", values)  # noqa: S608 - question marks
             for name, arrow in outcome.tables.items():
                 self._db.execute("insert or replace into rows values (?, ?, ?)", (outcome.run, name, arrow))
 
 
 class Journals:
-    """All journals of a study's folder, to be read.
+    """All journals of a study's folder, for reading.
 
     Args:
         files: The journals.
-        runs: Where runs are kept: one whose folder is gone counts as not kept. None: nobody looks.
+        runs: The folder of kept runs: a run whose folder is gone counts as not kept. None: do not look.
 
     Raises:
-        DataError: If one is damaged, now or when it is read.
-        RunError: If one cannot be read.
+        DataError: If a journal is damaged, now or when it is read.
+        RunError: If a journal cannot be read.
     """
 
     def __init__(self, files: Sequence[Path], runs: Path | None = None) -> None:
@@ -190,7 +181,12 @@ class Journals:
         self._databases: list[tuple[ReadOnlyFile, Path]] = []
         try:
             for file in files:
-                self._databases.append((_opened(file), file))
+                with _naming_file(file):
+                    db = ReadOnlyFile(file, _WAIT_S)
+                    self._databases.append((db, file))
+                    require_tables(db.fetch)
+                    for table, columns in (("runs", COLUMNS), ("rows", ("run", "name", "arrow"))):
+                        db.fetch(f"select {', '.join(columns)} from {table} where 0")  # noqa: S608 - our names
         except BaseException:
             self.__exit__()
             raise
@@ -202,30 +198,32 @@ class Journals:
         for db, _file in self._databases:
             db.close()
 
-    def entry(self, run: str) -> Entry | None:
-        """Return what is known of a run: its good end, if any journal knows of one, and all measures that were taken.
+    def _all_rows(self, run: str | None = None) -> Iterator[Row]:
+        return (row for db, file in self._databases for row in _rows(db.fetch, file, run))
 
-        Of a measure that was taken several times the last one counts.
+    def entry(self, run: str) -> Entry | None:
+        """Return what is known about a run: a success in any journal counts, and so do all measures that were taken.
+
+        Of a measure that was taken several times the last value counts.
         """
-        rows = [row for db, file in self._databases for row in _rows(db.fetch, file, run)]
+        rows = list(self._all_rows(run))
         return _merged(rows, self._runs) if rows else None
 
     def entries(self) -> Iterator[Entry]:
-        """Yield what is known of all runs, of each once."""
+        """Yield what is known about each run, in the order of the journals."""
         seen = set()
-        for db, file in self._databases:
-            for row in _rows(db.fetch, file):
-                entry = _merged([row], self._runs) if len(self._databases) == 1 else self.entry(row.run)
-                if entry is not None and row.run not in seen:
-                    seen.add(row.run)
-                    yield entry
+        for row in self._all_rows():
+            entry = _merged([row], self._runs) if len(self._databases) == 1 else self.entry(row.run)
+            if entry is not None and row.run not in seen:
+                seen.add(row.run)
+                yield entry
 
     def calls(self) -> int:
-        """Return the calls of an LLM of all runs that are known of."""
-        return sum(row.facts.get("calls") or 0 for db, file in self._databases for row in _rows(db.fetch, file))
+        """Return the LLM calls of all runs together."""
+        return sum(row.facts.get("calls") or 0 for row in self._all_rows())
 
     def rows(self, run: str, table: str) -> bytes | None:
-        """Return the rows of a run's table that were collected, as an Arrow IPC stream."""
+        """Return the rows that were collected from a table of a run, as an Arrow IPC stream."""
         for db, file in self._databases:
             with _naming_file(file):
                 blobs = db.fetch("select arrow from rows where run = ? and name = ?", (run, table))
@@ -237,7 +235,6 @@ class Journals:
 
 
 def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
-    """Combine the rows of a run in several journals."""
     last = max(rows, key=lambda row: (row.ending == "done", row.at))
     measures: dict[str, tuple[str, float | None, float]] = {}
     for row in rows:
@@ -256,36 +253,21 @@ def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
         measures={name: taken[:2] for name, taken in measures.items()},
         facts=facts,
         identity=Identity(last.config, last.data, last.code),
-        told=last.told,
         kept=any(row.kept for row in done or rows) and (runs is None or (runs / last.run / MANIFEST).is_file()),
     )
 
 
 def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the calls and tokens of all attempts, as far as they are known."""
-    spent = {name: [attempt[name] for attempt in facts if attempt.get(name) is not None] for name in _SPENT}
+    spent = {
+        name: [attempt[name] for attempt in facts if attempt.get(name) is not None] for name in ("calls", "tokens")
+    }
     return {name: sum(values) for name, values in spent.items() if values}
 
 
-def _opened(file: Path) -> ReadOnlyFile:
-    """Open a journal for reading; rows that a killed driver left half written do not count."""
-    with _naming_file(file):
-        db = ReadOnlyFile(file, _WAIT_S)
-        try:
-            require_tables(db.fetch)
-            for table, columns in (("runs", COLUMNS), ("rows", ("run", "name", "arrow"))):
-                db.fetch(f"select {', '.join(columns)} from {table} where 0")  # noqa: S608 - names of ours
-        except BaseException:
-            db.close()
-            raise
-    return db
-
-
 def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = None) -> Iterator[Row]:
-    """Yield the rows of a run, or all rows of a journal."""
     where, arguments = ("", ()) if run is None else ("where run = ?", (run,))
     with _naming_file(file):
-        for values in fetch(f"select {', '.join(COLUMNS)} from runs {where}", arguments):  # noqa: S608 - names of ours
+        for values in fetch(f"select {', '.join(COLUMNS)} from runs {where}", arguments):  # noqa: S608 - our names
             try:
                 row = Row(**dict(zip(COLUMNS, values, strict=True)))
             except ValidationError as error:
@@ -304,37 +286,10 @@ def _naming_file(file: Path) -> Iterator[None]:
     """Turn errors of SQLite into errors that name the file and the remedy."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
-        code = getattr(error, "sqlite_errorcode", None) or 0
-        if isinstance(error, OSError) or code & 0xFF in _IN_THE_WAY:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        in_the_way = isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
+        if in_the_way or isinstance(error, OSError):  # the disk, permissions or another process; the file is whole
             fault = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
             raise RunError(printable(fault)) from None
         raise _damaged(file, error) from None
-    except UnicodeDecodeError as error:  # a name in it, or what SQLite says of one
-        raise _damaged(file, error) from None
-
-
-_IN_THE_WAY: Final = (
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_PROTOCOL,
-)
-"""What SQLite says of a disk, of rights and of others, not of what is in a file."""
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Commit all writes of the block, or none."""
-    db.execute("begin immediate")
-    try:
-        yield
-        db.execute("commit")
-    except BaseException:
-        if db.in_transaction:  # SQLite has taken it back itself if the disk is full
-            db.execute("rollback")
-        raise

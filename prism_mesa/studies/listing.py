@@ -1,6 +1,6 @@
-"""What lies in a folder of results: runs, studies, calibrations, validations, and how each stands.
+"""A list of the runs, studies, calibrations and validations in a folder, with the status of each.
 
-Of each folder little is read, and little is loaded for it: there may be many.
+There may be many, so little is read and loaded for each.
 """
 
 import os
@@ -21,7 +21,7 @@ from prism_mesa.runs.process.lock import LOCK, held, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
-_KINDS: Final[dict[object, Kind]] = {
+_RUN_KINDS: Final[dict[object, Kind]] = {
     "social": "platform",
     "economy": "nations",
     "survey": "survey",
@@ -29,14 +29,14 @@ _KINDS: Final[dict[object, Kind]] = {
 }
 _RUN: Final = "manifest.json"
 _STUDY: Final = "study.json"
-_OF_STUDIES: Final[dict[str, Kind]] = {
+_STUDY_KINDS: Final[dict[str, Kind]] = {
     "calibration.json": "calibration",
     "validation.json": "validation",
     _STUDY: "study",
 }
-"""The file that says what a folder of many runs is; the first that is there."""
+"""The file that says what a folder of many runs is; the first match counts."""
 _RESULT: Final[dict[Kind, str]] = {"calibration": "fitted.yaml", "validation": "validation.json"}
-"""What is written last."""
+"""The file that is written last."""
 _MOST_BYTES: Final = 64 * 2**20
 _LONGEST: Final = 200
 _WAIT_S: Final = 1.0
@@ -44,21 +44,21 @@ _WAIT_S: Final = 1.0
 
 @dataclass(frozen=True)
 class Listed:
-    """A run, or a folder of many, and how it stands.
+    """The status of a run, or of a folder of many runs.
 
     Attributes:
         run_dir: Its folder.
         kind: What it is; `unknown` if it does not say.
         config: The name of its configuration, or of the study.
-        seed: None of a folder of many runs.
+        seed: None for a folder of many runs.
         status: Of a run `done`, `failed`, `interrupted`, `running` or `died`; of many runs `done`, `failed`, `running`
             or `incomplete`; `damaged` if it cannot be read.
         state: The status with the round (`died in round 7 of 56`) or the number of runs (`incomplete, 3 of 10 runs`).
-        round: The round that a run which is running or died is or was in, from 0, as far as is known.
-        rounds: The rounds, or quarters, that it was to have.
-        started: When (UTC), as it says itself; else when the folder was changed.
+        round: The round of a run that is running or died, from 0, as far as is known.
+        rounds: The planned rounds, or quarters.
+        started: When it started (UTC); if it does not say, when the folder was last changed.
         age_s: Seconds since then, at least 0.
-        size_bytes: Of all its files.
+        size_bytes: The size of all its files.
         error: Why it failed, or what is damaged; else empty.
     """
 
@@ -77,126 +77,126 @@ class Listed:
 
 
 def listed(out: str | os.PathLike[str]) -> list[Listed]:
-    """Return what lies in a folder, newest first; of a study what lies in its folder of runs, of a run that run.
+    """Return what is in a folder, newest first; for a study its runs, for a run that run.
 
-    Folders that hold none of it are left out.
+    Folders that hold neither are left out.
 
     Raises:
         DataError: If there is no such folder, or it cannot be read.
     """
-    folder, now = Path(out), datetime.now(UTC).timestamp()
+    folder, now = Path(out), datetime.now(UTC)
     try:
-        if any((folder / name).is_file() for name in _OF_STUDIES):
-            folder = folder / "runs"
-            found = _inside(folder, now) if folder.is_dir() else []
+        if any((folder / name).is_file() for name in _STUDY_KINDS):
+            paths = _folders_in(folder / "runs") if (folder / "runs").is_dir() else []
+        elif (folder / _RUN).is_file():
+            paths = [os.fspath(folder)]
         else:
-            run = _read_folder(os.fspath(folder), now) if (folder / _RUN).is_file() else None
-            found = _inside(folder, now) if run is None else [run]
+            paths = _folders_in(folder)
     except OSError as error:
         raise DataError(f"{out}: cannot be listed: {error.strerror or error}") from None
-    return sorted(found, key=lambda one: (one.started, one.run_dir), reverse=True)
+    items = [item for path in paths if (item := _read_folder(path, now)) is not None]
+    return sorted(items, key=lambda item: (item.started, item.run_dir), reverse=True)
 
 
-def _inside(folder: Path, now: float) -> list[Listed]:
+def _folders_in(folder: Path) -> list[str]:
     with os.scandir(folder) as entries:
-        return [found for entry in entries if entry.is_dir() and (found := _read_folder(entry.path, now)) is not None]
+        return [entry.path for entry in entries if entry.is_dir()]
 
 
-def _read_folder(path: str, now: float) -> Listed | None:
-    """Return what lies in a folder; None if that is none of these."""
+def _read_folder(path: str, now: datetime) -> Listed | None:
+    """Return what a folder holds; None if it is neither a run nor a folder of many."""
     try:
         with os.scandir(path) as entries:
             inside = list(entries)
     except OSError as error:
-        return _listed(path, now, {}, "unknown", _damaged(f"cannot be read: {error.strerror}"), 0)
+        return _listed(path, now, {}, "unknown", 0, _damaged(f"cannot be read: {error.strerror}"))
     names = {entry.name for entry in inside}
     size = sum(map(_size, inside))
-    if _RUN in names:
-        return _run(path, now, size)
-    for name, kind in _OF_STUDIES.items():
-        if name in names:
-            return _many(path, now, size, kind, _STUDY if kind == "validation" else name, names)
+    study = next((name for name in _STUDY_KINDS if name in names), None)
+    kind: Kind = "unknown" if study is None else _STUDY_KINDS[study]
+    try:
+        if _RUN in names:
+            values = _read_json(path, _RUN)
+            kind = _RUN_KINDS.get(str(values.get("system", "social")), "unknown")
+            return _listed(path, now, values, kind, size, _run_state(Path(path), values))
+        if study is not None:
+            values = _read_json(path, _STUDY if kind == "validation" else study)
+            made = values.get("made")
+            state = _study_state(Path(path), values, kind, names)
+            return _listed(path, now, made if isinstance(made, dict) else {}, kind, size, state)
+    except ValueError as error:
+        return _listed(path, now, {}, kind, size, _damaged(str(error)))
     if LOCK in names and last_holder(Path(path)) is not None:
         status = "running" if held(Path(path)) else "died"
-        return _listed(path, now, {}, "unknown", {"status": status, "state": f"{status}, before its first round"}, size)
+        return _listed(path, now, {}, kind, size, {"status": status, "state": f"{status}, before its first round"})
     return None
 
 
 def _size(entry: "os.DirEntry[str]") -> int:
-    """Return the bytes of a file, or of all files of a folder; no link is followed."""
+    """Return the bytes of a file, or of all files in a folder; links are not followed."""
     try:
         if entry.is_dir(follow_symlinks=False):
             with os.scandir(entry.path) as entries:
                 return sum(map(_size, entries))
         return entry.stat(follow_symlinks=False).st_size
-    except OSError:  # gone meanwhile
+    except OSError:  # deleted meanwhile
         return 0
 
 
 type _Values = dict[str, Any]
 
 
-def _run(path: str, now: float, size: int) -> Listed:
-    try:
-        values = _read(os.path.join(path, _RUN))
-    except ValueError as error:
-        return _listed(path, now, {}, "unknown", _damaged(f"{_RUN}: {error}"), size)
-    config, kind = values.get("config"), _KINDS.get(str(values.get("system", "social")), "unknown")
-    config = config if isinstance(config, dict) else {}
-    status, rounds = values.get("status"), _whole(config.get("rounds"))
+def _run_state(run: Path, values: _Values) -> _Values:
+    config, status = values.get("config"), values.get("status")
     if status not in STATUSES:
-        return _listed(path, now, values, kind, _damaged(f"{_RUN}: holds no status of a run"), size)
-    state = state_of(Path(path), status, rounds)
-    state_values: _Values = {"status": state.status, "state": str(state), "round": state.round, "rounds": rounds}
-    state_values |= {"config": _text(config.get("name")), "seed": _whole(values.get("seed"))}
-    return _listed(path, now, values, kind, state_values | {"error": _text(values.get("error"))}, size)
+        raise ValueError(f"{_RUN}: holds no status of a run")
+    config = config if isinstance(config, dict) else {}
+    rounds = _whole(config.get("rounds"))
+    state = state_of(run, status, rounds)
+    return {
+        "status": state.status,
+        "state": str(state),
+        "round": state.round,
+        "rounds": rounds,
+        "config": _text(config.get("name")),
+        "seed": _whole(values.get("seed")),
+        "error": _text(values.get("error")),
+    }
 
 
-def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: set[str]) -> Listed:
-    """Return what is known of a folder of many runs."""
-    try:
-        values = _read(os.path.join(path, manifest))
-        done, skipped, failed = _endings(path, sorted(names))
-    except ValueError as error:
-        return _listed(path, now, {}, kind, _damaged(str(error)), size)
-    planned, many = _whole(values.get("runs")), Path(path)
+def _study_state(folder: Path, values: _Values, kind: Kind, names: set[str]) -> _Values:
+    done, skipped, failed = _endings(folder, names)
+    planned = _whole(values.get("runs"))
     is_whole = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + skipped + failed >= planned
-    if any(held(many, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
+    if any(held(folder, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
         status = "running"
     elif not is_whole:
         status = "incomplete"
     else:
         status = "failed" if failed else "done"
-    of = "" if planned is None else f" of {planned}"
-    others = "".join(f", {n} {status}" for n, status in ((skipped, "skipped"), (failed, "failed")) if n)
-    state = status if status == "done" and not skipped else f"{status}, {done}{of} runs done{others}"
-    state_values = {"status": status, "state": state, "config": _text(values.get("name")) or many.name}
-    made = values.get("made")
-    return _listed(path, now, made if isinstance(made, dict) else {}, kind, state_values, size)
+    total = "" if planned is None else f" of {planned}"
+    others = "".join(f", {n} {ending}" for n, ending in ((skipped, "skipped"), (failed, "failed")) if n)
+    state = status if status == "done" and not skipped else f"{status}, {done}{total} runs done{others}"
+    return {"status": status, "state": state, "config": _text(values.get("name")) or folder.name}
 
 
-def _endings(path: str, names: list[str]) -> tuple[int, int, int]:
-    """Count the runs that are done, skipped and failed, over all journals of a study's folder."""
+def _endings(folder: Path, names: set[str]) -> tuple[int, int, int]:
     endings: dict[str, str] = {}
-    for name in names:
-        if name.startswith("journal") and name.endswith(".sqlite"):
-            for run, ending in _rows(Path(path, name)):
-                if endings.get(run) != "done":
-                    endings[run] = ending
+    for name in sorted(names):
+        journal = folder / name
+        if not (name.startswith("journal") and name.endswith(".sqlite")) or journal.is_symlink():
+            continue
+        try:
+            with closing(ReadOnlyFile(journal, _WAIT_S)) as db:
+                require_tables(db.fetch)
+                rows = db.fetch("select run, ending from runs")
+        except FAULTS as error:
+            raise ValueError(f"{name}: cannot be read: {error}") from None
+        for run, ending in rows:
+            if endings.get(str(run)) != "done":
+                endings[str(run)] = str(ending)
     counts = Counter(endings.values())
     return counts["done"], counts["skipped"], len(endings) - counts["done"] - counts["skipped"]
-
-
-def _rows(journal: Path) -> list[tuple[str, str]]:
-    """Return the runs of a journal with their endings; nothing is written, and no link is followed."""
-    if any(journal.with_name(f"{journal.name}{log}").is_symlink() for log in ("", "-wal", "-shm", "-journal")):
-        return []
-    try:
-        with closing(ReadOnlyFile(journal, _WAIT_S)) as db:
-            require_tables(db.fetch)
-            return [(str(run), str(ending)) for run, ending in db.fetch("select run, ending from runs")]
-    except FAULTS as error:
-        raise ValueError(f"{journal.name}: cannot be read: {error}") from None
 
 
 def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
@@ -212,50 +212,40 @@ def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
         raise sqlite3.DatabaseError(f"{name} is no table")
 
 
-def _listed(path: str, now: float, values: _Values, kind: Kind, state_values: _Values, size: int) -> Listed:
-    at = _time(values.get("started"))
-    if at is None:
+def _listed(path: str, now: datetime, values: _Values, kind: Kind, size: int, state: _Values) -> Listed:
+    started = _time(values.get("started"))
+    if started is None:
         try:
-            at = os.stat(path).st_mtime
+            started = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
         except OSError:
-            at = now
-    began = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-    own: _Values = {"config": "", "seed": None, "round": None, "rounds": None, "error": ""} | state_values
-    return Listed(run_dir=path, kind=kind, started=began, age_s=max(0.0, now - at), size_bytes=size, **own)
+            started = now
+    defaults: _Values = {"config": "", "seed": None, "round": None, "rounds": None, "error": ""}
+    age = max(0.0, (now - started).total_seconds())
+    text = started.isoformat(timespec="seconds")
+    return Listed(run_dir=path, kind=kind, started=text, age_s=age, size_bytes=size, **defaults | state)
 
 
 def _damaged(why: str) -> _Values:
     return {"status": "damaged", "state": "damaged", "error": _text(why)}
 
 
-def _read(file: str) -> _Values:
-    """Return the values of a JSON file."""
+def _read_json(folder: str, name: str) -> _Values:
     try:
-        with open(file, "rb") as opened:
-            raw = opened.read(_MOST_BYTES + 1)
-        if len(raw) > _MOST_BYTES:
-            raise ValueError(f"has more than {_MOST_BYTES // 2**20} MB")
-        values = from_json(raw)  # in half the time of json.loads
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ValueError(f"cannot be read: {error}") from None
+        with open(os.path.join(folder, name), "rb") as file:
+            values = from_json(file.read(_MOST_BYTES))  # in half the time of json.loads
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name}: cannot be read: {error}") from None
     if not isinstance(values, dict):
-        raise ValueError(f"cannot be read: it holds a {type(values).__name__}, not keys and values")
+        raise ValueError(f"{name}: cannot be read: it holds a {type(values).__name__}, not keys and values")
     return values
 
 
-def _time(given: object) -> float | None:
-    """Return a time of day as seconds of the epoch; None if it is none that a folder could be from."""
+def _time(value: object) -> datetime | None:
     try:
-        at = datetime.fromisoformat(given) if isinstance(given, str) else None
-        seconds = None if at is None else at.replace(tzinfo=at.tzinfo or UTC).timestamp()
-    except (ValueError, OverflowError, OSError):
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return None if time is None else time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return seconds if seconds is not None and 0 <= seconds < _LATEST else None
-
-
-_LATEST: Final = 2.0**35  # seconds of the epoch, a thousand years from now
 
 
 def _text(value: object) -> str:

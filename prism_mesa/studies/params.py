@@ -1,4 +1,4 @@
-"""What a study file holds, and its check as a whole."""
+"""The keys of a study file."""
 
 import json
 import re
@@ -25,7 +25,7 @@ SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
 
 
 class StudyLimits(Params):
-    """What runs may take; null: no limit."""
+    """Limits of a run; null: no limit."""
 
     seconds: float | None = Field(None, gt=0, description="wall seconds of a run, after which it is ended")
     memory_gb: float | None = Field(None, gt=0, description="memory of a run in GB, above which it is ended")
@@ -35,7 +35,7 @@ class StudyLimits(Params):
 
 
 class StudyParams(Params):
-    """A question, the conditions under which runs are compared, and what is measured."""
+    """A question, the conditions to compare, and the measures."""
 
     question: str = Field(min_length=1, max_length=400, description="what is asked, in words")
     name: str | None = Field(None, pattern=NAME, description="name of its folder; null: that of the study file")
@@ -78,32 +78,16 @@ class StudyParams(Params):
         True, description="whether all runs share the answers of the LLM, so that none is asked for twice"
     )
 
-    @field_validator("base", "design", mode="before")
-    @classmethod
-    def _is_text_or_values(cls, given: object) -> object:
-        if not isinstance(given, str | Mapping | None):
-            raise ValueError("give a file, or values by key")
-        return given
-
-    @field_validator("arms", "set", "vary", mode="before")
-    @classmethod
-    def _has_names(cls, given: object) -> object:
-        """Refuse a key that YAML has read as something else than a text: `on`, `1`."""
-        for key in given if isinstance(given, Mapping) else ():
-            if not isinstance(key, str):
-                raise ValueError(f"the name {key!r} is no text: write it in quotes")
-        return given
-
     @field_validator("arms", mode="before")
     @classmethod
-    def _lets_an_arm_be_empty(cls, given: object) -> object:
-        if not isinstance(given, Mapping):
+    def _allow_empty_arms(cls, arms: object) -> object:
+        if not isinstance(arms, Mapping):
             raise ValueError("give each arm its name, and the values that it changes: {ranked: {feed.mode: x_algo}}")
-        return {name: {} if values is None else values for name, values in given.items()}
+        return {name: {} if values is None else values for name, values in arms.items()}
 
     @field_validator("arms", mode="after")
     @classmethod
-    def _names_can_be_written(cls, arms: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    def _check_arms(cls, arms: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name in arms:
             if not _ARM.fullmatch(name):
                 raise ValueError(f"the name {name!r} holds more than letters, digits, '_', '-', '.' and spaces")
@@ -113,82 +97,73 @@ class StudyParams(Params):
 
     @field_validator("seeds", mode="before")
     @classmethod
-    def _are_seeds(cls, given: object) -> object:
-        many = given if isinstance(given, list) else [given]
-        if not many or any(isinstance(item, bool) or not isinstance(item, int) for item in many):
+    def _check_seeds(cls, seeds: object) -> object:
+        several = seeds if isinstance(seeds, list) else [seeds]
+        if not several or any(isinstance(seed, bool) or not isinstance(seed, int) for seed in several):
             raise ValueError("give a whole number, or a list of seeds")
-        if isinstance(given, list) and (len(set(given)) < len(given) or any(not 0 <= one < 2**63 for one in given)):
+        if isinstance(seeds, list) and (len(set(seeds)) < len(seeds) or any(not 0 <= seed < 2**63 for seed in seeds)):
             raise ValueError("give different seeds of at least 0")
-        if isinstance(given, int) and not 1 <= given <= _MOST_SEEDS:
+        if isinstance(seeds, int) and not 1 <= seeds <= _MOST_SEEDS:
             raise ValueError(f"give from 1 to {_MOST_SEEDS:,} seeds")
-        return given
+        return seeds
 
     @field_validator("expect", mode="before")
     @classmethod
-    def _may_go_without_quotes(cls, given: object) -> object:
-        """Take ``- likes: a > b``, which YAML reads as a key with a value, for the text that it looks like."""
-        return [_as_text(line) for line in given] if isinstance(given, list) else given
+    def _allow_expectations_without_quotes(cls, lines: object) -> object:
+        """Read ``- likes: a > b``, which is a key and a value in YAML, as a text."""
+        if not isinstance(lines, list):
+            return lines
+        return [
+            ": ".join(map(str, *line.items())) if isinstance(line, dict) and len(line) == 1 else line for line in lines
+        ]
 
     @field_validator("measures", "expect", "collect", mode="after")
     @classmethod
-    def _each_once(cls, given: list[str]) -> list[str]:
-        twice = [one for place, one in enumerate(given) if one in given[:place]]
-        if twice:
-            raise ValueError(f"{twice[0]!r} stands there twice")
-        return given
+    def _check_repeats(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{name!r} is there twice")
+        return names
 
     @field_validator("collect", mode="after")
     @classmethod
-    def _are_tables(cls, given: list[str]) -> list[str]:
+    def _check_tables(cls, tables: list[str]) -> list[str]:
         known = (*SOCIAL_TABLES, CURVES)
-        for table in given:
+        for table in tables:
             if table not in known:
                 raise ValueError(f"{table!r} is no table (there are {', '.join(known)})")
-        return given
+        return tables
 
     @field_validator("vary", mode="after")
     @classmethod
-    def _have_different_values(cls, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        for key, values in given.items():
-            if not values or any(one in values[:place] for place, one in enumerate(values)) or _alike(values):
+    def _check_levels(cls, vary: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for key, levels in vary.items():
+            if not levels or len({str(level) for level in levels}) < len(levels):
                 raise ValueError(f"{key}: give at least one value, each once")
-        return given
+        return vary
 
     @model_validator(mode="after")
-    def _each_key_has_one_owner(self) -> Self:
+    def _check_keys(self) -> Self:
         for where, values in ({"vary": self.vary} | self.groups).items():
             keys = [key for key, _ in flat(values)]
-            twice = next((key for place, key in enumerate(keys) if key in keys[:place]), None)
-            if twice is not None:
-                raise ValueError(f"{where}: {twice}: stands there twice")
             for key in keys:
+                if keys.count(key) > 1:
+                    raise ValueError(f"{where}: {key}: is there twice")
                 if key == "seed":
-                    raise ValueError(f"{where}: seed: the study's own key 'seeds' says which seeds there are")
+                    raise ValueError(f"{where}: seed: set the seeds of a study with its key 'seeds'")
                 if key in self.vary and where != "vary":
-                    raise ValueError(f"{where}: {key}: stands in 'vary' too; leave it out of one of them")
+                    raise ValueError(f"{where}: {key}: is in 'vary' too; leave it out of one of them")
         return self
 
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
         """The values that `set` and each arm change, by their place in the study file."""
-        return {"set": self.set, **{f"arms.{arm}": settings(own) for arm, own in self.arms.items()}}
+        return {"set": self.set, **{f"arms.{arm}": settings(values) for arm, values in self.arms.items()}}
 
     @property
     def optional(self) -> frozenset[str]:
         """The arms to skip if their LLM is missing."""
         return frozenset(arm for arm, values in self.arms.items() if values.get("optional"))
-
-
-def _as_text(line: object) -> object:
-    if isinstance(line, dict) and len(line) == 1:
-        [(key, value)] = line.items()
-        return f"{key}: {value}"
-    return line
-
-
-def _alike(values: list[Any]) -> bool:
-    """Return whether two values would be read as the same: 0.1 and "0.1"."""
-    return len({str(value) for value in values}) < len(values)
 
 
 _MOST_SEEDS: Final = 1_000_000
@@ -201,7 +176,7 @@ def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys of values that may be nested, each with its value; what stands there twice comes twice.
+    """Yield the dotted keys of nested values, each with its value; a key that is there twice comes twice.
 
     >>> dict(flat({"feed": {"mode": "random"}, "agents.n": 10}))
     {'feed.mode': 'random', 'agents.n': 10}
@@ -223,7 +198,7 @@ def shortest(values: Mapping[str, Any]) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """Return the value that a text stands for, as YAML reads it; what is no YAML is a text."""
+    """Return the value of a text as YAML reads it, or the text itself if it is not YAML."""
     try:
         return parsed(text)
     except yaml.YAMLError:
@@ -237,11 +212,7 @@ def read_study(file: str | Path) -> StudyParams:
 
 
 def study_params(values: Mapping[str, Any], where: str) -> StudyParams:
-    """Return values as the parameters of a study.
-
-    Raises:
-        ConfigError: One line: where, which key, what is allowed.
-    """
+    """Return the parameters of a study; raise ConfigError for the first value that is not allowed."""
     if not isinstance(values, Mapping):
         raise ConfigError(f"{where}: a study is written as keys and values")
     return validated(StudyParams, values, where)

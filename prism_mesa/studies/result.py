@@ -1,4 +1,4 @@
-"""A study and what became of it: what `Study.run` returns, and the report is made from."""
+"""The result of a study, which `Study.run` returns and the report shows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,19 +18,18 @@ class StudyResult:
     Attributes:
         study_dir: Its folder.
         name: Its name.
-        question: In words.
-        status: `done`: all runs are done or skipped; `failed`: some failed and none is missing; `incomplete`: some are
-            missing.
-        values: The study file's values, as they were read.
+        question: The question it asks.
+        status: See `study.StudyStatus.status`.
+        values: The values of the study file.
         base: The configuration that arms and points start from.
-        table: The runs and how they were designed; ``table.runs`` is a DataFrame with a row for each run.
-        facts: A row for each run that was run: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
+        table: The runs and the design; ``table.runs`` is a DataFrame with a row for each run.
+        facts: A row for each run that was made: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
             `decided_by`, `open`, `fallback`, `calls` and `tokens` (of all attempts), `sources` (JSON: source ->
             answers), `attempts`, `folder` (relative to `study_dir`; blank: not kept), `again` (what makes
             the run again on top of ``base.yaml``: ``key=value ...``).
-        analysis: What the runs say.
-        file: The study file, as it was named; ``STUDY.yaml`` where there was none.
-        notes: What a reader of the results should know: stale runs, measures that were not a number, limits.
+        analysis: The analysis of the runs.
+        file: The study file; ``STUDY.yaml`` if there was none.
+        notes: Stale runs, measures that were not a number, limits, and so on.
     """
 
     study_dir: Path
@@ -52,13 +51,13 @@ class StudyResult:
 
     @property
     def command(self) -> str:
-        """What runs the study, typed where it was run before."""
+        """The command that runs the study again."""
         out = self.study_dir.parent
         return f"prism study run {self.file}" + ("" if str(out) == "results" else f" --out {out}")
 
     @one_line
     def __repr__(self) -> str:
         done = int((self.runs["status"] == "done").sum())
-        told = [f"{done} of {len(self.runs)} runs"]
-        told += [f"{verdict.text}: {verdict.verdict}" for verdict in self.analysis.expectations]
-        return f"<StudyResult {self.status}: {', '.join(told)}, {self.study_dir}>"
+        parts = [f"{done} of {len(self.runs)} runs"]
+        parts += [f"{verdict.text}: {verdict.verdict}" for verdict in self.analysis.expectations]
+        return f"<StudyResult {self.status}: {', '.join(parts)}, {self.study_dir}>"

@@ -1,4 +1,4 @@
-"""A study from its plan to its result."""
+"""Running and planning a study, and its status."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.collect import FACTS, collect, run_table
-from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, run_text
+from prism_mesa.studies.design.study_design import Condition, StudyDesign, run_text
 from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, measure_versions, run_missing
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, describe_study, replacing
 from prism_mesa.studies.journal import Entry
@@ -27,10 +27,10 @@ type StudyStatusName = Literal["done", "failed", "incomplete"]
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is.
+    """The progress of a study.
 
     Attributes:
-        failed: Runs that did not.
+        failed: Runs that failed.
         missing: Runs that have not started.
         outdated: Runs that are done, but lack a measure, a table or the folder.
         failures: For each failed run its name, its condition and seed, and the reason.
@@ -56,38 +56,37 @@ class StudyStatus:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the results should know."""
-        said = [
+        """Skipped arms, stale runs and outdated runs."""
+        notes = [
             f"arm {arm} is skipped, as its LLM is missing ({why}); prism study run makes its runs when the LLM is there"
             for arm, why in self.why_skipped.items()
         ]
-        said += [
-            f"{counted(len(runs), 'run')} of before {'is' if len(runs) == 1 else 'are'} stale ({why}): kept in the "
-            "folder, and not used"
+        notes += [
+            f"stale: {counted(len(runs), 'run')} ({why}): kept in the folder, and not used"
             for why, runs in self.stale.items()
         ]
         if self.outdated:
-            said.append(
+            notes.append(
                 f"{counted(self.outdated, 'run')} that are done have a measure, a table or a folder yet to be made, or "
                 "measures by other code: prism study run makes them"
             )
-        return tuple(said)
+        return tuple(notes)
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study will take, from a pilot.
+    """An estimate of what a study takes, from a pilot.
 
     Attributes:
-        runs: Runs of the study, `done` of them done already, the pilot's among them.
+        runs: Runs of the study, `done` of them done already, including the pilot.
         conditions: Arms x points.
-        seeds: Of each condition.
-        pilot: Runs of the pilot that were done.
-        cpu_hours: Of all runs, as those of the pilot took; `cpu_hours_left` of those that are not done.
-        wall_hours: What is left, with `workers` at the same time.
-        calls: Of an LLM, for all runs; None without a pilot.
+        seeds: The number of seeds of each condition.
+        pilot: The number of runs of the pilot.
+        cpu_hours: CPU hours of all runs, estimated from the pilot; `cpu_hours_left` of those that are not done.
+        wall_hours: Hours that are left, with `workers` runs at the same time.
+        calls: LLM calls of all runs; None without a pilot.
         widths: What `comparisons.expected_width` returns.
-        notes: What was changed on its way in, has no effect, or is stale.
+        notes: The notes of the design, of the status and of collecting, and failures.
     """
 
     runs: int
@@ -105,47 +104,46 @@ class StudyPlan:
 
 
 def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
-    """Return how far a study is. Nothing is run, and nothing is written."""
+    """Return the progress of a study. Nothing is run, and nothing is written."""
     versions, counts, failures, planned_names = measure_versions(design), Counter[str](), [], set()
+    stale: dict[str, list[str]] = {}
     why_skipped: dict[str, str] = {}
     with folder.journals() as known:
         for planned in design.runs():
             planned_names.add(planned.run)
             entry = known.entry(planned.run)
             counts["missing" if entry is None else entry.status] += 1
-            if entry is not None and entry.done and not is_complete(entry, design, versions):
-                counts["outdated"] += 1
-            if entry is not None and entry.status == "skipped":
+            if entry is None:
+                continue
+            if entry.done:
+                counts["outdated"] += not is_complete(entry, design, versions)
+            elif entry.status == "skipped":
                 why_skipped[planned.condition.arm] = entry.reason
-            elif entry is not None and not entry.done:
+            else:
                 failures.append((entry.run, run_text(planned, design), f"{entry.ending}: {entry.reason}"))
-        stale: dict[str, list[str]] = {}
         for entry in known.entries():
             if entry.run not in planned_names:
                 stale.setdefault(_why_stale(entry, design), []).append(entry.run)
     return StudyStatus(
-        design.n_runs,
-        counts["done"],
-        counts["failed"],
-        counts["missing"],
-        counts["outdated"],
-        tuple(failures),
-        stale,
-        counts["skipped"],
-        why_skipped,
+        planned=design.n_runs,
+        done=counts["done"],
+        failed=counts["failed"],
+        missing=counts["missing"],
+        outdated=counts["outdated"],
+        failures=tuple(failures),
+        stale=stale,
+        skipped=counts["skipped"],
+        why_skipped=why_skipped,
     )
 
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:
-    """Return why a run of before is none of the study's."""
     alike = [c.identity for c in design.conditions if c.identity.config == entry.identity.config]
     if entry.identity in alike:
         return "its seed is none of the study's"
     if any(identity.data == entry.identity.data for identity in alike):
         return "the code has changed"
-    if alike:
-        return "a file that it reads has changed"
-    return "its condition is not in the study, or was changed"
+    return "a file that it reads has changed" if alike else "its condition is not in the study, or was changed"
 
 
 def run_study(
@@ -158,16 +156,7 @@ def run_study(
     retry: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> StudyResult:
-    """Run what is missing of a study, and return what its runs say.
-
-    Args:
-        design: The study.
-        folder: Where it is kept; made if it is missing.
-        engine: Who runs the runs.
-        text: The study file, to be kept beside the results.
-        shard: Which runs are run here; what they say is of all that are there.
-        retry: Whether runs that failed before are tried again.
-        on_run: Called with the progress at first and after each run.
+    """Run what is missing of a study, and return its result; `text` is the study file, kept beside the results.
 
     Raises:
         DataError: If the folder cannot be used, or another process runs the study.
@@ -178,16 +167,13 @@ def run_study(
         progress = run_missing(design, folder, engine, shard=shard, retry=retry, on_run=on_run)
         notes = []
         if progress.held_back:
-            most = design.params.limits.calls
-            notes.append(
-                f"limits.calls: {progress.calls:,} calls of an LLM were made, of at most {most:,}: "
-                f"{counted(progress.held_back, 'run')} not begun"
-            )
+            made = f"{progress.calls:,} LLM calls were made, of at most {design.params.limits.calls:,}"
+            notes.append(f"limits.calls: {made}: {counted(progress.held_back, 'run')} not begun")
         return collect_result(design, folder, notes=tuple(notes))
 
 
 def collect_result(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
-    """Put the runs that are there together, and return what they say. Nothing is run."""
+    """Collect the runs in the folder, and return the result. Nothing is run."""
     notes = (*notes, *collect(design, folder))
     table, status = run_table(design, folder), study_status(design, folder)
     analysis = analyse(table, design.params.expect)
@@ -216,19 +202,20 @@ def plan_study(
     text: str = "",
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> StudyPlan:
-    """Run a pilot, the first two seeds of some conditions, and return what the whole study will take.
+    """Run a pilot, the first two seeds of some conditions, and return an estimate of the whole study.
 
-    The pilot's runs are the study's first ones: they are not run again.
+    The runs of the pilot belong to the study and are not run again.
 
     Raises:
         DataError: As for `run_study`.
     """
-    pilot = list(_pilot(design))
+    conditions = _pilot_conditions(design)
+    pilot = [design.planned_run(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in conditions]
     with folder.locked(WHOLE):
         describe_study(design, folder, text)
         skipped = [planned for planned in design.runs() if planned.condition.number in design.skipped]
         run_missing(design, folder, engine, runs=[*pilot, *skipped], on_run=on_run)
-        aside = collect(design, folder)
+        notes = collect(design, folder)
     facts = pd.read_parquet(folder.table(FACTS))
     facts = facts[facts["ending"] == "done"]
     status, workers = study_status(design, folder), engine.workers or default_workers(design.base)
@@ -247,32 +234,26 @@ def plan_study(
         wall_hours=None if left is None else left / workers,
         calls=float(np.nanmean(facts["calls"].astype(float))) * n_runs if len(facts) else None,
         widths=expected_width(run_table(design, folder), len(design.seeds)),
-        notes=(*design.notes, *status.notes, *aside, *(f"{told}: {why}" for _, told, why in status.failures)),
+        notes=(*design.notes, *status.notes, *notes, *(f"{run}: {why}" for _, run, why in status.failures)),
     )
 
 
-def _pilot(design: StudyDesign) -> list[PlannedRun]:
-    """Return the runs of the pilot: the first condition, and those that differ from it in one value.
+def _pilot_conditions(design: StudyDesign) -> list[Condition]:
+    """Return the first condition and those that differ from it in one value, taking turns by which value it is.
 
     If there are none, as among drawn points, take conditions spread over the design.
     """
     first, *others = [each for each in design.conditions if each.number not in design.skipped] or design.conditions
-    apart = [other for other in others if sum(a != b for a, b in zip(_terms(first), _terms(other), strict=True)) == 1]
-    if not apart and others:
-        places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
-        apart = [others[place] for place in np.unique(places)]
-    chosen = [first, *_one_of_each(first, apart)][:_PILOT_CONDITIONS]
-    return [design.run_of(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in chosen]
-
-
-def _terms(condition: Condition) -> tuple[str, ...]:
-    return (repr(condition.arm), *map(repr, condition.point))
-
-
-def _one_of_each(first: Condition, others: list[Condition]) -> list[Condition]:
-    """Return conditions in turns by what they differ in from the first one, so that each thing has its turn."""
-    by_term: dict[int, list[Condition]] = {}
+    by_difference: dict[int, list[Condition]] = {}
     for other in others:
-        term = next(place for place, (a, b) in enumerate(zip(_terms(first), _terms(other), strict=True)) if a != b)
-        by_term.setdefault(term, []).append(other)
-    return [one for turn in zip_longest(*by_term.values()) for one in turn if one is not None]
+        pairs = zip((first.arm, *first.point), (other.arm, *other.point), strict=True)
+        differences = [place for place, (a, b) in enumerate(pairs) if repr(a) != repr(b)]
+        if len(differences) == 1:
+            by_difference.setdefault(differences[0], []).append(other)
+    if not by_difference and others:
+        places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
+        chosen = [others[place] for place in np.unique(places)]
+    else:
+        turns = zip_longest(*by_difference.values())
+        chosen = [condition for turn in turns for condition in turn if condition is not None]
+    return [first, *chosen][:_PILOT_CONDITIONS]

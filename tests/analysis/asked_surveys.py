@@ -2,7 +2,7 @@
 
 import json
 
-from prism_mesa.analysis.survey.questionnaire import questionnaire_of
+from prism_mesa.analysis.survey.questionnaire import make_questionnaire
 from prism_mesa.llm import FunctionClient
 
 CLOSED = {"id": "drink", "ask": "What do you drink?", "options": ["tea", "coffee", "water"]}
@@ -26,7 +26,7 @@ TABLES = ("answers.parquet", "table.parquet", "table.csv")
 
 
 def of(*questions, **more):
-    return questionnaire_of({"questions": list(questions), **more})
+    return make_questionnaire({"questions": list(questions), **more})
 
 
 def toy(function):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from prism_mesa.analysis.interview.constrained import constrained_recall_of, first_person
+from prism_mesa.analysis.interview.constrained import constrained_recall, first_person
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
 from prism_mesa.social.content.activity import Activity
 
@@ -43,6 +43,6 @@ def test_rounds_and_users_of_which_there_is_no_record_are_named():
 
 
 def test_the_small_llm_can_say_nothing_but_deeds():
-    form = constrained_recall_of(ACTIVITIES)
+    form = constrained_recall(ACTIVITIES)
     assert form.model_json_schema()["properties"]["what"]["enum"] == [first_person(activity) for activity in ACTIVITIES]
-    assert constrained_recall_of([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]
+    assert constrained_recall([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]

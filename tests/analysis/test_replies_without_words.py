@@ -6,7 +6,6 @@ from worlds import plain
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.analysis.interview.constrained import first_person
-from prism_mesa.analysis.interview.evidence import not_in_records
 from prism_mesa.analysis.interview.tools import RecallTools
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import make_config
@@ -76,12 +75,6 @@ def test_what_an_agent_did_to_one_names_both_authors(records, writers, posts):
         assert f"(quoting {writer}: " in first_person(activity)
 
 
-def test_an_answer_that_names_whom_it_quotes_is_in_the_records(records, writers, posts):
-    row, _, writer = quoting(records, writers, posts)[0]
-    snapshot = records.snapshot(row)
-    assert not_in_records(f"I saw what {writer} wrote.", snapshot, records.names) == []
-
-
 def test_tools_of_an_interview_name_who_wrote_what_it_quotes(records, writers):
     snapshot = records.snapshot(0)
     tools = RecallTools(records, snapshot)
@@ -109,14 +102,6 @@ def test_agents_are_told_who_wrote_what_a_reshare_passes_on(model):
     assert reshares
     for post, line in zip(reshares, described(model.platform, reshares), strict=True):
         assert f"no words; it quotes <<< {names[posts.author[posts.origin(post)]]} >>>: <<<" in line
-
-
-def test_the_feed_of_a_notebook_says_which_posts_are_reshares_and_replies(model):
-    feeds = {agent: agent.feed[:8] for agent in model.agents}
-    agent = next(a for a, feed in feeds.items() if {"reshare", "reply"} <= {post.kind for post in feed})
-    for post in feeds[agent]:
-        author = post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
-        assert f"<td>{post.post_id}</td><td>{author}</td>" in agent._repr_html_()
 
 
 def test_why_names_who_wrote_what_it_quotes(records, writers):

@@ -1,6 +1,5 @@
 """Surveys of an LLM by association."""
 
-import json
 import re
 
 import numpy as np
@@ -64,31 +63,17 @@ def test_own_interests_are_likelier_and_only_deeds_change_an_answer(run_dir, tmp
     assert (result.table[result.table["wave"] == "change"]["mean"].abs() > 0).any()
 
 
-@pytest.mark.parametrize("asked", [(TOPICS,), (TOPICS, OPEN)])
-def test_an_association_is_repeated_from_the_ledger_alone(run_dir, tmp_path, asked):
-    first = survey(run_dir, of(*asked), agents=9, out=tmp_path, llm=Associates())
+def test_an_association_is_repeated_from_the_ledger_alone(run_dir, tmp_path):
+    asked = of(TOPICS, OPEN)
+    first = survey(run_dir, asked, agents=9, out=tmp_path, llm=Associates())
     replay = (
         *("reasoner.kind=embedded", "reasoner.ledger=replay"),
         f"reasoner.ledger_path={first.folder / 'decisions.sqlite'}",
         *("deliberation.temperature=0", "deliberation.max_answer_tokens=16"),
     )
-    again = survey(run_dir, of(*asked), replay, agents=9, out=tmp_path)
+    again = survey(run_dir, asked, replay, agents=9, out=tmp_path)
     assert (again.status, again.summary["calls"], again.summary["failures"]) == ("done", 0, {})
     assert bytes_of(again.folder) == bytes_of(first.folder)
-
-
-def test_the_command_tells_nothing_by_letter_where_there_were_none(prism, run_dir, tmp_path):
-    first = survey(run_dir, of(TOPICS), agents=5, out=tmp_path, llm=Associates())
-    (tmp_path / "q.yaml").write_text(json.dumps({"questions": [TOPICS]}))
-    replay = (
-        *("reasoner.kind=embedded", "reasoner.ledger=replay"),
-        f"reasoner.ledger_path={first.folder / 'decisions.sqlite'}",
-    )
-    code, out, _ = prism("survey", run_dir, tmp_path / "q.yaml", *replay, "--agents", 5, "--out", tmp_path)
-    assert code == 0
-    assert re.search(r"^  gardening +0\.\d{3}", out, re.MULTILINE)
-    assert "by letter" not in out
-    assert "by association with words: tells topics, not attitudes" in out
 
 
 @pytest.mark.slow

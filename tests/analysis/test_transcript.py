@@ -85,14 +85,6 @@ def test_a_quotation_keeps_its_lines():
     )
 
 
-def test_the_raw_text_stands_in_json():
-    kept = as_json(FACTS, [hostile_exchange()])
-    assert kept.isascii()
-    assert all(char.isprintable() for char in kept.replace("\n", ""))
-    [answer] = json.loads(kept)["answers"]
-    assert (answer["question"], answer["text"]) == (HOSTILE, HOSTILE)
-
-
 # -- the order of events -----------------------------------------------------------------------------
 
 
@@ -154,20 +146,6 @@ def test_a_terminal_shows_one_answer_and_drafts_among_thoughts_only(run_dir, tho
     assert [line for line in shown if line.startswith(f"{name}> ")] == [f"{name}> draft 3"]
     drafts = [line.strip() for line in shown if "drafts: " in line]
     assert drafts == (["drafts: draft 1", "drafts: draft 2"] if thoughts else [])
-
-
-def test_an_answer_stands_at_once_where_nothing_follows_and_at_the_end_where_it_was_left(run_dir):
-    def llm(prompt):
-        return thought("Hm.", verdict="complete") if prompt.endswith("as JSON:") else "Because."
-
-    for iterations, then in ((1, []), (3, ["thinks: Hm."])):
-        shown = []
-        with Interview(run_dir, "3", llm=llm, overrides=[f"deliberation.iterations={iterations}"]) as talk:
-            Session(talk, shown.append, thoughts=True).take(["Why?"])
-        drafts = ["drafts: Because."] * bool(then)
-        told = [line.strip() for line in shown]
-        answer = f"{talk.snapshot.name}> Because."
-        assert told[: 2 + 2 * len(then)] == ["thinks: Hm.", *drafts, *then, answer]
 
 
 # -- constrained to activities -----------------------------------------------------------------------

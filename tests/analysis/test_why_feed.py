@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from worlds import small
 
-from prism_mesa.analysis.explain.feed import RankedFeed, told_feed
+from prism_mesa.analysis.explain.feed import RankedFeed, explain_feed
 from prism_mesa.api.runs import run, why
 from prism_mesa.errors import BadInputError, DataError
 from prism_mesa.runs.config import make_config
@@ -18,25 +18,11 @@ from prism_mesa.statechart import F
 fresh = F.post.likes + 0.2 * F.post.in_network - 0.1 * F.post.age
 
 
-def also_fresh(columns):
-    return columns["post.likes"] + 0.2 * columns["post.in_network"] - 0.1 * columns["post.age"]
-
-
 LIVELY = {"agents_n": 60, "agents_activity": 1.0, "agents_post_rate": 0.5, "network_mean_degree": 5, "feed_size": 20}
 MANY = {"out_of_network": 3, "two_hops": 4, "trending": 2, "search": 3, "followed": 4}
 OUTSIDE = {f"feed_candidates_{name}": n for name, n in MANY.items()}
 GROUPS = {"feed_attribute": "leaning", "attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}}
-MODES = [
-    "chronological",
-    "random",
-    "preference",
-    "bridging",
-    "diverse",
-    "x_2023",
-    "x_2026_08",
-    "test_why_feed:fresh",
-    "test_why_feed:also_fresh",
-]
+MODES = ["chronological", "random", "preference", "bridging", "diverse", "x_2023", "x_2026_08", "test_why_feed:fresh"]
 
 
 class Watching(SocialAgent):
@@ -56,12 +42,12 @@ def watched(model, row):
         assert shown == ranked.posts
     for place, one in enumerate(ranked.order.tolist()):
         assert_parts(ranked, one, ranked.further[place], model.posts)
-    return row, shown, ranked, told_feed(model, row)
+    return row, shown, ranked, explain_feed(model, row)
 
 
 def assert_parts(ranked, one, further, posts):
     """Hold the parts of a score against the score, and that against the kernel's formula, by hand."""
-    made, mode, post = ranked.made, ranked.params.mode, int(ranked.of.post[one])
+    made, mode, post = ranked.made, ranked.params.mode, int(ranked.candidates.post[one])
     if mode == "chronological":
         assert made.read["age"][one] == ranked.model.round - posts.round[post]
     elif mode == "preference":
@@ -153,7 +139,7 @@ class Told(SocialAgent):
 
     def step(self):
         if self.model.tick == 1:
-            self.model.told += [told_feed(self.model, row) for row in range(0, 60, 4)]
+            self.model.told += [explain_feed(self.model, row) for row in range(0, 60, 4)]
         super().step()
 
 
@@ -182,7 +168,7 @@ class Asking(SocialAgent):
     def step(self):
         if self.model.tick == 1 and self.model.round == 3:
             self.model.shown_to_0 = int(self.model.population.n_feed[0])
-            self.model.told = [told_feed(self.model, 0, post).about for post in range(len(self.model.posts))]
+            self.model.told = [explain_feed(self.model, 0, post).about for post in range(len(self.model.posts))]
 
 
 def test_why_a_post_was_not_shown():
@@ -224,7 +210,7 @@ def test_a_report_tells_of_each_post_that_was_read_why_it_was_there(finished):
 
 
 def test_a_report_about_a_post_tells_of_all_rounds_and_of_no_post_that_is_not_there(finished):
-    table = why(finished, 3).explanation.agent.rounds[1].told.in_full
+    table = why(finished, 3).explanation.agent.rounds[1].reasons.in_full
     post = next(iter(table))
     text = str(why(finished, 3, post=post))
     assert f"  round 1: in its feed, {table[post]}" in text

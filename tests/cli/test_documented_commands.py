@@ -9,7 +9,7 @@ import pytest
 import typer
 import yaml
 
-from prism_mesa.analysis.survey.questionnaire import questionnaire_of
+from prism_mesa.analysis.survey.questionnaire import make_questionnaire
 from prism_mesa.cli.app import app
 from prism_mesa.params import nested, validated
 from prism_mesa.runs.config import Config, EconomyConfig, make_config, overridden
@@ -78,7 +78,7 @@ def check_yaml(values):
     if "parameters" in values:
         return validated(CalibrationParams, values, "calibration")
     if "questions" in values:
-        return questionnaire_of(values)
+        return make_questionnaire(values)
     if set(values) <= {"arms", "measures", "expect", "limits"}:
         return validated(StudyParams, {"question": "?", **values}, "study")
     return make_config(nested(values))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa import Config, EconomyModel, SocialModel, load_config
-from prism_mesa.analysis.survey.questionnaire import questionnaire_of, read_questionnaire
+from prism_mesa.analysis.survey.questionnaire import make_questionnaire, read_questionnaire
 from prism_mesa.errors import LONGEST, ConfigError, PrismError, PrismWarning, did_you_mean
 from prism_mesa.params import leaves, nested, validated
 from prism_mesa.runs.config import EconomyConfig, load, make_config
@@ -214,10 +214,10 @@ def test_of_any_file_comes_a_config_or_one_line(text, tmp_path_factory):
 
 
 def test_questions_without_end_and_keys_of_all_kinds_are_one_line():
-    with pytest.raises(ConfigError, match=r"questions: 1,001 are too many \(at most 1,000\)"):
-        questionnaire_of({"questions": [{"id": str(i), "ask": "A?"} for i in range(1001)]})
-    with pytest.raises(ConfigError, match="'1' is no key"):
-        questionnaire_of({1: 2, "b": 3})
+    with pytest.raises(ConfigError, match=r"questions: .*at most 1000"):
+        make_questionnaire({"questions": [{"id": str(i), "ask": "A?"} for i in range(1001)]})
+    with pytest.raises(ConfigError, match="b: no such key"):
+        make_questionnaire({1: 2, "b": 3})
 
 
 # -- messages ----------------------------------------------------------------------------------------

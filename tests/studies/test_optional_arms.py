@@ -78,49 +78,10 @@ def test_once_the_llm_is_there_the_same_study_runs_what_was_skipped(server, jobs
     assert result.facts["attempts"].eq(1).all()
 
 
-def test_runs_that_are_done_stay_so_when_their_llm_is_gone(server, jobs, tmp_path):
-    study(tmp_path, server.url).run(report=False)
-    server.gets["/api/tags"] = models("other:latest")
-    jobs.clear()
-    result = study(tmp_path, server.url, measures=["likes", "reshares"]).run(report=False)
-    assert statuses(result) == {"rule": "done", "here": "done", "away": "skipped"}
-    assert [job.config["reasoner"]["kind"] for job in jobs] == ["rule", "rule"]
-    assert result.status == "incomplete"
-
-
 def test_without_optional_a_missing_llm_is_an_error_before_anything_runs(tmp_path, jobs):
     with pytest.raises(ConfigError, match=r"here: reasoner\.host"):
         study(tmp_path, optional=False).run()
     assert not jobs
-
-
-@pytest.mark.parametrize(
-    ("llm", "why"),
-    [
-        ({"reasoner.kind": "embedded", "reasoner.model": "no.gguf"}, "no.gguf"),
-        ({"reasoner.kind": "openai", "reasoner.model": "x", "reasoner.host": f"{NOBODY}/v1"}, "does not answer"),
-    ],
-)
-def test_a_file_or_a_server_of_another_kind_that_is_missing_skips_too(llm, why, jobs, tmp_path):
-    arms = {"rule": {}, "llm": llm | {"optional": True}}
-    result = study(tmp_path, arms=arms).run(report=False)
-    assert statuses(result) == {"rule": "done", "llm": "skipped"}
-    assert result.runs["reason"].str.contains(why).sum() == 2
-
-
-def test_other_errors_of_an_optional_arm_stay_errors(tmp_path, jobs):
-    arms = {"rule": {}, "llm": {"reasoner.kind": "ollama", "reasoner.host": "nowhere:x", "optional": True}}
-    with pytest.raises(ConfigError, match=r"reasoner\.host"):
-        study(tmp_path, arms=arms).run()
-    with pytest.raises(ConfigError, match="optional: give true or false"):
-        study(tmp_path, arms={"rule": {"optional": "yes, please"}})
-
-
-def test_optional_is_noted_where_it_has_no_effect(tmp_path, jobs):
-    result = study(tmp_path, arms={"rule": {"optional": True}}).run(report=False)
-    assert [note for note in result.notes if "optional" in note] == [
-        "arms.rule.optional: no effect: this arm asks no LLM"
-    ]
 
 
 def test_a_plan_leaves_out_what_is_skipped(tmp_path, jobs):

@@ -1,4 +1,4 @@
-"""Where in time the rows of a run's tables stand, which columns are settled then, and what a row says in words."""
+"""The time of rows of a run's tables, their settled columns, and rows in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from prism_mesa.llm.text import plain
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 
 type Moment = tuple[float, float, float, int]
-"""Round, tick, agent, and the place of the table: what is seen comes before what is done about it."""
+"""Round, tick, agent, and the order of tables: seeing comes before acting."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A table whose rows happen at a time.
+    """A table whose rows have a time.
 
     Attributes:
-        place: Its place among those of the same moment.
-        agent: The column of the agent; empty: its rows are of nobody.
-        nation: The column of the nation, in words; empty: none.
-        tick: When in a round, where there is no column `tick`.
-        settled: Columns that are known when the row happens; empty: all are.
+        place: Its place among tables at the same moment.
+        agent: The column of the agent; empty: none.
+        nation: The column of the nation's name; empty: none.
+        tick: The tick, if there is no column `tick`.
+        settled: Columns that never change after the row is made; empty: all.
     """
 
     place: int
@@ -57,29 +57,23 @@ STARTS: Final = (
     *("id", "name", "interests", "extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"),
     *(*AGENT_FIELDS, "like", "reply", "reshare", "scripted"),
 )
-"""Columns of `agents` that are settled before the first round."""
+"""Columns of `agents` that never change."""
 
 
-def moment_of(table: str, row: Row) -> Moment:
-    """Return when a row of one of `TIMED` happens; what it does not say comes last."""
-    own = TIMED[table]
-    agent = row.get(own.agent) if own.agent else inf
-    tick = row.get("tick", own.tick)
-    known = [inf if one is None else float(one) for one in (row.get("round"), tick, agent)]
-    return known[0], known[1], known[2], own.place
+def moment(table: str, row: Row) -> Moment:
+    """Return the moment of a row of one of `TIMED`; missing values come last."""
+    timed = TIMED[table]
+    agent = row.get(timed.agent) if timed.agent else inf
+    values = (row.get("round"), row.get("tick", timed.tick), agent)
+    round_, tick, agent = (inf if value is None else float(value) for value in values)
+    return round_, tick, agent, timed.place
 
 
 _DOES: Final = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 
 
-def in_words(table: str, row: Row | None, columns: Sequence[str]) -> str:
-    """Return what a row says, in a few words.
-
-    Args:
-        table: Its table.
-        row: The row, or None if there is none.
-        columns: Those in which it differs from the other side's.
-    """
+def row_text(table: str, row: Row | None, columns: Sequence[str]) -> str:
+    """Describe a row, or its absence, in a few words; `columns` are those in which it differs from the other side."""
     if row is None:
         return "reads nothing more at this tick" if table == "impressions" else "nothing"
     match table:
@@ -107,9 +101,9 @@ _MOST_COLUMNS: Final = 6
 
 
 def _values(row: Row, columns: Sequence[str]) -> str:
-    told = ", ".join(f"{name} {_short(row.get(name))}" for name in columns[:_MOST_COLUMNS])
+    text = ", ".join(f"{name} {_short(row.get(name))}" for name in columns[:_MOST_COLUMNS])
     more = len(columns) - _MOST_COLUMNS
-    return f"{told}, and {more} more" if more > 0 else told
+    return f"{text}, and {more} more" if more > 0 else text
 
 
 def _short(value: Any) -> str:

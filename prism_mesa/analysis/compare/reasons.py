@@ -1,4 +1,4 @@
-"""Why something diverged: what `why` tells of that agent or nation at that moment, on each side."""
+"""Explains a divergence: what the agent or nation did at that moment on each side, and why."""
 
 import textwrap
 from collections.abc import Sequence
@@ -18,108 +18,94 @@ from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import batches_of, has_table, read_table
 
 MOST_AGENTS: Final = 20_000
-"""Agents of a run that is repeated to tell why; with more of them that takes longer than all else."""
+"""The most agents of a run that is repeated for an explanation; more take too long."""
+_MOST_POSTS: Final = 4
+_MOVES: Final = ("round", "agent", "tick", "trigger", "from_state", "to_state")
+_UNCOMPARED: Final = ("feed_ready", "round_ends")
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why each side did what it did, line by line; or why that cannot be told."""
+    """Why each side did what it did, line by line, or why that is not known."""
 
     base: tuple[str, ...]
     other: tuple[str, ...]
 
 
-def reasons(base: Path, other: Path, found: Divergence, *, trust: bool = False) -> Reasons:
-    """Return why something diverged, as far as it can be told."""
-    return Reasons(*(tuple(_of_side(run, found, trust)) for run in (base, other)))
+def reasons(base: Path, other: Path, divergence: Divergence, *, trust: bool = False) -> Reasons:
+    """Explain a divergence as far as possible."""
+    return Reasons(*(tuple(_of_side(run, divergence, trust)) for run in (base, other)))
 
 
-def _of_side(run: Path, found: Divergence, trust: bool) -> list[str]:
-    if not (found.of_nations and found.who) and found.agent is None:
-        return [f"table {found.table} does not say whose doing it is"]
+def _of_side(run: Path, divergence: Divergence, trust: bool) -> list[str]:
+    if not (divergence.of_nations and divergence.who) and divergence.agent is None:
+        return [f"table {divergence.table} does not say whose doing it is"]
     try:
-        if found.of_nations:
-            return list(decision_lines(run, found.who, found.round))
-        return _of_agent(run, found, trust)
+        if divergence.of_nations:
+            return list(decision_lines(run, divergence.who, divergence.round))
+        return _of_agent(run, divergence, trust)
     except PrismError as error:
         return [f"cannot be told: {error}"]
 
 
-def _of_agent(run: Path, found: Divergence, trust: bool) -> list[str]:
-    row, round_ = found.agent or 0, found.round
-    agents, more = read_run(run).manifest.config or {}, f"prism why {in_command(run)} {row} {round_}"
-    n = agents.get("agents", {}).get("n") if isinstance(agents.get("agents"), dict) else None
+def _of_agent(run: Path, divergence: Divergence, trust: bool) -> list[str]:
+    row, round_ = divergence.agent or 0, divergence.round
+    agents = (read_run(run).manifest.config or {}).get("agents")
+    n = agents.get("n") if isinstance(agents, dict) else None
     if isinstance(n, int) and n > MOST_AGENTS:
-        return [f"not asked for in a run of {n:,} agents, which would be repeated: {more}"]
-    explanation = why(run, _id_of(run, row), round_, trust=trust)
+        command = f"prism why {in_command(run)} {row} {round_}"
+        return [f"not asked for in a run of {n:,} agents, which would be repeated: {command}"]
+    ids = read_table(run, "agents", ["id"])["id"] if has_table(run, "agents") else []
+    explanation = why(run, str(ids[row]) if row < len(ids) else str(row), round_, trust=trust)
     if not _is_as_recorded(run, explanation, row, round_):
         return [f"cannot be told: repeated from its folder, agent {row} does not do in round {round_} what is recorded"]
-    tick = found.tick or 0
+    tick = divergence.tick or 0
     lines = list(moment_lines(explanation, tick))
-    if found.table == "impressions":
-        lines += _read_by(run, explanation, found)
+    if divergence.table == "impressions":
+        lines += _posts_read(run, explanation, divergence)
     if not lines and explanation.shown is not None:
         feed = counted(explanation.shown.feed, "post")
         return [f"at tick {tick} of round {round_} nothing happens with it: it is online, with {feed} in its feed"]
     return lines
 
 
-def _id_of(run: Path, row: int) -> str:
-    """Return what names an agent for `why`: its id, which comes before its row."""
-    ids = read_table(run, "agents", ["id"])["id"] if has_table(run, "agents") else []
-    return str(ids[row]) if row < len(ids) else str(row)
-
-
-def _read_by(run: Path, explanation: Explanation, found: Divergence) -> list[str]:
-    """Return the first posts that an agent read at the moment, in words."""
-    rows = _rows_of_agent(run, "impressions", ("round", "agent", "tick", "post"), explanation.agent.row, found.round)
-    posts = [post for tick, post in rows if tick == found.tick]
-    told = [f"  it reads post {post}{_about(explanation, post)}" for post in posts[:_MOST_POSTS]]
-    return told + ([f"  and {len(posts) - _MOST_POSTS} more posts"] if len(posts) > _MOST_POSTS else [])
-
-
-def _about(explanation: Explanation, number: int) -> str:
+def _posts_read(run: Path, explanation: Explanation, divergence: Divergence) -> list[str]:
     agent = explanation.agent
-    post = agent.model.post(number, agent.row) if 0 <= number < len(agent.model.posts) else None
-    if post is None:
-        return ""
-    text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
-    return f' by {plain(post.author_name, NAME_CAP)}, "{text}" (relevance {post.relevance:.3f})'
-
-
-_MOST_POSTS: Final = 4
-_MOVES: Final = ("round", "agent", "tick", "trigger", "from_state", "to_state")
+    rows = _rows_of_agent(run, "impressions", ("round", "agent", "tick", "post"), agent.row, divergence.round)
+    numbers = [number for tick, number in rows if tick == divergence.tick]
+    lines = []
+    for number in numbers[:_MOST_POSTS]:
+        post = agent.model.post(number, agent.row) if 0 <= number < len(agent.model.posts) else None
+        about = ""
+        if post is not None:
+            text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
+            about = f' by {plain(post.author_name, NAME_CAP)}, "{text}" (relevance {post.relevance:.3f})'
+        lines.append(f"  it reads post {number}{about}")
+    return lines + ([f"  and {len(numbers) - _MOST_POSTS} more posts"] if len(numbers) > _MOST_POSTS else [])
 
 
 def _is_as_recorded(run: Path, explanation: Explanation, row: int, round_: int) -> bool:
-    """Return whether an agent that was repeated moved as its run recorded; where nothing is recorded, it did."""
-    recorded = _recorded_moves(run, row, round_)
-    shown = explanation.shown
-    if shown is None or not recorded:
+    """Return whether a repeated agent moved as its run recorded, if the run recorded its moves."""
+    recorded = _rows_of_agent(run, "transitions", _MOVES, row, round_) if has_table(run, "transitions") else []
+    if explanation.shown is None or not recorded:
         return True
     repeated = [
         (move.tick, move.trigger, move.state.value, move.target.value)
-        for move in shown.moves
-        if move.target is not None and move.trigger != "feed_ready"
+        for move in explanation.shown.moves
+        if move.target is not None and move.trigger not in _UNCOMPARED
     ]
-    kept = [one for one in recorded if one[1] not in ("feed_ready", "round_ends")]
-    return repeated == kept
-
-
-def _recorded_moves(run: Path, row: int, round_: int) -> list[tuple[Any, ...]]:
-    """Return tick, trigger, and the states before and after, of what an agent did in a round."""
-    return _rows_of_agent(run, "transitions", _MOVES, row, round_) if has_table(run, "transitions") else []
+    return repeated == [move for move in recorded if move[1] not in _UNCOMPARED]
 
 
 def _rows_of_agent(run: Path, table: str, columns: Sequence[str], row: int, round_: int) -> list[tuple[Any, ...]]:
-    """Return what a table says of an agent in a round: the columns after `round` and `agent`."""
-    found: list[tuple[Any, ...]] = []
+    """Return the rows of an agent in a round: the columns after `round` and `agent`."""
+    rows: list[tuple[Any, ...]] = []
     for batch in batches_of(run, table, columns):
         rounds = batch.column("round")
         if not batch.num_rows or (pc.max(rounds).as_py() or 0) < round_:
             continue
         if (pc.min(rounds).as_py() or 0) > round_:
             break
-        own = batch.filter(pc.and_(pc.equal(rounds, round_), pc.equal(batch.column("agent"), row)))
-        found += [tuple(one[name] for name in columns[2:]) for one in own.to_pylist()]
-    return found
+        part = batch.filter(pc.and_(pc.equal(rounds, round_), pc.equal(batch.column("agent"), row)))
+        rows += [tuple(values[name] for name in columns[2:]) for values in part.to_pylist()]
+    return rows

@@ -1,4 +1,4 @@
-"""The first row in which a table of two runs differs, read in parts side by side."""
+"""Finds the first row in which a table of two runs differs."""
 
 import filecmp
 from collections.abc import Callable, Iterator, Sequence
@@ -19,12 +19,10 @@ type Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DifferentRows:
-    """The first place of a table at which two runs differ.
+    """The first difference of a table; a row is None where its table has ended.
 
     Attributes:
-        place: Which row of those that were compared, from 0.
-        base: The row on one side; None where its table has ended.
-        other: That on the other side.
+        place: The place among the compared rows, from 0.
     """
 
     place: int
@@ -37,7 +35,7 @@ def same_bytes(base: Path, other: Path, table: str) -> bool:
     left, right = files_of(file_of(base, table)), files_of(file_of(other, table))
     if [file.name for file in left] != [file.name for file in right]:
         return False
-    return all(filecmp.cmp(one, another, shallow=False) for one, another in zip(left, right, strict=True))
+    return all(filecmp.cmp(a, b, shallow=False) for a, b in zip(left, right, strict=True))
 
 
 def first_difference(
@@ -47,19 +45,9 @@ def first_difference(
     columns: Sequence[str],
     only: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> DifferentRows | None:
-    """Return the first row in which some columns of a table differ; None if there is none.
+    """Return the first row in which columns of a table of two runs differ; None if there is none.
 
-    No more than a part of either table is in memory.
-
-    Args:
-        base: The folder of one run.
-        other: That of the other.
-        table: The name of a table that both have.
-        columns: Of it, those that are compared; both have them.
-        only: Returns of a part the rows that count.
-
-    Raises:
-        DataError: If a table cannot be read.
+    Tables are read in parts, whose rows `only` filters. DataError is raised if a table cannot be read.
     """
 
     def parts(run: Path) -> Iterator[pa.RecordBatch]:
@@ -81,7 +69,7 @@ def first_difference(
 def _side_by_side(
     left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch | None, pa.RecordBatch | None]]:
-    """Yield parts of the same rows, and which their first one is; None for a side that has ended before the other."""
+    """Yield the place and the parts of the same rows; None for a side that has ended before the other."""
     place, a, b = 0, next(left, None), next(right, None)
     while a is not None and b is not None:
         n = min(a.num_rows, b.num_rows)
@@ -98,30 +86,29 @@ def _row(part: pa.RecordBatch | None) -> Row | None:
 
 
 def _apart(left: pa.RecordBatch, right: pa.RecordBatch, columns: Sequence[str]) -> Bools:
-    """Return in which rows two parts of the same length differ; nothing, and what is no number, equals itself."""
+    """Return the rows in which two parts of the same length differ; null and NaN equal themselves."""
     apart = np.zeros(left.num_rows, bool)
     for name in columns:
         a, b = _comparable(left.column(name), right.column(name))
         if a.equals(b):
             continue
-        blank_a, blank_b = (_bools(pc.is_null(one, nan_is_null=True)) for one in (a, b))
+        blank_a, blank_b = (_bools(pc.is_null(column, nan_is_null=True)) for column in (a, b))
         unequal = _bools(pc.fill_null(pc.not_equal(a, b), fill_value=False))
         apart |= np.where(blank_a | blank_b, blank_a != blank_b, unequal)
     return apart
 
 
 def _comparable(a: pa.Array, b: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return two columns as what can be compared: codes of the same texts as they are, other codes as texts."""
+    """Return two columns in a common type: codes of the same texts as they are, other codes as texts."""
     if pa.types.is_dictionary(a.type) and pa.types.is_dictionary(b.type) and a.dictionary.equals(b.dictionary):
         return a.indices, b.indices
-    decoded = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in (a, b)]
-    kinds = [one.type for one in decoded]
-    if pa.types.is_null(kinds[0]) or pa.types.is_null(kinds[1]):
-        kind = kinds[1] if pa.types.is_null(kinds[0]) else kinds[0]
-        decoded = [one.cast(kind) for one in decoded]
-    elif kinds[0] != kinds[1] and not pa.types.is_primitive(kinds[0]):
-        decoded = [one.cast(pa.large_string()) for one in decoded]
-    return decoded[0], decoded[1]
+    a, b = (column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in (a, b))
+    if pa.types.is_null(a.type) or pa.types.is_null(b.type):
+        kind = b.type if pa.types.is_null(a.type) else a.type
+        return a.cast(kind), b.cast(kind)
+    if a.type != b.type and not pa.types.is_primitive(a.type):
+        return a.cast(pa.large_string()), b.cast(pa.large_string())
+    return a, b
 
 
 def _bools(values: pa.Array) -> Bools:

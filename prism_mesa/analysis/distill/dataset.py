@@ -1,8 +1,4 @@
-"""What an LLM said in runs, with what it was asked: the runs are repeated from their ledgers.
-
-The tables do not hold the state of the platform at the moment of each question; it follows from the configuration, the
-seed and the answers.
-"""
+"""Training examples from an LLM's answers in runs, which are repeated from their ledgers."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -31,12 +27,12 @@ MOST_FOLDS: Final = 4
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """One answer of the LLM: what each option was given, and where it belongs when rows are held out.
+    """An answer of the LLM, with the groups by which rows are held out.
 
     Attributes:
         probabilities: One for each option; a plain choice has 1 for one of them.
-        persona: Whoever is told of the same interests is the same persona, or has the same name if of none; `text` is
-            what the thread of the post began with.
+        persona: The interests in the prompt, or the name if it has none.
+        text: The first text in the post's thread.
     """
 
     ask: PlacedQuestion
@@ -51,11 +47,10 @@ class TrainingSet:
     """All answers of the LLM in some runs.
 
     Attributes:
-        by_options: The examples by what there was to choose from; one for each asked decision of an agent, so that
-            what was often decided counts often.
-        persona: Who asked: `individual` or `archetype`; then there were `archetypes` kinds.
-        provenance: Runs, LLM, and how much of what.
-        rule: The weights of the rule in these runs, to compare with.
+        by_options: The examples by their options, one for each decision of an agent.
+        persona: `individual` or `archetype`, of which there were `archetypes`.
+        provenance: The runs, the LLM, and numbers of decisions, answers, personas and posts.
+        rule: The weights of the rule in these runs, for comparison.
     """
 
     by_options: dict[tuple[AgentState, ...], list[TrainingExample]]
@@ -65,12 +60,8 @@ class TrainingSet:
     rule: Any
 
 
-def rounds_of(run_dir: Path) -> int:
-    """Return how many rounds of a run were completed.
-
-    Raises:
-        DataError: If there is no such run, no LLM was asked in it, or it does not say how far it came.
-    """
+def completed_rounds(run_dir: Path) -> int:
+    """Return the number of completed rounds of a run; raise DataError if no LLM was asked in it, or it is not known."""
     run = read_run(run_dir)
     manifest = run.manifest
     if manifest.of_nations:
@@ -81,36 +72,29 @@ def rounds_of(run_dir: Path) -> int:
             "run with an LLM (prism run reasoner.kind=embedded)"
         )
     if not manifest.summary.rounds:
-        told = f"no round of it is known to have been completed (status {run.state})"
-        raise DataError(f"{run_dir}: {told}{run.way_on}")
+        why = f"no round of it is known to have been completed (status {run.state})"
+        raise DataError(f"{run_dir}: {why}{run.way_on}")
     return manifest.summary.rounds
 
 
-def training_set_of(
+def make_training_set(
     run_dirs: Sequence[str | Path], on_round: Callable[[], object] = lambda: None, *, trust: bool = False
 ) -> TrainingSet:
-    """Repeat runs from their ledgers and return what the LLM answered in them.
-
-    Args:
-        run_dirs: The runs' folders; the same LLM, asked in the same way, must have answered in all.
-        on_round: Called after each round.
-        trust: As for `replay`.
+    """Repeat runs from their ledgers and return the answers of the LLM, which must be the same in all.
 
     Raises:
-        DataError: If a folder holds no run with an LLM, is not trusted, they do not go together, or no LLM ever
+        DataError: If a folder holds no run with an LLM or is not trusted, the runs differ in their LLM, or it never
             answered.
         OracleError: If a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
-    manifests = [read_run(folder).manifest for folder in folders if rounds_of(folder)]
+    manifests = [read_run(folder).manifest for folder in folders if completed_rounds(folder)]
     asked = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
-    found: list[TrainingExample] = []
-    for folder in folders:
-        found += _heard(folder, on_round, trust=trust)
-    if not found:
+    examples = [example for folder in folders for example in _examples(folder, on_round, trust=trust)]
+    if not examples:
         raise DataError(f"{folders[0]}: no open choice was answered by an LLM: there is nothing to learn")
     by_options: dict[tuple[AgentState, ...], list[TrainingExample]] = {}
-    for example in found:
+    for example in examples:
         by_options.setdefault(example.ask.question.options, []).append(example)
     config = recorded_config(folders[0], trust=trust)
     provenance = {
@@ -118,23 +102,22 @@ def training_set_of(
         "llm_digest": asked["digest"],
         "answer": asked["answer"],
         "runs": [_provenance(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
-        "decisions": len(found),
-        "answers": len({example.key for example in found}),
-        "personas": len({example.persona for example in found}),
-        "posts": len({example.text for example in found}),
+        "decisions": len(examples),
+        "answers": len({example.key for example in examples}),
+        "personas": len({example.persona for example in examples}),
+        "posts": len({example.text for example in examples}),
     }
     return TrainingSet(by_options, asked["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
 
 
 def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
-    """Return what all runs say of their LLM."""
-    said = [getattr(manifest.llm, key) for manifest in manifests]
-    for folder, other in zip(folders, said, strict=True):
-        if other != said[0]:
+    first, *_ = values = [getattr(manifest.llm, key) for manifest in manifests]
+    for folder, value in zip(folders, values, strict=True):
+        if value != first:
             raise DataError(
-                f"{folder}: its LLM's {key} is {other}, that of {folders[0]} {said[0]}: distill them one by one"
+                f"{folder}: its LLM's {key} is {value}, that of {folders[0]} {first}: distill them one by one"
             )
-    return said[0]
+    return first
 
 
 def _provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
@@ -144,31 +127,28 @@ def _provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
 
 
 @as_before()
-def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
-    """Return what the LLM answered in one run, in the order of rounds, ticks and agents."""
-    found: list[TrainingExample] = []
+def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
+    """Return the LLM's answers in one run, in the order of rounds, ticks and agents."""
+    examples: list[TrainingExample] = []
 
     def hear(ask: PlacedQuestion, answer: Answer) -> None:
         if answer.probabilities and len(ask.question.options) > 1:
-            names = (_persona_of(ask.question), _text_of(model, ask.question))
-            found.append(TrainingExample(ask, answer.probabilities, answer.key, *names))
+            persona = "; ".join(sorted(ask.question.persona.interests)) or ask.question.persona.name
+            text = _first_text(model, ask.question)
+            examples.append(TrainingExample(ask, answer.probabilities, answer.key, persona, text))
 
     model = SocialModel(recorded_config(folder, trust=trust))
     with closing(model):
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.on_answer = hear
-        for _ in range(rounds_of(folder)):
+        for _ in range(completed_rounds(folder)):
             model.step()
             on_round()
-    return sorted(found, key=lambda example: (example.ask.round, example.ask.tick, example.ask.agent))
+    return sorted(examples, key=lambda example: (example.ask.round, example.ask.tick, example.ask.agent))
 
 
-def _persona_of(question: Question) -> str:
-    return "; ".join(sorted(question.persona.interests)) or question.persona.name
-
-
-def _text_of(model: SocialModel, question: Question) -> str:
-    """Return what the thread of a post began with: replies and comments tell of what they are about, in their words."""
+def _first_text(model: SocialModel, question: Question) -> str:
+    """Return the first text in a post's thread, whose subject replies and comments repeat in their words."""
     if question.post is None:
         return ""
     posts, post = model.posts, question.post.post_id
@@ -179,10 +159,10 @@ def _text_of(model: SocialModel, question: Question) -> str:
     return posts.texts[int(posts.text_id[post])]
 
 
-def folds_of(groups: Sequence[str]) -> Ints:
-    """Return for each row the fold of its group, 0 .. `MOST_FOLDS` - 1: about equally many rows in each.
+def deal_folds(groups: Sequence[str]) -> Ints:
+    """Return the fold of each row's group, 0 .. `MOST_FOLDS` - 1, with about equally many rows in each.
 
-    The largest group goes first, always to the fold that has least; the order of rows does not matter.
+    The largest group goes first, always to the smallest fold; the order of rows does not matter.
     """
     names, inverse, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
     fold = np.zeros(len(names), np.int64)
@@ -193,15 +173,13 @@ def folds_of(groups: Sequence[str]) -> Ints:
     return np.asarray(fold[inverse])
 
 
-def blocks_of(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
-    """Return pairs of rows to fit to and rows to try on; each row is tried once.
-
-    No persona and no post of the rows to try on is in a row to fit to.
+def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
+    """Return pairs of rows to fit and rows to test, without a persona or post in common; each row is tested once.
 
     Raises:
         DataError: If there are too few personas or posts for that.
     """
-    personas, texts = (folds_of([getattr(example, name) for example in examples]) for name in ("persona", "text"))
+    personas, texts = (deal_folds([getattr(example, name) for example in examples]) for name in ("persona", "text"))
     blocks = []
     for who in range(int(personas.max()) + 1):
         for what in range(int(texts.max()) + 1):

@@ -1,9 +1,8 @@
-"""Fitting a distilled model with scikit-learn (extra `distill`), and turning what it found into plain numbers.
+"""Fits a distilled model with scikit-learn (extra `distill`), and returns it as plain numbers.
 
-An answer of an LLM is a row for each option, weighted by what the LLM gave it.
+An answer of an LLM becomes a row for each option, weighted by its probability.
 """
 
-from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ type Kind = Literal["logistic", "boosting"]
 type Scores = list[Linear | Trees]
 
 DOUBT: Final = 0.001
-"""Share of every answer that counts as spread over all options: what was never chosen keeps finite log-odds."""
+"""Share of every answer that is spread over all options, so that log-odds stay finite."""
 
 _PENALTY: Final = 1.0
 _TREES: Final[dict[str, Any]] = {
@@ -45,16 +44,12 @@ def _sklearn() -> tuple[Any, Any]:
 
 
 def check_installed() -> None:
-    """Look whether scikit-learn is there.
-
-    Raises:
-        ConfigError: If not; its line says what to do.
-    """
+    """Raise ConfigError if scikit-learn is not installed."""
     _sklearn()
 
 
 def fitted(kind: Kind, columns: Floats, true: Floats) -> Scores:
-    """Return the scores of the options that suit what an LLM gave them.
+    """Return scores of options, fitted to an LLM's probabilities.
 
     Args:
         kind: `logistic`: multinomial logistic regression on standardised features and their products, with a ridge
@@ -62,12 +57,11 @@ def fitted(kind: Kind, columns: Floats, true: Floats) -> Scores:
         columns: Features, shape (features, n).
         true: Probabilities, shape (n, options).
     """
-    by_kind: dict[str, Callable[[Floats, Floats], Scores]] = {"logistic": _logistic, "boosting": _boosting}
     check_installed()
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     with threadpool_limits(1):  # so little work is slower in threads
-        return by_kind[kind](columns, true)
+        return _logistic(columns, true) if kind == "logistic" else _boosting(columns, true)
 
 
 def _weighted(rows: Floats, true: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
@@ -81,21 +75,19 @@ def _logistic(columns: Floats, true: Floats) -> Scores:
     regression, _ = _sklearn()
     wide = with_products(columns)
     means, spreads = wide.mean(axis=1), wide.std(axis=1)
-    told = spreads > 1e-9 * np.maximum(np.abs(means), 1.0)  # a column that never changes says nothing
-    if not told.any():  # they were all asked the same
-        told[0], spreads[0] = True, 1.0
-    rows, options, weights = _weighted(((wide[told].T - means[told]) / spreads[told]), true)
-    found = regression(C=_PENALTY, max_iter=2000, tol=1e-6).fit(rows, options, sample_weight=weights)
-    k = true.shape[1]
-    coefficients, intercepts = (
-        (np.stack([-found.coef_[0], 0 * found.coef_[0]]), np.array([-found.intercept_[0], 0.0]))
-        if k == 2
-        else (found.coef_, found.intercept_)
-    )
+    varies = spreads > 1e-9 * np.maximum(np.abs(means), 1.0)
+    if not varies.any():  # all questions were the same
+        varies[0], spreads[0] = True, 1.0
+    rows, options, weights = _weighted(((wide[varies].T - means[varies]) / spreads[varies]), true)
+    model = regression(C=_PENALTY, max_iter=2000, tol=1e-6).fit(rows, options, sample_weight=weights)
+    k, coefficients, intercepts = true.shape[1], model.coef_, model.intercept_
+    if k == 2:  # scikit-learn scores the second option only
+        coefficients = np.stack([-coefficients[0], 0 * coefficients[0]])
+        intercepts = np.array([-intercepts[0], 0.0])
     scores: Scores = []
     for option in range(k - 1):
         slopes = np.zeros(len(wide))
-        slopes[told] = (coefficients[option] - coefficients[-1]) / spreads[told]
+        slopes[varies] = (coefficients[option] - coefficients[-1]) / spreads[varies]
         intercept = intercepts[option] - intercepts[-1] - float((slopes * means).sum())
         scores.append(Linear(intercept=float(intercept), weights=slopes.tolist()))
     return scores
@@ -104,13 +96,13 @@ def _logistic(columns: Floats, true: Floats) -> Scores:
 def _boosting(columns: Floats, true: Floats) -> Scores:
     _, boosting = _sklearn()
     rows, options, weights = _weighted(columns.T, true)
-    found = boosting(**_TREES).fit(rows, options, sample_weight=weights)
-    # scikit-learn offers no public way to its trees: what is taken is compared with what it says itself
-    rounds, base = found._predictors, np.ravel(found._baseline_prediction)
+    model = boosting(**_TREES).fit(rows, options, sample_weight=weights)
+    # scikit-learn's trees are private: what is read here is compared with its own scores
+    rounds, base = model._predictors, np.ravel(model._baseline_prediction)
     sign = -1.0 if true.shape[1] == 2 else 1.0  # of two options it scores the second
     scores = [_forest([trees[k].nodes for trees in rounds], float(base[k]), sign) for k in range(len(rounds[0]))]
-    own = np.stack([sign * score.sums(columns) for score in scores], axis=1)
-    if not np.allclose(own, found.decision_function(columns.T).reshape(own.shape), atol=1e-6):
+    sums = np.stack([sign * score.sums(columns) for score in scores], axis=1)
+    if not np.allclose(sums, model.decision_function(columns.T).reshape(sums.shape), atol=1e-6):
         raise PrismError(
             "prism distill: this version of scikit-learn keeps its trees in another way; use --kind logistic"
         )

@@ -1,8 +1,7 @@
-"""How the outcomes of a scenario move with the share of open choices that an LLM answers, a distilled model the rest.
+"""Runs a scenario with several shares of the LLM, with a distilled model answering the rest.
 
-The same configuration is run with several shares and the same keyed draws; who asks the LLM with a small share also
-does with a larger one. Answers that are known are taken from the ledger of the run, and new ones are shared between the
-runs. The run's folder is not changed.
+The runs have the same keyed draws: whoever asks the LLM with a small share also does with a larger one. They share
+answers, and begin with those in the ledger of the run, whose folder is not changed.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +12,12 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.analysis.distill.dataset import rounds_of
+from prism_mesa.analysis.distill.dataset import completed_rounds
 from prism_mesa.errors import RunError
 from prism_mesa.llm import Ledger
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.params import merged
-from prism_mesa.runs.config import Config, make_config
-from prism_mesa.runs.lifecycle import RunResult
+from prism_mesa.runs.config import make_config
 from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.records.table_checks import check_written, write_csv
@@ -44,11 +42,11 @@ DRIFT: Final = TableSchema(
 
 @dataclass(frozen=True)
 class Drift:
-    """What came of it.
+    """The result of `drift`.
 
     Attributes:
-        table: As `DRIFT` says; there is no relative value where that with the largest share is 0.
-        folder: Where `drift.parquet` and the runs are.
+        table: See `DRIFT`; the relative value is blank if the value with the largest share is 0.
+        folder: The folder of `drift.parquet` and of the runs.
     """
 
     table: pd.DataFrame
@@ -66,28 +64,30 @@ def drift(
     on_round: Callable[[], object] = lambda: None,
     trust: bool = False,
 ) -> Drift:
-    """Run the scenario of a run with several shares of its LLM, and keep the table of outcomes in `out`.
+    """Run the scenario of a run with several shares of its LLM, and write a table of outcomes to `out`.
 
     Args:
-        run_dir: The run: its configuration, LLM and known answers are taken.
+        run_dir: The run whose configuration, LLM and answers are used.
         distilled: The file of the distilled model.
         out: Folder of the table and of the runs.
         shares: Shares of open choices that go to the LLM, ascending.
-        n_seeds: The run's seed and the next ones.
+        n_seeds: The number of seeds, from the run's on.
         on_round: Called after each round of each run.
-        trust: Whether a server, a module, and files outside of the folder, that only the folder names may be used;
-            those of runs made here may be.
+        trust: Whether a server, module or outside file that only the folder names may be used; those of your own runs
+            may.
 
     Raises:
         DataError: If there is no such run, it cannot be repeated from its folder, or is not trusted.
-        ConfigError: If its LLM is not there to answer what is new.
+        ConfigError: If its LLM is missing, which answers new questions.
     """
     folder = Path(out)
     make_folder(folder)
     ledger = folder / "answers.sqlite"
-    base = _scenario(Path(run_dir), Path(distilled), ledger, trust=trust)
-    with Ledger(ledger) as known, Ledger(Path(run_dir) / LEDGER, read_only=True) as own:
-        known.write(own.answers(), [])
+    reasoner = {"distilled": str(distilled), "ledger": "cache", "ledger_path": str(ledger)}
+    recorded = config_to_run_anew(Path(run_dir), trust=trust)
+    base = make_config(merged(recorded.model_dump(), {"reasoner": reasoner}), str(run_dir))
+    with Ledger(ledger) as shared, Ledger(Path(run_dir) / LEDGER, read_only=True) as known:
+        shared.write(known.answers(), [])
     rows: list[dict[str, Any]] = []
 
     def advance(done: int) -> None:
@@ -97,8 +97,11 @@ def drift(
         for share in shares:
             changed = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
             config = make_config(merged(base.model_dump(), changed))
-            found = outcomes(_summary_of(run(config, out=folder / "runs", on_round=advance)))
-            rows += [{"share": share, "seed": seed, "outcome": name, "value": found[name]} for name in found]
+            result = run(config, out=folder / "runs", on_round=advance)
+            if result.status != "done":
+                raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
+            values = outcomes(result.summary).items()
+            rows += [{"share": share, "seed": seed, "outcome": name, "value": value} for name, value in values]
     table = _relative(pd.DataFrame(rows), max(shares))
     check_written(DRIFT, pa.Schema.from_pandas(table, preserve_index=False))
     table.to_parquet(folder / f"{DRIFT.name}.parquet", index=False)
@@ -106,34 +109,23 @@ def drift(
     return Drift(table, folder)
 
 
-def _summary_of(result: RunResult) -> dict[str, Any]:
-    if result.status != "done":
-        raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
-    return result.summary
-
-
-def rounds_of_drift(run_dir: str | Path, n_seeds: int = 1) -> int:
-    """Return how many rounds `drift` runs in all."""
-    rounds_of(Path(run_dir))
+def drift_rounds(run_dir: str | Path, n_seeds: int = 1) -> int:
+    """Return the number of rounds that `drift` runs in all."""
+    completed_rounds(Path(run_dir))
     return recorded_rounds(Path(run_dir)) * len(SHARES) * n_seeds
 
 
-def _scenario(run_dir: Path, distilled: Path, ledger: Path, *, trust: bool) -> Config:
-    """Return the configuration of a run with its LLM to be asked anew."""
-    own = {"distilled": str(distilled), "ledger": "cache", "ledger_path": str(ledger)}
-    base = config_to_run_anew(run_dir, trust=trust)
-    return make_config(merged(base.model_dump(), {"reasoner": own}), str(run_dir))
-
-
 def outcomes(summary: dict[str, Any]) -> dict[str, float]:
-    """Return what is compared, from the summary of a run."""
-    trees, shares = summary["cascades"], summary["state_shares"]
-    found = {name: float(n) for name, n in summary["engagement"].items()}
-    found["open choices"] = float(summary["decisions"]["open"])
-    found |= {f"by {source}": float(summary["decisions"]["by_source"].get(source, 0)) for source in STAND_INS}
-    found |= {f"cascade {name}": float(trees.get(name, 0)) for name in ("mean_size", "max_size", "max_depth")}
-    found["cascades reshared"] = 1.0 - float(trees.get("share_never_reshared", 1.0))
-    return found | {f"share {state}": float(share) for state, share in shares.items()}
+    """Return the outcomes to compare, from the summary of a run."""
+    trees, decisions = summary["cascades"], summary["decisions"]
+    return {
+        **{name: float(n) for name, n in summary["engagement"].items()},
+        "open choices": float(decisions["open"]),
+        **{f"by {source}": float(decisions["by_source"].get(source, 0)) for source in STAND_INS},
+        **{f"cascade {name}": float(trees.get(name, 0)) for name in ("mean_size", "max_size", "max_depth")},
+        "cascades reshared": 1.0 - float(trees.get("share_never_reshared", 1.0)),
+        **{f"share {state}": float(share) for state, share in summary["state_shares"].items()},
+    }
 
 
 def _relative(table: pd.DataFrame, full: float) -> pd.DataFrame:

@@ -1,1 +1,1 @@
-"""Why an agent or a nation did what it did, told from a repeated run or from its records."""
+"""Explains why an agent or a nation did what it did, from a repeated run or its records."""

@@ -1,4 +1,4 @@
-"""What a nation of a run decided and why, line by line, from the run's tables."""
+"""Explains what a nation of a run decided and why, from the run's tables."""
 
 import json
 import re
@@ -41,16 +41,9 @@ _SHOWN = {
 
 
 def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, brief: bool = False) -> Iterator[str]:
-    """Yield what a nation decided in a quarter of a run, why, and what became of it.
+    """Yield what a nation decided in a quarter, why, and the outcome; arguments and errors as in `api.runs.why`.
 
-    Args:
-        run_dir: The run's folder.
-        nation: The nation's name, or its row.
-        quarter: Such as ``2011Q2``, or its number from 0; by default the last in which it did not simply hold.
-        brief: Whether to yield only a summary: what the nation wanted, why, and the outcome.
-
-    Raises:
-        DataError: If there is no such run, nation or quarter.
+    By default it is the last quarter in which the nation changed something. `brief` yields only a summary.
     """
     run = read_run(run_dir)
     manifest = run.manifest
@@ -60,31 +53,32 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, 
         raise DataError(f"{run_dir}: no quarter of it {was} completed (status {run.state}{error}){run.way_on}")
     decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
     name = _nation(nation, read_table(run_dir, "nations", ["name"])["name"].tolist(), run_dir)
-    own = decisions[decisions["nation"] == name]
-    _one_row(own, run_dir, "decisions", name)
-    decision = _decision(own, quarter, run_dir)
+    rows = decisions[decisions["nation"] == name]
+    _first_row(rows, run_dir, "decisions", name)
+    decision = _decision(rows, quarter, run_dir)
+    overview = _overview(rows, name, manifest.decided_by)
     if brief:
-        yield next(_all(own, name, manifest.decided_by))
+        yield next(overview)
         yield _short(f'In {decision["quarter"]} it wanted: "{decision["action"]}"')
         yield _short(f"Its reason: {decision['reasoning']}")
         yield _short(f"This was {_OUTCOMES[decision['outcome']]}. {decision['reason']}")
         return
-    yield from _all(own, name, manifest.decided_by)
+    yield from overview
     yield ""
-    yield from _one(Path(run_dir), decision, name)
+    yield from _in_full(Path(run_dir), decision, name)
 
 
 def decision_lines(run_dir: str | Path, nation: str, round_: int) -> Iterator[str]:
-    """Yield what a nation wanted in a quarter, why, and what became of it: the short form of `why_nation`.
+    """Yield what a nation wanted in a quarter, why, and the outcome: the short form of `why_nation`.
 
     Raises:
-        DataError: If there is no such run or nation, or nothing of it in that quarter.
+        DataError: If the run has no such decision.
     """
     decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
-    own = decisions[(decisions["nation"] == nation) & (decisions["round"] == round_)]
-    decision = _one_row(own, run_dir, "decisions", nation)
-    seen = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
-    before = seen[(seen["nation"] == nation) & (seen["round"] == round_ - 1)]
+    rows = decisions[(decisions["nation"] == nation) & (decisions["round"] == round_)]
+    decision = _first_row(rows, run_dir, "decisions", nation)
+    indicators = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
+    before = indicators[(indicators["nation"] == nation) & (indicators["round"] == round_ - 1)]
     if len(before):
         yield f"It stood at {_indicators(before.iloc[0])}."
     yield from _wrapped(f'It wanted: "{decision["action"]}"', "")
@@ -96,42 +90,42 @@ def _short(text: str) -> str:
     return textwrap.shorten(plain(text, _TEXT_CAP), 300, placeholder=" ...")
 
 
-def _nation(given: str, names: list[str], run_dir: str | Path) -> str:
-    row = whole_number(given)
+def _nation(text: str, names: list[str], run_dir: str | Path) -> str:
+    row = whole_number(text)
     if row is not None and row < len(names):
         return names[row]
-    found = {name.lower(): name for name in names}.get(given.strip().lower())
-    if found is None:
-        near = did_you_mean(given, names)
-        raise DataError(f"{run_dir}: no nation {given!r} there (nations: {', '.join(names)}).{near}")
-    return found
+    name = {name.lower(): name for name in names}.get(text.strip().lower())
+    if name is None:
+        near = did_you_mean(text, names)
+        raise DataError(f"{run_dir}: no nation {text!r} there (nations: {', '.join(names)}).{near}")
+    return name
 
 
-def _decision(own: pd.DataFrame, quarter: str | None, run_dir: str | Path) -> Any:
+def _decision(rows: pd.DataFrame, quarter: str | None, run_dir: str | Path) -> Any:
     if quarter is None:
-        told = own[own["outcome"] != "no_change"]
-        return (told if len(told) else own).iloc[-1]
-    found = own[own["quarter" if re.fullmatch(r"\d{4}Q\d", quarter) else "round"].astype(str) == quarter]
-    if found.empty:
-        first, last = own.iloc[0], own.iloc[-1]
+        changes = rows[rows["outcome"] != "no_change"]
+        return (changes if len(changes) else rows).iloc[-1]
+    matches = rows[rows["quarter" if re.fullmatch(r"\d{4}Q\d", quarter) else "round"].astype(str) == quarter]
+    if matches.empty:
+        first, last = rows.iloc[0], rows.iloc[-1]
         span = f"{first['quarter']} .. {last['quarter']}, or {first['round']} .. {last['round']}"
         raise DataError(f"{run_dir}: no quarter {quarter} there (quarters: {span})")
-    return found.iloc[0]
+    return matches.iloc[0]
 
 
-def _all(own: pd.DataFrame, name: str, decided_by: str) -> Iterator[str]:
-    counts = own["outcome"].value_counts()
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if outcome in counts)
-    span = f"{own['quarter'].iloc[0]} to {own['quarter'].iloc[-1]}"
-    yield f"{plain(name, 80)} decided in {len(own)} quarters, {span}: {told}."
+def _overview(rows: pd.DataFrame, name: str, decided_by: str) -> Iterator[str]:
+    counts = rows["outcome"].value_counts()
+    outcomes = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if outcome in counts)
+    span = f"{rows['quarter'].iloc[0]} to {rows['quarter'].iloc[-1]}"
+    yield f"{plain(name, 80)} decided in {len(rows)} quarters, {span}: {outcomes}."
     yield f"Policy in this run was set by {plain(decided_by, 400)}."
 
 
-def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
-    seen = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
-    seen = seen[seen["nation"] == name]
+def _in_full(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
+    indicators = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
+    indicators = indicators[indicators["nation"] == name]
     yield f"{decision['quarter']} (quarter {decision['round']}):"
-    before = seen[seen["round"] == decision["round"] - 1]
+    before = indicators[indicators["round"] == decision["round"] - 1]
     if len(before):
         yield f"  It stood at {_indicators(before.iloc[0])}."
     if decision["reasoning_chain_id"]:
@@ -145,18 +139,13 @@ def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
         yield from _wrapped(f"In numbers{reader}: {means}", "  ")
     yield from _verdicts(run_dir, int(decision["round"]), name)
     yield f"  It was {_OUTCOMES[decision['outcome']]}."
-    after = _one_row(seen[seen["round"] == decision["round"]], run_dir, "indicators", name)
+    after = _first_row(indicators[indicators["round"] == decision["round"]], run_dir, "indicators", name)
     yield f"  At the end of the quarter: {_indicators(after)}."
 
 
-def _one_row(rows: pd.DataFrame, run_dir: str | Path, table: str, of: str) -> Any:
-    """Return the first of some rows.
-
-    Raises:
-        DataError: If there is none.
-    """
+def _first_row(rows: pd.DataFrame, run_dir: str | Path, table: str, name: str) -> Any:
     if rows.empty:
-        raise DataError(f"{run_dir}: table {table!r} is damaged: it has no row of {of!r}")
+        raise DataError(f"{run_dir}: table {table!r} is damaged: it has no row of {name!r}")
     return rows.iloc[0]
 
 
@@ -165,9 +154,9 @@ def _indicators(row: Any) -> str:
 
 
 def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
-    known = [name for name in ("thoughts",) if name in columns_of(run_dir, "reasoning")]  # none in an older run
-    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *known])
-    chain = _one_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
+    thoughts_column = ["thoughts"] if "thoughts" in columns_of(run_dir, "reasoning") else []  # older runs lack it
+    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *thoughts_column])
+    chain = _first_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
     yield "  It was told:"
     for line in str(chain["prompt"]).splitlines():
         yield from (f"    | {part}" for part in textwrap.wrap(plain(line, _TEXT_CAP), _WIDTH) or [""])
@@ -179,11 +168,7 @@ def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
 
 
 def _thoughts(cell: str, run_dir: Path) -> list[str]:
-    """Return in words what a nation thought before it decided.
-
-    Raises:
-        DataError: If that is not what stands there.
-    """
+    """Describe the thoughts of a nation before it decided; raise DataError if the cell holds none."""
     try:
         return [_thought(entry) for entry in json.loads(cell)]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -191,7 +176,6 @@ def _thoughts(cell: str, run_dir: Path) -> list[str]:
 
 
 def _thought(entry: dict[str, Any]) -> str:
-    """Return in words what a nation thought, tried or proposed, or what did not work."""
     match entry["kind"]:
         case "thought":
             return f"it thought: {reasoning_text(ReasoningResult.model_validate(entry))}"
@@ -206,12 +190,11 @@ def _thought(entry: dict[str, Any]) -> str:
 
 def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:
     verdicts = read_table(run_dir, "verdicts", ["round", "nation", "of", "check", "passed", "reason"])
-    own = verdicts[(verdicts["round"] == round_) & (verdicts["nation"] == name)]
-    for verdict in own.to_dict("records"):
+    rows = verdicts[(verdicts["round"] == round_) & (verdicts["nation"] == name)]
+    for verdict in rows.to_dict("records"):
         mark = "passed" if verdict["passed"] else "FAILED"
         yield from _wrapped(f"{mark} {verdict['check']}: {verdict['reason']} ({verdict['of']})", "    ")
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:
-    """Yield what nations or an LLM wrote on lines of some width, without what could steer a terminal."""
     yield from textwrap.wrap(plain(text, _TEXT_CAP), _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")

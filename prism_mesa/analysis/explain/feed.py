@@ -1,9 +1,9 @@
-"""Why a post stands in an agent's feed, and at which place, or why it does not: worked out while its round runs.
+"""Explains an agent's feed while its round runs: the place of each post, or why it is not there.
 
-`analysis.explain.scores` tells what its score is made of; here the candidates are ranked by it as
-`kernels.feeds.ranking` ranks them, and told by which way each came.
+Candidates are ranked as in `kernels.feeds.ranking`, with the scores of `analysis.explain.scores`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.analysis.explain.follows import named
-from prism_mesa.analysis.explain.scores import Candidates, Further, Made, lowered, made_of
+from prism_mesa.analysis.explain.scores import Candidates, Further, Made, explain_scores, lowered
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.room import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
@@ -26,14 +26,13 @@ type Ints = npt.NDArray[np.int64]
 
 
 @dataclass
-class ToldFeed:
+class FeedReasons:
     """A reader's feed in a round, in words.
 
     Attributes:
-        how: By what it is ranked.
-        posts: Id -> place, by which way it came, and what it scores, of each post that it holds; `in_full` with what
-            the score is made of.
-        about: The same of a post that was asked for, or why it was not shown.
+        how: How it is ranked.
+        posts: Id -> place, source and score of each post; `in_full` also has the terms of the score.
+        about: The same about a post that was asked for, or why it was not shown.
     """
 
     how: str
@@ -42,48 +41,41 @@ class ToldFeed:
     about: str = ""
 
 
-def told_feed(model: SocialModel, row: int, about: int | None = None) -> ToldFeed:
-    """Return the feed of an agent in the round that runs, before anything of it counts.
-
-    Args:
-        model: The model.
-        row: The agent.
-        about: A post that is told of in any case.
-    """
+def explain_feed(model: SocialModel, row: int, about: int | None = None) -> FeedReasons:
+    """Explain the feed of an agent in the running round, at its first tick, and the post `about` in any case."""
     ranked = RankedFeed(model, row)
     shown = model.population.feed[row, : model.population.n_feed[row]].tolist()
-    told = ToldFeed(ranked.params.ranking + (f": {ranked.made.how}" if ranked.made is not None else ""))
-    for place, post in enumerate(shown):
-        for of, in_full in ((told.posts, False), (told.in_full, True)):
-            of[post] = f"place {place + 1} of {len(shown)}, {ranked.words(post, in_full=in_full)}"
+    reasons = FeedReasons(ranked.params.ranking + (f": {ranked.made.how}" if ranked.made is not None else ""))
+    for place, post in enumerate(shown, start=1):
+        for texts, in_full in ((reasons.posts, False), (reasons.in_full, True)):
+            texts[post] = f"place {place} of {len(shown)}, {ranked.words(post, in_full=in_full)}"
     if about is not None:
-        told.about = (
-            f"in its feed, {told.in_full[about]}" if about in told.in_full else ranked.why_not(about, len(shown))
-        )
-    return told
+        text = reasons.in_full.get(about)
+        reasons.about = ranked.why_not(about, len(shown)) if text is None else f"in its feed, {text}"
+    return reasons
 
 
-def about_lines(rounds: Iterable[tuple[int, ToldFeed | None]]) -> Iterator[str]:
-    """Yield why a post that was asked for was in the feeds of some rounds, or was not, since it was there."""
-    told = [f"  round {round_}: {feed.about}" for round_, feed in rounds if feed is not None and feed.about]
-    yield from told or ["  none since it was there"]
+def about_lines(rounds: Iterable[tuple[int, FeedReasons | None]]) -> Iterator[str]:
+    """Yield why a post was in the feed or not, for each round since it was there."""
+    lines = [f"  round {round_}: {feed.about}" for round_, feed in rounds if feed is not None and feed.about]
+    yield from lines or ["  none since it was there"]
 
 
 class RankedFeed:
-    """All candidates of an agent's feed in the round that runs, in the order in which the kernel ranks them.
+    """All candidates of an agent's feed in the running round, in the order of the kernel.
 
     Attributes:
-        of: The candidates that may be shown.
-        made: What they score; None in a mode of which nothing is known.
-        order: Their places in `of`, best first, each root once.
-        further: Of each of `order` the factors for better posts of its author, and of its group, in words.
-        slots: What may be shown beside the ranking.
+        candidates: The candidates that may be shown.
+        made: Their scores; None in a mode that `scores` does not know.
+        order: Their places in `candidates`, best first, each root once.
+        further: For each of `order` the factors for better posts of its author, and of its group.
+        slots: Posts that may be shown beside the ranking.
     """
 
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
-        [(_, self.params, own)] = platform.feeds.of(rows, AgentColumns(platform, rows))
+        [(_, self.params, own_feed)] = platform.feeds.of(rows, AgentColumns(platform, rows))
         n_agents, now = len(platform.population), platform.round
         self.outbox = outbox_of(platform.posts, self.params, n_agents, now)
         world = self.outbox, platform.population, platform.posts, self.params, platform.streams, now
@@ -94,12 +86,12 @@ class RankedFeed:
         self._n_inside = int(inside.sum())
         self.number = np.flatnonzero(self._may_be_shown(post))
         kept = post[self.number], inside[self.number]
-        self.of = Candidates(platform, row, self.params, own, self.outbox, self.scoring, *kept)
-        self.made: Made | None = made_of(self.of) if len(kept[0]) else None
+        self.candidates = Candidates(platform, row, self.params, own_feed, self.outbox, self.scoring, *kept)
+        self.made: Made | None = explain_scores(self.candidates) if len(kept[0]) else None
         self.order, self.further = self._ranked()
 
     def _listed(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
-        """Return all candidates, -1 where a draw finds none, and whether the agent follows their authors."""
+        """Return all candidates, -1 where a draw has none, and whether the agent follows their authors."""
         platform, reader = self.model.platform, np.array([self.row], np.int32)
         if not self.outbox.n:
             return np.zeros(0, np.int64), np.zeros(0, np.bool_)
@@ -118,66 +110,63 @@ class RankedFeed:
         return np.asarray((post >= 0) & is_new & ~hidden)
 
     def _ranked(self) -> tuple[Ints, list[Further]]:
-        """Return the order, and of each the factors for better posts of its author, and of its group."""
         if self.made is None:
             return np.zeros(0, np.int64), []
-        posts, post, score = self.model.posts, self.of.post, self.made.score.astype(np.float64)
+        posts, post, score = self.model.posts, self.candidates.post, self.made.score.astype(np.float64)
         best = np.lexsort((post, score.astype(np.float32)))[::-1]
         _, first = np.unique(posts.root[post[best]], return_index=True)
         order = best[np.sort(first)]
         further: dict[int, Further] = dict.fromkeys(order.tolist(), ())
-        for kind, of, factors in self._kinds():
-            met = dict[int, int]()
-            for one in order.tolist():
-                before = met.get(int(of[one]), 0)
-                met[int(of[one])] = before + 1
-                factor = float(factors[min(before, len(factors) - 1)]) if len(factors) else 1 / (1 + before)
-                score[one] = lowered(score[one], factor)
-                further[one] += ((factor, f"better posts of its {kind}: {before}"),)
+        for kind, values, factors in self._kinds():
+            better = Counter[int]()
+            for place in order.tolist():
+                n = better[int(values[place])]
+                better[int(values[place])] += 1
+                factor = float(factors[min(n, len(factors) - 1)]) if len(factors) else 1 / (1 + n)
+                score[place] = lowered(score[place], factor)
+                further[place] += ((factor, f"better posts of its {kind}: {n}"),)
             order = order[np.lexsort((post[order], score[order].astype(np.float32)))[::-1]]
-        return order, [further[one] for one in order.tolist()]
+        return order, [further[place] for place in order.tolist()]
 
     def _kinds(self) -> Iterator[tuple[str, Ints, npt.NDArray[np.float64]]]:
-        """Yield by what further posts of a kind score less: its name, the kind of each candidate, and the factors."""
+        """Yield why further posts of a kind score less: its name, the kind of each candidate, and the factors."""
         author, scoring = self.model.posts.author, self.scoring
-        yield "author", author[self.of.post].astype(np.int64), scoring.diversity
+        yield "author", author[self.candidates.post].astype(np.int64), scoring.diversity
         if scoring.mode == DIVERSE and scoring.n_groups:
-            writer = author[self.model.posts.root[self.of.post]]
+            writer = author[self.model.posts.root[self.candidates.post]]
             yield "group", scoring.group[writer].astype(np.int64), scoring.diversity
 
     @property
     def posts(self) -> list[int]:
         """The posts that may be shown, best first."""
-        found: list[int] = self.of.post[self.order].tolist()
-        return found
+        posts: list[int] = self.candidates.post[self.order].tolist()
+        return posts
 
     def words(self, post: int, *, in_full: bool = True) -> str:
-        """Return by which way a candidate came, and what it scores."""
-        found = next(iter(np.flatnonzero(self.of.post == post).tolist()), None)
-        if found is None:  # it was put there beside the ranking
-            return f"{self._who(post)}{self._in_slot(post)}"
-        if self.made is None or post not in self.posts:
-            return f"{self._way(found)}{self._in_slot(post)}"
+        """Return the source of a candidate, and its score."""
+        places = np.flatnonzero(self.candidates.post == post).tolist()
+        text = f"{self._source(places[0]) if places else self._author(post)}{self._in_slot(post)}"
+        if not places or self.made is None or post not in self.posts:  # a slot may hold it beside the ranking
+            return text
         place = self.posts.index(post)
-        made_of = self.made.words(int(self.order[place]), self.further[place], in_full=in_full)
-        return f"{self._way(found)}{self._in_slot(post)}: {made_of}"
+        return f"{text}: {self.made.words(int(self.order[place]), self.further[place], in_full=in_full)}"
 
     def _in_slot(self, post: int) -> str:
-        """Return whether a slot may hold a post, in words."""
-        trending, found, query = self.slots
+        """Return which slot may hold a post, in words."""
+        trending, matches, query = self.slots
         local = post - self.outbox.first
         if local in trending:
             return " (a slot is for it, as it is trending)"
         topic = int(query[self.row]) if len(query) else -1
-        return " (a slot is for it, as its search finds it)" if topic >= 0 and local in found[topic] else ""
+        return " (a slot is for it, as its search finds it)" if topic >= 0 and local in matches[topic] else ""
 
-    def _way(self, one: int) -> str:
-        """Return from whom a candidate is, and how it came to the agent."""
-        model, post, scoring = self.model, int(self.of.post[one]), self.scoring
-        who = self._who(post)
-        if self.of.inside[one]:
+    def _source(self, place: int) -> str:
+        """Return the author of a candidate, and how it came to the agent."""
+        model, post, scoring = self.model, int(self.candidates.post[place]), self.scoring
+        who = self._author(post)
+        if self.candidates.inside[place]:
             return f"{who}, whom it follows"
-        number = int(self.number[one]) - self._n_inside
+        number = int(self.number[place]) - self._n_inside
         if number < scoring.outsiders:
             return f"{who}, whom it does not follow (drawn from the whole platform)"
         if number < scoring.outsiders + scoring.two_hops:
@@ -187,14 +176,14 @@ class RankedFeed:
         topic = model.topics.names[int(scoring.query[self.row])]
         return f"{who}, whom it does not follow (found by its search for {topic})"
 
-    def _who(self, post: int) -> str:
+    def _author(self, post: int) -> str:
         by = "reshared by" if self.model.posts.kind[post] == RESHARE else "by"
         before = int(self.model.platform.met.times(np.array([self.row]), self.model.posts.root[[post]])[0])
         again = f" (source {before + 1} of it)" if before else ""
         return f"{by} {named(self.model, int(self.model.posts.author[post]))}{again}"
 
     def _between(self, draw: int) -> int:
-        """Return through whom a candidate of two hops came: the first step of its draw."""
+        """Return the followee through whom a candidate of two hops came: the first step of its draw."""
         followees = self.model.network.followees(self.row)
         key = self.scoring.two_hops_key
         for part in (draw, self.row, 0):
@@ -202,12 +191,7 @@ class RankedFeed:
         return int(followees[int(unit(key) * len(followees))])
 
     def why_not(self, post: int, n_shown: int) -> str:
-        """Return why a post is not in the feed; nothing before it is there.
-
-        Args:
-            post: Its id.
-            n_shown: How many posts the feed holds.
-        """
+        """Return why a post is not in a feed of `n_shown` posts; empty before the post exists."""
         model, posts = self.model, self.model.posts
         if post >= posts.n_there(model.round):
             return ""
@@ -225,7 +209,7 @@ class RankedFeed:
             return f"the agent had {done} it, or another copy of it, before"
         if post in model.platform.copies.of(self.row):
             return "the agent had read this very copy before; only another one is shown again"
-        if post not in self.of.post:
+        if post not in self.candidates.post:
             return "nobody whom the agent follows had posted it, and it was not among what is added from outside"
         if self.made is None:
             return "others were ranked before it"

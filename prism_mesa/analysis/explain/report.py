@@ -1,35 +1,32 @@
-"""An explanation (`why`) in plain words, line by line.
-
-What users or an LLM wrote is shown as in a prompt: on one line, without control characters.
-"""
+"""The report of `why`, line by line. Texts of users or an LLM are shown on one line, without control characters."""
 
 import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from prism_mesa.analysis.explain.brief import values_read
 from prism_mesa.analysis.explain.feed import about_lines
-from prism_mesa.analysis.explain.follows import follow_lines, opinion_lines, text_shown, turn_lines
+from prism_mesa.analysis.explain.follows import follow_lines, named, opinion_lines, text_shown, turn_lines
 from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import reasoning_text
 from prism_mesa.domain import Post
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, counted
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
 from prism_mesa.reasoner.oracle import reason_in
 from prism_mesa.reasoner.pmi import band_position
-from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES, goes_by_band
+from prism_mesa.social.behavior import IGNORES, SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.round.presence import local_hours
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import TIMEOUT
+from prism_mesa.statechart import TIMEOUT, AgentState
 
 _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
 _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
@@ -37,20 +34,18 @@ _QUOTED = {"post": "post {} by", "reply": "post {} by", "reshare": "reshared in 
 _WORDED = {**_QUOTED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH, _RAW_CAP = 106, 2000
-_MOST_PASSED = 20
-"""Posts that are told of those that it scrolls past in a tick."""
-_MOST_TOLD = 700.0
-"""Above that a log-ratio is none of an LLM's, and too large for a number."""
+_MOST_PASSED = 20  # posts that are named when the agent scrolls past more in a tick
+_MOST_LOG_RATIO = 700.0  # more overflows a float
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What an agent or nation did and why, in words: its text is the report.
+    """What an agent or nation did and why; ``str`` gives the text.
 
     Attributes:
         brief: At most five lines: what it did, and why.
         lines: The whole report, which begins with these.
-        explanation: What it tells of an agent of a platform; None for a nation.
+        explanation: The data behind the report of an agent; None for a nation.
     """
 
     brief: tuple[str, ...]
@@ -65,48 +60,45 @@ class Report:
 
 def report_lines(explanation: Explanation) -> Iterator[str]:
     """Yield who the agent is, what it did in the run, and one round in full."""
+    agent = explanation.agent
     yield from _agent(explanation)
     if explanation.about is not None:
-        if (post := explanation.agent.model.post(explanation.about, explanation.agent.row)) is not None:
-            yield ""
-            yield f"{_post(explanation.agent, post)} in the rounds in which it came online:"
-        yield from about_lines((r.round, r.told) for r in explanation.rounds)
+        if (post := agent.model.post(explanation.about, agent.row)) is not None:
+            yield from ("", f"{_post(agent, post)} in the rounds in which it came online:")
+        yield from about_lines((r.round, r.reasons) for r in explanation.rounds)
     elif explanation.shown is not None:
         yield ""
         yield from round_lines(explanation, explanation.shown)
-    elif explanation.agent.model.params.has_churn:
-        yield f"Round {explanation.agent.model.round}: it was not there."
+    elif agent.model.params.has_churn:
+        yield f"Round {agent.model.round}: it was not there."
 
 
 def _agent(explanation: Explanation) -> Iterator[str]:
-    who = explanation.agent
-    likes = plain(", ".join(who.interests), 400) or "nothing in particular"
-    yield f"{plain(who.name, NAME_CAP)} (agent {who.row}) likes {likes}; {who.personality}."
-    low, high = f"{who.low_threshold:.3f}", f"{who.high_threshold:.3f}"
+    agent = explanation.agent
+    likes = plain(", ".join(agent.interests), 400) or "nothing in particular"
+    yield f"{plain(agent.name, NAME_CAP)} (agent {agent.row}) likes {likes}; {agent.personality}."
+    low, high = f"{agent.low_threshold:.3f}", f"{agent.high_threshold:.3f}"
     does = f"It ignores posts below {low} and engages above {high}; between them the choice is open."
-    if not goes_by_band(who.model.chart):
+    if not goes_by_band(agent.model.chart):
         does = f"Its band is {low} to {high}; this run's own chart says what it does with a post."
-    yield f"{_COMPARED[who.model.params.utility.sensitivity > 0]} {does}"
+    yield f"{_COMPARED[agent.model.params.utility.sensitivity > 0]} {does}"
     for done, rounds in _engagements(explanation.rounds).items():
-        times = Counter(rounds)
-        yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in times.items())}"
-    yield from turn_lines(who.model, who.turns, len(explanation.rounds))
-    yield from opinion_lines(who.model, who.row, who.moved)
-    yield from follow_lines(who.model, who.row, who.decided)
+        yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in rounds.items())}"
+    yield from turn_lines(agent.model, agent.turns, len(explanation.rounds))
+    yield from opinion_lines(agent.model, agent.row, agent.moved)
+    yield from follow_lines(agent.decided)
 
 
-def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:
+    counts: dict[str, Counter[int]] = {}
     for r in rounds:
-        if r.posted:
-            found.setdefault("posted", []).extend([r.round] * len(r.posted))
-        for done in (*(_DONE[action] for action in r.engaged), *(f"{_DONE[d.action]} by a tool" for d in r.by_tool)):
-            found.setdefault(done, []).append(r.round)
-    return found
+        by_tool = [f"{_DONE[activity.action]} by a tool" for activity in r.by_tool]
+        for done in (*["posted"] * len(r.posted), *(_DONE[action] for action in r.engaged), *by_tool):
+            counts.setdefault(done, Counter())[r.round] += 1
+    return counts
 
 
 def _posted(shown: RoundOfAgent) -> Iterator[str]:
-    """Yield what the agent posted when the round opened."""
     for text in shown.posted:
         yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
 
@@ -117,25 +109,25 @@ def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row]) % 1440
     clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
     hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour{clock}"
-    how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}"
-    if not shown.came_online:
-        yield from _posted(shown)
-        yield f"Round {shown.round}: it did not come online ({how}: it comes when the draw is below)."
-        yield from _thoughts(explanation.agent, shown.thoughts)
-        return
+    how = (
+        f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}: it comes when the draw is below"
+    )
     yield from _posted(shown)
-    posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
-    yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
-    if shown.feed and shown.told is not None:
-        yield f"  Its feed is {shown.told.how}."
+    if not shown.came_online:
+        yield f"Round {shown.round}: it did not come online ({how})."
+        yield from _thoughts(agent, shown.thoughts)
+        return
+    yield f"Round {shown.round}: it came online ({how}) and had {counted(shown.feed, 'post')} in its feed."
+    if shown.feed and shown.reasons is not None:
+        yield f"  Its feed is {shown.reasons.how}."
     moves = list(shown.moves)
     for tick, passed in shown.passed:
         while moves and moves[0].tick < tick:
             yield from _move(explanation, moves.pop(0))
         posts = "a post that is" if len(passed) == 1 else f"{len(passed)} posts that are"
         yield f"  tick {tick}: it scrolls past {posts} worth less than {agent.low_threshold:.3f} to it"
-        told = {} if shown.told is None else shown.told.posts
-        yield from (f"      post {post}, {told[post]}" for post in passed[:_MOST_PASSED] if post in told)
+        reasons = {} if shown.reasons is None else shown.reasons.posts
+        yield from (f"      post {post}, {reasons[post]}" for post in passed[:_MOST_PASSED] if post in reasons)
     for part, times in folded(moves, lambda move: (move.state, move.target) if move.trigger == TIMEOUT else id(move)):
         if times == 1:
             yield from _move(explanation, part[0])
@@ -155,10 +147,10 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
         yield from _posted(shown)
     if tick == 0 or not shown.came_online:
         comes = "came online" if shown.came_online else "did not come online"
-        yield (
-            f"Round {shown.round}: it {comes} (its draw {shown.online_draw:.3f}, its chance "
-            f"{shown.online_chance:.3f}: it comes when the draw is below), {shown.feed} posts in its feed."
+        draw = (
+            f"its draw {shown.online_draw:.3f}, its chance {shown.online_chance:.3f}: it comes when the draw is below"
         )
+        yield f"Round {shown.round}: it {comes} ({draw}), {shown.feed} posts in its feed."
     for at, passed in shown.passed:
         if at == tick:
             below = f"{explanation.agent.low_threshold:.3f}"
@@ -169,16 +161,18 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
 
 
 def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
-    """Yield what the agent thought, called, did by tools and said when it wrote."""
     before = None
-    for one in thoughts:
-        if (one.tick, one.action) != before:
-            yield f"  Writing its {'comment' if one.action == 'reshare' else one.action} (tick {one.tick}):"
-        before = (one.tick, one.action)
-        said = reasoning_text(ReasoningResult.model_validate_json(one.text)) if one.event == "thought" else one.text
-        yield f"    {_EVENTS[one.event]}: {plain(said, _RAW_CAP)}"
-        if one.activity is not None:
-            yield f"      By this tool it {_activity(agent, one.activity)}."
+    for thought in thoughts:
+        if (thought.tick, thought.action) != before:
+            what = "comment" if thought.action == "reshare" else thought.action
+            yield f"  Writing its {what} (tick {thought.tick}):"
+        before = (thought.tick, thought.action)
+        text = thought.text
+        if thought.event == "thought":
+            text = reasoning_text(ReasoningResult.model_validate_json(text))
+        yield f"    {_EVENTS[thought.event]}: {plain(text, _RAW_CAP)}"
+        if thought.activity is not None:
+            yield f"      By this tool it {_activity(agent, thought.activity)}."
 
 
 def _activity(agent: TracedAgent, activity: ActivityByTool) -> str:
@@ -193,19 +187,24 @@ def _activity(agent: TracedAgent, activity: ActivityByTool) -> str:
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
     yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(explanation.agent, move)}"
-    drawn = move.trigger == "compose_done" and move.answer is None  # what was drawn is told where it was
-    if move.trigger == SEES_POST and move.told:
-        yield f"      In its feed: {move.told}."
+    if move.trigger == SEES_POST and move.place:
+        yield f"      In its feed: {move.place}."
     if move.trigger == SEES_POST and move.log_odds:
-        yield f"      {_worth(explanation, move)}"
-    guarded = [entry for entry in move.considered if entry[1] and not drawn]
-    for transition, said, values in guarded:
-        to = transition.target.value if transition.target else "open"
-        yield f"      to {to} if {transition.guard_label}: {said}{values_read(values)}"
-    if move.answer is not None:
-        yield from _open_choice(explanation, move)
+        utility, relevance = explanation.agent.model.params.utility, 0.0 if move.post is None else move.post.relevance
+        terms = ", ".join(f"{value:+.2f} {what}" for what, value in move.log_odds.items() if value)
+        sensitivity = f"{utility.sensitivity:g} x log-odds ({terms})"
+        yield f"      Its utility: {utility.weight:g} x relevance {relevance:.3f} + {sensitivity}."
+    is_drawn = move.trigger == "compose_done" and move.answer is None  # the draw was explained before
+    for transition, value, fields in move.considered:
+        if value and not is_drawn:
+            to = transition.target.value if transition.target else "open"
+            yield f"      to {to} if {transition.guard_label}: {value}{values_read(fields)}"
+    if move.answer is not None and move.question is not None:
+        yield from _open_choice(explanation, move, move.answer, move.question)
     if move.action is not None:
-        yield f"      {_action(explanation.agent, move)}"
+        shares = ", ".join(f"{action} {share:.2f}" for action, share in explanation.agent.propensities.items())
+        drawn = f"one after the other from 0 to 1, its draw, {move.action_draw:.3f}, falls on {move.action}"
+        yield f"      What it will do with the post is drawn from its habits ({shares}): {drawn}."
 
 
 def _meaning(agent: TracedAgent, move: Move) -> str:
@@ -230,14 +229,6 @@ def _post(agent: TracedAgent, post: Post) -> str:
     return f"{text_shown(agent.model, post, 70)} ({who}, relevance {post.relevance:.3f}{worth})"
 
 
-def _worth(explanation: Explanation, move: Move) -> str:
-    """Return what the utility of the post that is read is made of."""
-    own, post = explanation.agent.model.params.utility, move.post
-    relevance = 0.0 if post is None else post.relevance
-    made_of = ", ".join(f"{value:+.2f} {what}" for what, value in move.log_odds.items() if value)
-    return f"Its utility: {own.weight:g} x relevance {relevance:.3f} + {own.sensitivity:g} x log-odds ({made_of})."
-
-
 _COMPARED = {
     False: "Relevance is the similarity of a post's topics and its interests, 0 to 1.",
     True: "Utility is what a post is worth to it: its relevance (the similarity of topics and interests, 0 to 1), and "
@@ -245,41 +236,38 @@ _COMPARED = {
 }
 
 
-def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
-    answer, question = move.answer, move.question
-    if answer is None or question is None:
-        return
+def _open_choice(explanation: Explanation, move: Move, answer: Answer, question: Question) -> Iterator[str]:
     names = [option.value for option in question.options]
     yield f"      The guards leave it open: {' or '.join(names)}?"
-    reasoner = explanation.agent.model.reasoner
+    reasoner, llm = explanation.agent.model.reasoner, explanation.agent.llm
     chosen = "it stays" if answer.choice is None else answer.choice.value
+    chances = answer.probabilities
     if isinstance(reasoner, RuleReasoner):
         yield "      Decided by the rule: no LLM was asked in this run."
         yield _odds(reasoner.log_odds(question))
-        yield from _drawn(names, reasoner.chances(question), move.draw, chosen)
+        chances = reasoner.chances(question)
     elif isinstance(reasoner, DistilledReasoner) or answer.source in ("distilled", "rule"):
         yield from _answered_in_batch(reasoner, answer, question)
-        yield from _drawn(names, answer.probabilities, move.draw, chosen)
     elif answer.source in STAND_INS:
-        left_over = answer.source == "budget"
-        llm = explanation.agent.llm
         no_answer = f"{llm or 'The LLM'} gave no answer ({answer.reason})"
-        why = f"No limit was left to ask {llm or 'the LLM'}" if left_over else no_answer
+        why = f"No limit was left to ask {llm or 'the LLM'}" if answer.source == "budget" else no_answer
         yield f"      {why}; the fallback '{reasoner.params.fallback}' stood in: {chosen}."
+        return
     else:
-        yield f"      Decided by {explanation.agent.llm or explanation.decided_by}."
+        yield f"      Decided by {llm or explanation.decided_by}."
         if move.stored is not None:
             if move.post is not None and question.post is not None and move.post.text != question.post.text:
                 yield "      The LLM is asked about the text as the corpus has it; the post says it in other words."
             yield from _asked(explanation, reasoner, question, move.stored)
-        if 1.0 in answer.probabilities:
+        if 1.0 in chances:
             yield f"      It chose {chosen}."
-        else:
-            yield from _drawn(names, answer.probabilities, move.draw, chosen)
+            return
+    shares = ", ".join(f"{name} {chance:.1%}" for name, chance in zip(names, chances, strict=True))
+    drawn = f"one after the other from 0 to 1, its draw, {move.draw:.3f}, falls on {chosen}"
+    yield f"      So the chances are {shares}; {drawn}."
 
 
 def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question) -> Iterator[str]:
-    """Yield who decided without an LLM, and what it went by."""
     if answer.source == "rule":
         yield "      Decided by the rule: the distilled model was never asked about these options."
         return
@@ -292,17 +280,16 @@ def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question
 
 
 def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
-    """Yield what the LLM was told and what it said."""
     if question.persona.archetype >= 0:
         archetype, likes = question.persona.archetype, ", ".join(question.persona.interests)
         known = reasoner.params.archetypes * max(1, len(reasoner.llms))
         yield f"      The agent is asked about as archetype {archetype} of {known}: {likes}."
         yield from _shared(explanation, stored.key)
-    scored = stored.raw.startswith('{"pmi"')
-    yield "      How well does what follows go with the first line?" if scored else "      It was told:"
+    is_scored = stored.raw.startswith('{"pmi"')
+    yield "      How well does what follows go with the first line?" if is_scored else "      It was told:"
     for line in stored.prompt.splitlines():
         yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
-    if scored:
+    if is_scored:
         yield from _scores(stored.raw)
         yield _odds(reasoner.rule.log_odds(question, band_position(stored.raw)))
     else:
@@ -312,29 +299,22 @@ def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, sto
 
 
 def _shared(explanation: Explanation, key: str) -> Iterator[str]:
-    """Yield whose answer it was, if it was one for several agents of an archetype."""
+    """Yield with how many agents of an archetype the answer is shared, and which one was asked first."""
     rows, agent = explanation.asked.get(key, ()), explanation.agent.row
-    first = next((row for row in rows if row.source == "llm"), None)
-    others = len({row.agent for row in rows} - {agent})
-    if not others:
-        return
-    by = (
-        ""
-        if first is None or first.agent == agent
-        else f", asked for first by agent {first.agent} in round {first.round}"
-    )
-    more = "1 other agent" if others == 1 else f"{others:,} other agents"
-    yield f"      The answer is shared with {more} of the archetype in this run{by}."
+    if others := len({row.agent for row in rows} - {agent}):
+        first = next((row for row in rows if row.source == "llm"), None)
+        by = (
+            ""
+            if first is None or first.agent == agent
+            else f", asked for first by agent {first.agent} in round {first.round}"
+        )
+        yield f"      The answer is shared with {counted(others, 'other agent')} of the archetype in this run{by}."
 
 
 def _scores(raw: str) -> Iterator[str]:
-    """Yield how much likelier a post makes each interest; the best counts.
-
-    Raises:
-        DataError: If the ledger says nothing of that.
-    """
+    """Yield how much likelier a post makes each interest; raise DataError if the ledger is damaged."""
     try:
-        scores = {str(interest): min(float(score), _MOST_TOLD) for interest, score in json.loads(raw)["of"].items()}
+        scores = {str(name): min(float(score), _MOST_LOG_RATIO) for name, score in json.loads(raw)["of"].items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DataError(f"the ledger is damaged: {raw[:80]!r} holds no scores of interests") from None
     for interest, score in scores.items():
@@ -343,16 +323,115 @@ def _scores(raw: str) -> Iterator[str]:
 
 
 def _odds(terms: dict[str, float]) -> str:
-    made_of = ", ".join(f"{value:+.2f} {what}" for what, value in terms.items())
-    return f"      Its log-odds of engaging: {made_of}: {sum(terms.values()):+.2f} in all."
+    parts = ", ".join(f"{value:+.2f} {what}" for what, value in terms.items())
+    return f"      Its log-odds of engaging: {parts}: {sum(terms.values()):+.2f} in all."
 
 
-def _drawn(names: list[str], chances: tuple[float, ...], draw: float, chosen: str) -> Iterator[str]:
-    told = ", ".join(f"{name} {chance:.1%}" for name, chance in zip(names, chances, strict=True))
-    yield f"      So the chances are {told}; one after the other from 0 to 1, its draw, {draw:.3f}, falls on {chosen}."
+# -- the brief ---------------------------------------------------------------------------------------
+
+MOST_LINES: Final = 5
+DID: Final = {**_DONE, "reply": "replied to"}
+_DECIDERS: Final = {"rule": "the rule", "distilled": "the distilled model"}
+_BETTER: Final = "post.utility > agent.high_threshold"
+_WORSE: Final = "post.utility < agent.low_threshold"
 
 
-def _action(agent: TracedAgent, move: Move) -> str:
-    shares = ", ".join(f"{action} {share:.2f}" for action, share in agent.propensities.items())
-    drawn = f"one after the other from 0 to 1, its draw, {move.action_draw:.3f}, falls on {move.action}"
-    return f"What it will do with the post is drawn from its habits ({shares}): {drawn}."
+def values_read(values: Mapping[str, object]) -> str:
+    """Return the fields that a guard reads and their values, in brackets; empty if it reads none."""
+    read = [f"{name} = {f'{value:.3f}' if isinstance(value, float) else value}" for name, value in values.items()]
+    return f" ({', '.join(read)})" if read else ""
+
+
+def brief_lines(explanation: Explanation) -> list[str]:
+    """Return what the agent did in the run, and in one round or with one post, and why."""
+    agent, shown = explanation.agent, explanation.shown
+    lines = [_brief_run(agent, explanation.rounds)]
+    if explanation.about is not None:
+        feed_lines = about_lines((r.round, r.reasons) for r in explanation.rounds)
+        lines += sorted(feed_lines, key=lambda line: ": in its feed" not in line)
+    elif shown is not None:
+        lines += _brief_round(agent, shown)
+    else:
+        lines.append("It was not on the platform.")
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES - 1] += f" (and {len(lines) - MOST_LINES:,} more)"
+    return lines[:MOST_LINES]
+
+
+def _brief_run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
+    did = Counter(action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.by_tool)))
+    did["post"] += sum(len(r.posted) for r in rounds)
+    often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}
+    deeds = ", ".join(f"{done.split()[0]} {often[action]}" for action, done in DID.items() if action in often)
+    online = sum(r.came_online for r in rounds)
+    there = f"{counted(len(rounds), 'round')} in which it was there" if agent.model.params.has_churn else ""
+    came = f"came online in {online:,} of the {there or f'first {counted(len(rounds), "round")}'}"
+    return f"{named(agent.model, agent.row)} {came} and {deeds or 'neither posted nor engaged with any post'}."
+
+
+def _brief_round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
+    posted = "".join(f' It posted "{plain(text, 100)}".' for text in shown.posted[:1])
+    if not shown.came_online:
+        chance = f"its chance to come online was {shown.online_chance:.0%} in this round"
+        yield f"In round {shown.round} it stayed offline: {chance}, and the draw went against it.{posted}"
+        return
+    n_read = sum(move.trigger == SEES_POST for move in shown.moves)
+    n_passed = sum(len(posts) for _, posts in shown.passed)
+    feed = f"Its feed had {counted(shown.feed, 'post')}: it stopped to read {n_read:,} and scrolled past {n_passed:,}"
+    begins = "" if goes_by_band(agent.model.chart) else ", where its band begins"
+    feed += f", each worth less than {agent.low_threshold:.3f} to it{begins}" if n_passed else ""
+    feed += ", and did not get to the rest" if shown.feed > n_read + n_passed else ""
+    yield f"In round {shown.round} it came online. {feed if shown.feed else 'Its feed was empty'}.{posted}"
+    yield from (line for _, line in sorted(_deeds(agent, shown), key=lambda deed: deed[0]))
+
+
+def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]:
+    """Yield what the agent did with each post that it read, with a rank: engagements come first."""
+    for activity in shown.by_tool:
+        post = agent.model.post(activity.post, agent.row)
+        yield 0, f"It {DID[activity.action]}{f' {_short_post(agent, post)}' if post else ''} by a tool that it called."
+    draft: Move | None = None
+    for move in shown.moves:
+        if move.post is None or move.target is None:
+            continue
+        deed = move.target.value.removeprefix("engaging_")
+        if move.target is AgentState.COMPOSING:
+            draft = move
+        elif deed in DID and move.target is not move.state:
+            yield 0, f"It {DID[deed]} {_short_post(agent, move.post)}, because {_why(agent, draft or move)}."
+            draft = None
+        elif move.state is AgentState.EVALUATING:
+            rank = 2 if move.answer is None else 1
+            yield rank, f"It read {_short_post(agent, move.post)} and went on, because {_why(agent, move)}."
+        elif move.state is AgentState.COMPOSING:
+            yield 1, f"It was about to engage with {_short_post(agent, move.post)}, but gave up on '{move.trigger}'."
+            draft = None
+    if draft and draft.post:
+        yield 1, f"It was about to engage with {_short_post(agent, draft.post)} when the round ended."
+
+
+def _why(agent: TracedAgent, move: Move) -> str:
+    """Return why the agent changed state: an open choice was decided, or a guard was true."""
+    worth = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
+    if move.answer is not None:
+        if move.answer.source in STAND_INS:
+            return "the chart left it open, no answer came, and the fallback decided"
+        who = _DECIDERS.get(move.answer.source, agent.llm or "the LLM")
+        reason = f', and gave this reason: "{move.reason}"' if move.reason else ""
+        return f"{worth}, the chart left it open, and {who} decided so{reason}"
+    true_guards = {transition.guard_label: values for transition, value, values in move.considered if value == "true"}
+    is_default = goes_by_band(agent.model.chart)
+    if _BETTER in true_guards:
+        edge = f"the {agent.high_threshold:.3f} above which it always engages"
+        return f"{worth}, more than {edge if is_default else f'{agent.high_threshold:.3f}, where its band ends'}"
+    if _WORSE in true_guards or move.trigger == IGNORES:
+        edge = f"the {agent.low_threshold:.3f} below which it always ignores a post"
+        return f"{worth}, less than {edge if is_default else f'{agent.low_threshold:.3f}, where its band begins'}"
+    for guard, values in true_guards.items():
+        return f"{guard} was true{values_read(values)}"
+    return f"the chart says so on '{move.trigger}'"
+
+
+def _short_post(agent: TracedAgent, post: Post) -> str:
+    how = "reshared in post" if post.kind == "reshare" else "post"
+    return f"{text_shown(agent.model, post, 60)} ({how} {post.post_id} by {plain(post.author_name, NAME_CAP)})"

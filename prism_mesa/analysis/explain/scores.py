@@ -1,4 +1,4 @@
-"""What the score of a post is made of in each feed mode: one function a mode, over all candidates of one reader."""
+"""The terms of a post's score in each feed mode: one function a mode, over all candidates of one reader."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,20 +22,19 @@ from prism_mesa.social.state.posts import relevance_of
 
 type Floats = npt.NDArray[np.float64]
 type Further = tuple[tuple[float, str], ...]
-"""Factors of a score of one of several of a kind, each with why."""
+"""Factors of a score for being one of several of a kind, each with its reason."""
 
-_MOST_READ: Final = 12
-"""Fields of a feed of one's own that are told."""
+_MOST_READ: Final = 12  # fields of a user's own feed that are shown
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The posts that one reader may be shown in a round: `post` and `inside`, whether it follows the author."""
+    """The posts that a reader may see in a round: `post` and `inside`, whether it follows the author."""
 
     platform: Platform
     reader: int
     params: FeedParams
-    own: OwnFeed | None
+    own_feed: OwnFeed | None
     outbox: Outbox
     scoring: Scoring
     post: Rows
@@ -49,15 +48,15 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Made:
-    """What candidates score, and of what: columns of one length.
+    """The scores of candidates and their terms, in columns of one length.
 
     Attributes:
         how: What comes first, in words.
-        score: As the kernel has it, but for what it takes away from further posts of one author; more is better.
-        terms: Name -> a weight, and what it weighs: their sum, times all `factors`, is the score.
+        score: The kernel's score without the factors for further posts of one author; more is better.
+        terms: Name -> a weight and a column; their weighted sum, times all `factors`, is the score.
         factors: Name -> a factor of at most 1; a sum below 0 is divided by it.
-        read: Name -> what else the score comes from.
-        is_told: Whether the score is a number that says something by itself.
+        read: Name -> other inputs of the score.
+        is_shown: Whether the score is meaningful by itself.
     """
 
     how: str
@@ -65,30 +64,24 @@ class Made:
     terms: Mapping[str, tuple[float, Floats]] = field(default_factory=dict)
     factors: Mapping[str, Floats] = field(default_factory=dict)
     read: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    is_told: bool = True
+    is_shown: bool = True
 
-    def words(self, one: int, further: Further, *, in_full: bool) -> str:
-        """Return what one candidate scores, and of what.
-
-        Args:
-            one: Its place among the candidates.
-            further: Further factors, for being one of several of its kind.
-            in_full: Whether it is told how the score comes about.
-        """
-        score = self.score[one]
+    def words(self, place: int, further: Further, *, in_full: bool) -> str:
+        """Return the score of the candidate at a place, with `further` factors, and (`in_full`) its terms."""
+        score = self.score[place]
         for factor, _ in further:
             score = lowered(score, factor)
-        told = [f"score {float(score):.4g}"] if self.is_told else []
-        if in_full or not self.is_told:
-            terms = [(weight, f"x {name} {_short(column[one])}") for name, (weight, column) in self.terms.items()]
-            added = "".join(f" {'-' if weight < 0 else '+'} {abs(weight):g} {of}" for weight, of in terms if weight)
-            times = [f" x {column[one]:g} ({name})" for name, column in self.factors.items() if column[one] != 1.0]
+        parts = [f"score {float(score):.4g}"] if self.is_shown else []
+        if in_full or not self.is_shown:
+            terms = [(weight, f"x {name} {_short(column[place])}") for name, (weight, column) in self.terms.items()]
+            added = "".join(f" {'-' if weight < 0 else '+'} {abs(weight):g} {term}" for weight, term in terms if weight)
+            times = [f" x {column[place]:g} ({name})" for name, column in self.factors.items() if column[place] != 1.0]
             times += [f" x {factor:.4g} ({why})" for factor, why in further if factor != 1.0]
-            made_of = (f" = ({added.removeprefix(' + ')})" if added else "") + "".join(times)
-            told = [f"{said}{made_of}" for said in told]
-            told += [f"{name} = {_short(column[one])}" for name, column in list(self.read.items())[:_MOST_READ]]
-            told += ["..."] if len(self.read) > _MOST_READ else []
-        return ", ".join(told)
+            formula = (f" = ({added.removeprefix(' + ')})" if added else "") + "".join(times)
+            parts = [f"{part}{formula}" for part in parts]
+            parts += [f"{name} = {_short(column[place])}" for name, column in list(self.read.items())[:_MOST_READ]]
+            parts += ["..."] if len(self.read) > _MOST_READ else []
+        return ", ".join(parts)
 
 
 def lowered(score: Floats | float, factor: Floats | float) -> Floats:
@@ -101,64 +94,64 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float | np.floating) else plain(str(value), NAME_CAP)
 
 
-def made_of(of: Candidates) -> Made | None:
-    """Return what the candidates score in the mode of the reader's feed; None in one of which nothing is known here."""
-    if of.own is not None:
-        return _own(of, of.own)
-    explain = _MODES.get(of.params.ranking)
-    return None if explain is None else explain(of)
+def explain_scores(feed: Candidates) -> Made | None:
+    """Return the scores of the candidates in the mode of the reader's feed; None in a mode that is unknown here."""
+    if feed.own_feed is not None:
+        return _own_feed(feed, feed.own_feed)
+    explain = _MODES.get(feed.params.ranking)
+    return None if explain is None else explain(feed)
 
 
-def _chronological(of: Candidates) -> Made:
-    age = of.platform.round - of.platform.posts.round[of.post].astype(np.int64)
-    return Made("the newest come first (age in rounds)", np.zeros(len(age)), read={"age": age}, is_told=False)
+def _chronological(feed: Candidates) -> Made:
+    age = feed.platform.round - feed.platform.posts.round[feed.post].astype(np.int64)
+    return Made("the newest come first (age in rounds)", np.zeros(len(age)), read={"age": age}, is_shown=False)
 
 
-def _random(of: Candidates) -> Made:
-    keys, now = of.platform.posts.key[of.post], of.platform.round
-    draw = of.platform.streams.uniform("feed order", of.readers, round_=now, index=keys)
-    return Made("drawn anew each round, the highest draw first", draw, read={"draw": draw}, is_told=False)
+def _random(feed: Candidates) -> Made:
+    keys, now = feed.platform.posts.key[feed.post], feed.platform.round
+    draw = feed.platform.streams.uniform("feed order", feed.readers, round_=now, index=keys)
+    return Made("drawn anew each round, the highest draw first", draw, read={"draw": draw}, is_shown=False)
 
 
-def _preference(of: Candidates) -> Made:
-    match = of.platform.matches(of.readers, of.post)
+def _preference(feed: Candidates) -> Made:
+    match = feed.platform.matches(feed.readers, feed.post)
     read = {"relevance": relevance_of(match)}
-    return Made("the most relevant come first", match.astype(np.float64), read=read, is_told=False)
+    return Made("the most relevant come first", match.astype(np.float64), read=read, is_shown=False)
 
 
-def _predicted(of: Candidates) -> Made:
-    """Return predicted engagements times weights; what a reader likes is predicted by relevance."""
-    own, scoring, local = of.params.weights or of.params.x_algo, of.scoring, of.post - of.outbox.first
-    relevance = relevance_of(of.platform.matches(of.readers, of.post))
+def _predicted(feed: Candidates) -> Made:
+    weights, scoring, local = feed.params.weights or feed.params.x_algo, feed.scoring, feed.post - feed.outbox.first
+    relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
     factors = {
-        "from outside of its network": np.where(of.inside, 1.0, own.out_of_network_factor),
+        "from outside of its network": np.where(feed.inside, 1.0, weights.out_of_network_factor),
         "a reply": scoring.factor[local],
     }
     score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
     for factor in factors.values():
         score = lowered(score, factor)
     like, reply, reshare = (
-        2.0 * relevance * rate for rate in engagement_rates(of.platform.posts.root[of.post], of.platform.posts, own)
+        2.0 * relevance * rate
+        for rate in engagement_rates(feed.platform.posts.root[feed.post], feed.platform.posts, weights)
     )
     terms = {
-        "like": (own.weight_like, like),
-        "reshare": (own.weight_reshare, reshare),
-        "reply": (own.weight_reply, reply),
-        "reply that is answered": (own.weight_reply_engaged, own.reply_engaged * reply),
-        "click": (own.weight_good_click, 2.0 * relevance * own.rate_good_click),
-        "profile click": (own.weight_profile_click, 2.0 * relevance * own.rate_profile_click),
-        "negative feedback": (own.weight_negative, 2.0 * (1.0 - relevance) * own.rate_negative),
-        "report": (own.weight_report, 2.0 * (1.0 - relevance) * own.rate_report),
+        "like": (weights.weight_like, like),
+        "reshare": (weights.weight_reshare, reshare),
+        "reply": (weights.weight_reply, reply),
+        "reply that is answered": (weights.weight_reply_engaged, weights.reply_engaged * reply),
+        "click": (weights.weight_good_click, 2.0 * relevance * weights.rate_good_click),
+        "profile click": (weights.weight_profile_click, 2.0 * relevance * weights.rate_profile_click),
+        "negative feedback": (weights.weight_negative, 2.0 * (1.0 - relevance) * weights.rate_negative),
+        "report": (weights.weight_report, 2.0 * (1.0 - relevance) * weights.rate_report),
     }
     how = "by predicted engagement, each kind with its weight, in proportion to relevance"
     return Made(how, score, terms, factors, {"relevance": relevance})
 
 
-def _bridging(of: Candidates) -> Made:
-    """Return the shares of impressions that groups engaged with, each drawn towards that of all visible posts."""
-    score = of.scoring.good[of.post - of.outbox.first]
-    name, groups = of.params.attribute or "", of.platform.groups or NO_GROUPS
-    engaged, seen = groups.counts.of_roots(of.platform.posts.root[of.post])
+def _bridging(feed: Candidates) -> Made:
+    """Return the shares of impressions that groups engaged with, each shrunk towards that of all visible posts."""
+    score = feed.scoring.good[feed.post - feed.outbox.first]
+    name, groups = feed.params.attribute or "", feed.platform.groups or NO_GROUPS
+    engaged, seen = groups.counts.of_roots(feed.platform.posts.root[feed.post])
     read = {}
     for group in range(groups.counts.n):
         read[f"engaged of group {group + 1}"] = np.array(
@@ -169,17 +162,19 @@ def _bridging(of: Candidates) -> Made:
     )
 
 
-def _diverse(of: Candidates) -> Made:
-    relevance = relevance_of(of.platform.matches(of.readers, of.post))
+def _diverse(feed: Candidates) -> Made:
+    relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
     how = "the most relevant come first, but further posts of an author, and of a group, count less"
     return Made(how, np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
-def _own(of: Candidates, own: OwnFeed) -> Made:
-    """Return what a feed of a user's own gives, and the fields that it reads."""
-    agents, posts = AgentColumns(of.platform, of.readers), CandidateColumns(of.platform, of.readers, of.post, of.inside)
-    score = own.scores(agents, posts, len(of.post))
-    return Made(f"by the score of {of.params.mode}, the highest first", score, read={**own.read(agents, posts)})
+def _own_feed(feed: Candidates, own_feed: OwnFeed) -> Made:
+    agents, posts = (
+        AgentColumns(feed.platform, feed.readers),
+        CandidateColumns(feed.platform, feed.readers, feed.post, feed.inside),
+    )
+    score = own_feed.scores(agents, posts, len(feed.post))
+    return Made(f"by the score of {feed.params.mode}, the highest first", score, read={**own_feed.read(agents, posts)})
 
 
 _MODES: Final[Mapping[str, Callable[[Candidates], Made]]] = {

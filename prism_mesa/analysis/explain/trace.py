@@ -1,8 +1,4 @@
-"""What an agent did in a run and why: the run is repeated from its ledger with a `TracedAgent` over the agent's row.
-
-The tables do not hold it; all of it follows from the configuration, the seed and the answers. No LLM is asked, and the
-run's folder is only read. `analysis.explain.report` puts it into words.
-"""
+"""Traces what an agent does and why, while its run is repeated from the configuration, the seed and the ledger."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,15 +7,8 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from prism_mesa.analysis.explain.feed import ToldFeed, told_feed
-from prism_mesa.analysis.explain.follows import (
-    DecisionAboutOther,
-    Influence,
-    Turn,
-    decisions_about,
-    influences_on,
-    turns_of,
-)
+from prism_mesa.analysis.explain.feed import FeedReasons, explain_feed
+from prism_mesa.analysis.explain.follows import Influence, influences, relations, turns
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.text import NAME_CAP, plain
@@ -41,17 +30,16 @@ _ACTIVITIES: Final = get_args(ActivityKind.__value__)
 
 @dataclass
 class Move:
-    """One trigger that was fired on the agent, and what came of it.
+    """A trigger that was fired on the agent, and its effect.
 
     Attributes:
-        considered: The candidates, what each guard said, and the values that it read.
-        options: What the guards left open, if anything.
-        draw: The agent's keyed draw in [0, 1) by which an open choice, or the answer's probabilities, were decided.
+        considered: The candidate transitions, the value of each guard, and the values that it read.
+        draw: The agent's keyed draw in [0, 1) that decided an open choice.
         stored: The ledger's row of the answer, if an LLM gave it.
-        action_draw: The draw by which the pending action was chosen, if COMPOSING was entered.
-        words: What the agent says itself in a reply, or about what it reshares.
-        log_odds: What a post that it reads has for it beside its relevance (`Platform.log_odds`).
-        told: Why that post stands where it does in its feed.
+        action_draw: The draw of the pending action, if COMPOSING was entered.
+        words: The agent's own words in a reply or reshare.
+        log_odds: The terms of the utility of a post that it reads, beside relevance (`Platform.log_odds`).
+        place: Why that post has its place in the feed.
     """
 
     tick: int
@@ -69,7 +57,7 @@ class Move:
     action_draw: float = 0.0
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
-    told: str = ""
+    place: str = ""
 
     @property
     def reason(self) -> str:
@@ -79,7 +67,7 @@ class Move:
 
 @dataclass(frozen=True)
 class ActivityByTool:
-    """What an agent did by a tool, while it wrote: to a post, or (`action` "post", `post` -1) in one of its own."""
+    """What an agent did by a tool while it wrote; its own posts have `action` "post" and `post` -1."""
 
     action: ActivityKind
     post: int
@@ -88,7 +76,7 @@ class ActivityByTool:
 
 @dataclass(frozen=True)
 class Thought:
-    """What an agent thought, called or said while it wrote, or what did not work: a row of the table of thoughts."""
+    """A row of the table `thoughts`: what an agent thought, called or wrote, or an error."""
 
     tick: int
     action: str
@@ -97,22 +85,23 @@ class Thought:
 
     @property
     def activity(self) -> ActivityByTool | None:
-        """What the agent did, if this is a call of a tool that does something, and it was carried out."""
+        """The activity, if this is a successful call of a tool that acts."""
         call = json.loads(self.text) if self.event == "tool" else {}
         if not call or call["tool_name"] not in _ACTIVITIES or not call["result"]["ok"]:
             return None
-        given = call["parameters"]
-        words = given.get("text", given.get("comment", ""))
-        return ActivityByTool(call["tool_name"], int(float(given.get("post", NO_POST))), str(words))
+        parameters = call["parameters"]
+        words = parameters.get("text", parameters.get("comment", ""))
+        return ActivityByTool(call["tool_name"], int(float(parameters.get("post", NO_POST))), str(words))
 
 
 @dataclass
 class RoundOfAgent:
-    """What an agent did in one round, and what it thought while it wrote, where an LLM wrote.
+    """What an agent did and thought in one round.
 
     Attributes:
-        passed: Ticks in which it scrolled past posts, and which these were.
-        told: Why its feed holds what it holds; None where it has none.
+        feed: The number of posts in its feed.
+        passed: Ticks in which it scrolled past posts, with their ids.
+        reasons: Why its feed holds its posts; None if it was offline.
     """
 
     round: int
@@ -124,22 +113,22 @@ class RoundOfAgent:
     moves: list[Move] = field(default_factory=list)
     passed: list[tuple[int, list[int]]] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)
-    told: ToldFeed | None = None
+    reasons: FeedReasons | None = None
 
     @property
     def by_tool(self) -> list[ActivityByTool]:
-        """What it did by tools."""
+        """Its activities by tools."""
         return [activity for thought in self.thoughts if (activity := thought.activity) is not None]
 
     @property
     def engaged(self) -> list[str]:
-        """The engagements by its moves: like, reply, reshare."""
+        """Its engagements by moves: like, reply, reshare."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
         return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
 
 
 def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -> Iterator[tuple[list[T], int]]:
-    """Yield parts of a sequence in order; a part that repeats at once comes only once, with its number of repeats.
+    """Yield parts of a sequence in order; an immediate repetition comes once, with its number of repeats.
 
     >>> [("".join(part), n) for part, n in folded("xababab", str)]
     [('x', 1), ('ab', 3)]
@@ -157,69 +146,34 @@ def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -
         at += length * times
 
 
-class _Listener:
-    """A recorder that keeps what an agent thinks, what moves it, what it and others decide, and when it comes."""
-
-    def __init__(self, model: SocialModel, row: int) -> None:
-        self.model, self.row = model, row
-        self.heard: list[Thought] = []
-        self.decided: list[DecisionAboutOther] = []
-        self.turns: list[Turn] = []
-        self.moved: list[Influence] = []
-
-    def wants(self, table: str) -> bool:
-        return table in ("thoughts", "follows", "churn", "influences")
-
-    def write(self, table: str, columns: Mapping[str, Any]) -> None:
-        if table == "follows":
-            self.decided += decisions_about(self.model, self.row, columns)
-        if table == "churn":
-            self.turns += turns_of(self.model, self.row, columns)
-        if table == "influences":
-            self.moved += influences_on(self.row, columns)
-        if table == "thoughts":
-            own = np.flatnonzero(columns["agent"] == self.row)
-            told = (columns[name][own].tolist() for name in ("tick", "action", "event", "text"))
-            self.heard += [Thought(*row) for row in zip(*told, strict=True)]
-
-
 class TracedAgent(SocialAgent):
-    """An agent that does what it would do anyway, and remembers why, and of a post why it was shown or not."""
+    """An agent that acts as usual and remembers why, and why the post `about` was shown to it or not.
+
+    It keeps rows about itself: `decided` (see `relations`), `turns`, and the influences on its opinion (`moved`).
+    """
 
     def __init__(self, model: SocialModel, row: int, about: int | None = None) -> None:
         self.about = about
         self.rounds: list[RoundOfAgent] = []
+        self.decided: list[tuple[bool, str]] = []
+        self.turns: list[str] = []
+        self.moved: list[Influence] = []
+        self.thoughts: list[Thought] = []
         self._now: Move | None = None
         super().__init__(model, row)
-        self._listener = _Listener(model, row)
         params = model.params
         is_moving = params.network.dynamics == "live" or params.has_churn or params.opinions.of is not None
         if model.writer is not None or is_moving:
-            model.recorder = self._listener
+            model.recorder = _Recorder(self)
 
     @property
     def llm(self) -> str:
-        """Its LLM if there are several; else empty."""
+        """The name of its LLM if there are several; else empty."""
         [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
         return plain(llm, NAME_CAP)
 
-    @property
-    def decided(self) -> list[DecisionAboutOther]:
-        """What it decided about others so far, and others about it."""
-        return self._listener.decided
-
-    @property
-    def turns(self) -> list[Turn]:
-        """When it came to the platform and left it so far."""
-        return self._listener.turns
-
-    @property
-    def moved(self) -> list[Influence]:
-        """What has moved its opinion so far."""
-        return self._listener.moved
-
     def step(self) -> None:
-        """Note the round on its first tick, then do the tick."""
+        """Begin a round on its first tick, then do the tick."""
         model = self.model
         if not self.rounds or self.rounds[-1].round != model.round:
             draw = float(draws_of_coming(model.platform, np.array([self.row]))[0])
@@ -227,7 +181,7 @@ class TracedAgent(SocialAgent):
             feed = int(model.population.n_feed[self.row])
             self.rounds.append(RoundOfAgent(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
             if self.rounds[-1].came_online:
-                self.rounds[-1].told = told_feed(model, self.row, self.about)
+                self.rounds[-1].reasons = explain_feed(model, self.row, self.about)
         read = int(model.population.n_read[self.row])
         before = len(self.rounds[-1].moves)
         super().step()
@@ -237,7 +191,7 @@ class TracedAgent(SocialAgent):
             self.rounds[-1].passed.append((model.tick, passed))
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
-        """Fire, and note what was considered and what came of it."""
+        """Fire a trigger, and note the considered transitions and the effect."""
         model = self.model
         considered = model.chart.considered(self, trigger, context)
         post = context if isinstance(context, Post) else None
@@ -245,8 +199,8 @@ class TracedAgent(SocialAgent):
         self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
         if trigger == SEES_POST and post is not None:
             self._now.log_odds = model.platform.log_odds(self.row, post.post_id)
-            told = self.rounds[-1].told
-            self._now.told = "" if told is None else told.in_full.get(post.post_id, "")
+            reasons = self.rounds[-1].reasons
+            self._now.place = "" if reasons is None else reasons.in_full.get(post.post_id, "")
         self._now.target = super().fire(trigger, context)
         if self._now.target is AgentState.COMPOSING:
             self._now.action = self.pending_action
@@ -255,21 +209,20 @@ class TracedAgent(SocialAgent):
         self.rounds[-1].moves.append(self._now)
         return self._now.target
 
-    def hear_itself(self) -> None:
-        """Note, after a round, what it posted and thought, and which words its replies and reshares got."""
-        heard, self._listener.heard = self._listener.heard, []
-        if self.rounds and self.rounds[-1].round == self.model.round:
-            self.rounds[-1].thoughts = heard
-        posts = self.model.posts
-        shown = (posts.round == self.model.round) & (posts.kind == POST)
-        if self.rounds and self.rounds[-1].round == self.model.round:
-            self.rounds[-1].posted = posts.shown(np.flatnonzero(shown & (posts.author == self.row)))
-        own = np.flatnonzero((posts.written == self.model.round) & (posts.author == self.row))
-        columns = (posts.kind[own].tolist(), posts.parent[own].tolist(), posts.words[own].tolist())
-        said = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
-        for move in (move for r in self.rounds[-1:] if r.round == self.model.round for move in r.moves):
+    def note_round(self) -> None:
+        """Note, after a round, what it posted and thought, and the words of its replies and reshares."""
+        thoughts, self.thoughts = self.thoughts, []
+        round_, posts = self.model.round, self.model.posts
+        if not self.rounds or self.rounds[-1].round != round_:
+            return
+        shown = np.flatnonzero((posts.round == round_) & (posts.kind == POST) & (posts.author == self.row))
+        self.rounds[-1].thoughts, self.rounds[-1].posted = thoughts, posts.shown(shown)
+        written = np.flatnonzero((posts.written == round_) & (posts.author == self.row))
+        columns = (posts.kind[written].tolist(), posts.parent[written].tolist(), posts.words[written].tolist())
+        ids = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
+        for move in self.rounds[-1].moves:
             if move.target is not None and move.post is not None:
-                words = said.get((move.target.value.removeprefix("engaging_"), move.post.post_id), NO_TEXT)
+                words = ids.get((move.target.value.removeprefix("engaging_"), move.post.post_id), NO_TEXT)
                 move.words = "" if words == NO_TEXT else posts.texts[words]
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
@@ -283,3 +236,25 @@ class TracedAgent(SocialAgent):
         if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared is not None:
             self._now.stored = model.reasoner.store.shared.get(self._now.answer.key)
         return self._now.answer.choice
+
+
+class _Recorder:
+    def __init__(self, agent: TracedAgent) -> None:
+        self.agent = agent
+
+    def wants(self, table: str) -> bool:
+        return table in ("thoughts", "follows", "churn", "influences")
+
+    def write(self, table: str, columns: Mapping[str, Any]) -> None:
+        agent = self.agent
+        match table:
+            case "follows":
+                agent.decided += relations(agent.model, agent.row, columns)
+            case "churn":
+                agent.turns += turns(agent.model, agent.row, columns)
+            case "influences":
+                agent.moved += influences(agent.row, columns)
+            case "thoughts":
+                rows = np.flatnonzero(columns["agent"] == agent.row)
+                values = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))
+                agent.thoughts += [Thought(*row) for row in zip(*values, strict=True)]

@@ -1,4 +1,4 @@
-"""What an agent of a run did, and why: its rounds are run once more, up to the one that is asked for."""
+"""Explains what an agent of a run did, by repeating its rounds."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
@@ -19,12 +19,12 @@ from prism_mesa.social.model import SocialModel
 
 @dataclass(frozen=True)
 class Explanation:
-    """An agent of a run, and its rounds; `shown` is the one to be told in full.
+    """An agent of a run and its rounds; `shown` is the one to report in full.
 
     Attributes:
-        decided_by: Who decided what was left open in the run.
-        asked: By the ledger's key, who got an answer in the run, in the order in which they were told.
-        about: A post that was asked for: then it is told why it was in the agent's feeds, instead of a round.
+        decided_by: Who decided open choices in the run.
+        asked: The ledger's key of an answer -> its uses in the run, in order.
+        about: A post to report on, instead of a round.
     """
 
     agent: TracedAgent
@@ -45,22 +45,7 @@ def why(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Explanation:
-    """Return what an agent of a run did, and why.
-
-    Args:
-        run_dir: The run's folder.
-        agent: The agent's row, id, or name.
-        round_: The round to explain; by default the last one with the most engagements after open choices or by tools,
-            or else with the most engagements.
-        post: The id of a post: what is told then is why it was in the agent's feed, or was not.
-        on_round: Called with the number of rounds repeated, after each.
-        trust: As for `replay`.
-
-    Raises:
-        DataError: If there is no such run, agent, round or post, the run cannot be repeated from its folder, or is not
-            trusted.
-        OracleError: If the ledger lacks an answer.
-    """
+    """Explain a round of an agent, or a post in its feeds; arguments and errors as in `api.runs.why`."""
     run_dir = Path(run_dir)
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
@@ -72,33 +57,31 @@ def why(
         traced = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir), post)
         for done in range((last if round_ is None else round_) + 1):
             model.step()
-            traced.hear_itself()
+            traced.note_round()
             if on_round is not None:
                 on_round(done + 1)
         there = model.posts.n_there(model.round)
         if post is not None and not 0 <= post < there:
             raise DataError(f"{run_dir}: no post {post} there by round {model.round} (posts: 0 .. {there - 1})")
     rounds = traced.rounds
-    shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
+    shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_eventful(rounds)
     keys = {move.stored.key for move in (shown.moves if shown is not None else ()) if move.stored is not None}
     asked = _asked_rows(recorded.folder, keys)
     return Explanation(traced, recorded.manifest.decided_by, rounds, shown, asked, post)
 
 
 def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
-    """Return who got each of some answers in a run."""
-    found: dict[str, list[AskedRow]] = {key: [] for key in keys}
-    if not found:
-        return found
-    with Ledger(run_dir / LEDGER, read_only=True) as ledger:
-        for row in ledger.asked():
-            if row.key in found:
-                found[row.key].append(row)
-    return found
+    rows: dict[str, list[AskedRow]] = {key: [] for key in keys}
+    if keys:
+        with Ledger(run_dir / LEDGER, read_only=True) as ledger:
+            for row in ledger.asked():
+                if row.key in rows:
+                    rows[row.key].append(row)
+    return rows
 
 
 def _last_round(run: RecordedRun, config: Config) -> int:
-    """Return the last round that is known to have been completed; a run that was killed does not say."""
+    """Return the last round that is known to be complete; the manifest of a killed run does not say."""
     rounds = run.manifest.summary.rounds
     if rounds is None and run.manifest.llm is not None:
         with Ledger(run.folder / LEDGER, read_only=True) as ledger:
@@ -108,7 +91,7 @@ def _last_round(run: RecordedRun, config: Config) -> int:
     return min(rounds or config.rounds, config.rounds) - 1
 
 
-def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
+def _most_eventful(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
     def weight(r: RoundOfAgent) -> tuple[int, int, int, bool, int]:
         open_choices = sum(move.answer is not None for move in r.moves)
         did = len(r.engaged) + len(r.by_tool)

@@ -1,4 +1,4 @@
-"""The form in which the small embedded LLM answers: one of the agent's activities. In free words it only rambles."""
+"""The answers of the small embedded LLM: one of the agent's activities each, as in free words it only rambles."""
 
 import textwrap
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _TEXT_WIDTH: Final = 90
 
 
 class ConstrainedRecall(BaseModel):
-    """An answer: what the agent says that it did."""
+    """An answer: what the agent did."""
 
     what: str
 
@@ -40,28 +40,29 @@ EXAMPLES: Final = (
         "In round 1 I liked Ann Bo's post (Finally ran my first marathon, 42 kilometres in the rain.).",
     ),
 )
-"""How others have thought and answered, for the prompts of an LLM that imitates."""
+"""Examples of thoughts and answers, for an LLM that imitates."""
 FREE_EXAMPLES: Final = tuple(
     replace(example, response=ConstrainedRecall.model_validate_json(example.response).what) for example in EXAMPLES
 )
-"""The same in words."""
 
 
-def constrained_recall_of(activities: Sequence[Activity]) -> type[ConstrainedRecall]:
-    """Return a form whose answers are some activities; without any, the answer that the agent does not know."""
-    said: list[JsonValue] = [*dict.fromkeys(map(first_person, activities))] or ["I do not know."]
-    # the name is a part of the ledger's key: were it another, recorded answers would not be found
-    return create_model("Recollection", __base__=ConstrainedRecall, what=(str, Field(json_schema_extra={"enum": said})))
+def constrained_recall(activities: Sequence[Activity]) -> type[ConstrainedRecall]:
+    """Return a form whose answers are some activities; without any, that the agent does not know."""
+    answers: list[JsonValue] = [*dict.fromkeys(map(first_person, activities))] or ["I do not know."]
+    # the name is a part of the ledger's key, and so must never change
+    return create_model(
+        "Recollection", __base__=ConstrainedRecall, what=(str, Field(json_schema_extra={"enum": answers}))
+    )
 
 
 def first_person(activity: Activity) -> str:
-    """Return an activity as the agent says it.
+    """Return an activity in the agent's words.
 
     >>> first_person(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me."))
     'In round 3 I replied to Ada Lopez (Rain again.): It suits me.'
     """
     text, words = (
-        textwrap.shorten(plain(said, 400), _TEXT_WIDTH, placeholder=" ...") for said in (activity.text, activity.words)
+        textwrap.shorten(plain(part, 400), _TEXT_WIDTH, placeholder=" ...") for part in (activity.text, activity.words)
     )
     if activity.action == "post":
         return f"In round {activity.round} I posted: {text}"

@@ -8,8 +8,7 @@ from prism_mesa.runs.archive import AgentSnapshot
 from prism_mesa.social.content.activity import Activity
 from prism_mesa.social.state.topics import STOP_WORDS, words_of
 
-SHARED_WORDS: Final = 3
-"""Content words that an answer and an activity must have in common."""
+SHARED_WORDS: Final = 3  # content words that an answer and an activity must share
 _SHORT: Final = 4
 _ROUNDS: Final = re.compile(r"\brounds?\s+#?(\d+(?:\s*(?:,|&|-|and|or|to)+\s*\d+)*)", re.IGNORECASE)
 
@@ -23,32 +22,34 @@ def content_words(text: str) -> set[str]:
     return {word for word in words_of(text) if len(word) > _SHORT} - STOP_WORDS
 
 
-def rounds_said(answer: str) -> set[int]:
-    """Return the rounds that an answer names by number.
+def rounds_in(answer: str) -> set[int]:
+    """Return the rounds that an answer mentions by number.
 
-    >>> sorted(rounds_said("In round 3, and rounds 5 and 7; 4 posts"))
+    >>> sorted(rounds_in("In round 3, and rounds 5 and 7; 4 posts"))
     [3, 5, 7]
     """
-    return {int(number) for found in _ROUNDS.findall(answer) for number in re.findall(r"\d+", found)[:100]}
+    return {int(number) for numbers in _ROUNDS.findall(answer) for number in re.findall(r"\d+", numbers)[:100]}
 
 
 def refers_to(answer: str, activities: Sequence[Activity]) -> list[Activity]:
     """Return the activities that an answer refers to, oldest first.
 
-    Those are activities whose post's author is named in full, that share at least three content words with the answer
-    (with the post or its own words), or whose round is said ("round 7"); but for those of which another activity
-    has all that speaks for them, and more. It can tell what an answer may have come from. It cannot tell whether the
-    answer is right: "I never replied to Ada Lopez" refers to a reply to her, words that stand in many posts refer to
-    all of them, and what is told in other words refers to none.
+    An activity counts if the answer names the post's author in full or the round ("round 7"), or shares at least three
+    content words with the post or the agent's own words; unless another activity has all of this evidence and more.
+    This shows where an answer may come from, not whether it is right: "I never replied to Ada Lopez" refers to a reply
+    to her, common words refer to many posts, and a paraphrase refers to none.
     """
-    words, rounds = content_words(answer), rounds_said(answer)
-    found = [(activity, _evidence(activity, answer, words, rounds)) for activity in activities]
-    some = [evidence for _, evidence in found if evidence]
-    return [activity for activity, own in found if own and not any(own < other for other in some)]
+    words, rounds = content_words(answer), rounds_in(answer)
+    evidence = [_evidence(activity, answer, words, rounds) for activity in activities]
+    return [
+        activity
+        for activity, signs in zip(activities, evidence, strict=True)
+        if signs and not any(signs < other for other in evidence)
+    ]
 
 
 def _evidence(activity: Activity, answer: str, words: set[str], rounds: set[int]) -> frozenset[str]:
-    """Return what in an answer speaks for an activity: its round, the author's name, shared words."""
+    """Return the evidence in an answer for an activity: its round, the author's name, shared words."""
     shared = words & content_words(f"{activity.text} {activity.words}")
     named = {f"by {name}" for name in (activity.author, activity.quotes) if is_named(name, answer)}
     when = {f"round {activity.round}"} if activity.round in rounds else set()
@@ -56,33 +57,21 @@ def _evidence(activity: Activity, answer: str, words: set[str], rounds: set[int]
 
 
 def not_in_records(answer: str, snapshot: AgentSnapshot, names: Iterable[str]) -> list[str]:
-    """Return rounds and users that an answer mentions and none of the agent's activities and notes does, in words.
+    """Return rounds and users that an answer mentions, but none of the agent's activities and notes.
 
-    It can tell that there is no record of something. It cannot tell that it was made up: an agent also reads posts
-    that it does nothing about. Of what is neither a round's number nor a user's full name it says nothing.
-
-    Args:
-        answer: What the agent said.
-        snapshot: The agent.
-        names: Of all users of the run.
+    They need not be made up, as an agent also reads posts without reacting. Other claims are not checked. `names` are
+    those of all users of the run.
     """
-    known = " ".join(
-        [*snapshot.notes, *(f"{one.author} {one.quotes} {one.text} {one.words}" for one in snapshot.activities)]
-    )
-    rounds = (
-        rounds_said(answer)
-        - {activity.round for activity in snapshot.activities}
-        - rounds_said(" ".join(snapshot.notes))
-    )
+    activities, notes = snapshot.activities, " ".join(snapshot.notes)
+    known = " ".join([notes, *(f"{a.author} {a.quotes} {a.text} {a.words}" for a in activities)])
+    rounds = rounds_in(answer) - {activity.round for activity in activities} - rounds_in(notes)
     others = {name for name in names if is_named(name, answer)} - {snapshot.name}
-    return [
-        *(f"round {number}" for number in sorted(rounds)),
-        *(name for name in sorted(others) if not is_named(name, known)),
-    ]
+    unknown = [name for name in sorted(others) if not is_named(name, known)]
+    return [*(f"round {number}" for number in sorted(rounds)), *unknown]
 
 
 def is_named(name: str, text: str) -> bool:
-    """Return whether a name stands in a text in full; a name without a letter, such as a number, never does."""
+    """Return whether a text holds a name in full; names without letters, such as numbers, do not count."""
     if name not in text or not any(map(str.isalpha, name)):
         return False
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

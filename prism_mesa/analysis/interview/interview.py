@@ -1,7 +1,4 @@
-"""Talking with an agent as its run left it: what it is told, what it may look up, and what is kept of the talk.
-
-The run's folder is only read; what the agent says goes into a folder of its own.
-"""
+"""An interview with an agent of a finished run, which is only read; the transcript gets a folder of its own."""
 
 import os
 import tempfile
@@ -10,10 +7,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, ConstrainedRecall, constrained_recall_of
+from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, ConstrainedRecall, constrained_recall
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
-from prism_mesa.analysis.interview.tools import RecallTools, best_of, searched
-from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown, in_json
+from prism_mesa.analysis.interview.tools import RecallTools, best_matches, searched
+from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown, json_text
 from prism_mesa.analysis.llm import as_overrides, config_to_ask, llm_for, played_config
 from prism_mesa.deliberation import (
     AgentErrorEvent,
@@ -38,10 +35,8 @@ from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
 from prism_mesa.social.content.activity import in_words
 from prism_mesa.streams import digest64, fresh_seed
 
-ACTIVITIES_SHOWN: Final = 8
-"""Activities that an agent has in mind: the last ones; tools find the others."""
-RECALLED: Final = 3
-"""Activities of before that come to mind of a question."""
+ACTIVITIES_SHOWN: Final = 8  # the last activities, which are in every prompt; tools find the others
+RECALLED: Final = 3  # earlier activities that fit a question
 TASK: Final = (
     "You are that user, and a researcher interviews you about what you did on the platform. Say in one or two "
     "sentences what you did and why, in the first person. Speak only of what stands in your memory; if it is not "
@@ -49,49 +44,42 @@ TASK: Final = (
 )
 
 
-def context_of(records: RunRecords, snapshot: AgentSnapshot, own: DeliberationParams) -> TurnContext:
-    """Return what an interview goes by: profile and memory, tools over the run's tables, the task.
-
-    Args:
-        records: The run.
-        snapshot: Who is interviewed.
-        own: Where a turn stops, and how much of a tool's result is told.
-    """
+def make_context(records: RunRecords, snapshot: AgentSnapshot, params: DeliberationParams) -> TurnContext:
+    """Return the context of an interview: profile and memory, tools over the run's tables, the task, limits."""
     before = snapshot.activities[:-ACTIVITIES_SHOWN]
 
     def recall(question: str) -> list[str]:
-        return [in_words(activity) for activity in best_of(before, question, searched, RECALLED)]
+        return [in_words(activity) for activity in best_matches(before, question, searched, RECALLED)]
 
     memory = snapshot.memory(ACTIVITIES_SHOWN) or "You have not been on the platform yet: you remember nothing of it."
     return TurnContext(
-        tools=RecallTools(records, snapshot).registry(own.result_chars) if own.max_tool_calls else ToolRegistry(),
+        tools=RecallTools(records, snapshot).registry(params.result_chars) if params.max_tool_calls else ToolRegistry(),
         who=f"{snapshot.who}\n\nYour memory:\n{memory}",
         task=TASK,
         recall=recall,
-        limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens, own.max_seconds),
+        limits=Limits(params.iterations, params.max_tool_calls, params.max_tokens, params.max_seconds),
     )
 
 
 class Interview(Deliberation):
-    """A talk with an agent of a run, as it was after a round.
+    """An interview with an agent of a run, as it was after a round.
 
     Args:
         run: A result, or the run's folder, which is only read.
         agent: The agent's row, id, or name.
         at: The last round that it remembers; None is the last that was completed, -1 before the run.
-        llm: Who plays the agent (see `deliberation.as_llm_client`); None: what the configuration names.
+        llm: The LLM that plays the agent (see `deliberation.as_llm_client`); None: that of the configuration.
         overrides: ``reasoner.*`` and ``deliberation.*``, over the run's configuration: values by dotted key, or
             ``key=value``.
-        free: Whether the small embedded LLM, whose answers are otherwise each one of its activities, speaks in words of
-            its own, as every other LLM does.
-        out: Parent folder of what is kept, by `save`.
-        trust: Whether a server, and a model file, that only the folder names may be used; those of runs made here may
-            be.
+        free: Whether the small embedded LLM speaks in its own words; otherwise each answer is one of the agent's
+            activities. All other LLMs speak freely.
+        out: Parent folder of saved interviews.
+        trust: Whether a server or model file that only the folder names may be used; those of your own runs may.
 
     Attributes:
         snapshot: The agent.
         constrained: Whether each answer is one of the agent's activities.
-        transcript: What was asked and answered so far.
+        transcript: The questions and answers so far.
 
     Raises:
         DataError: If there is no such run, agent or round, it is not trusted, or `out` is no folder, or lies in a run.
@@ -120,10 +108,10 @@ class Interview(Deliberation):
         self.snapshot = self.records.snapshot(self.records.row_of(str(agent)), at)
         overrides = as_overrides(overrides)
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
-        own = played_config(config, overrides).deliberation
-        context = context_of(self.records, self.snapshot, own)
+        params = played_config(config, overrides).deliberation
+        context = make_context(self.records, self.snapshot, params)
         player = llm_for(config, overrides, llm=self.snapshot.llm, continues=True) if llm is None else llm
-        super().__init__(player, context, conversation=Conversation(max_tokens=own.conversation_tokens))
+        super().__init__(player, context, conversation=Conversation(max_tokens=params.conversation_tokens))
         self._owns_llm = self._owns_llm or llm is None
         is_small = self.llm.client.name == SMOLLM2_NAME
         self.constrained = is_small and not free
@@ -132,28 +120,24 @@ class Interview(Deliberation):
         self.started = wall_clock()
         self.overrides = overrides
         self.transcript: list[Exchange] = []
-        self._begin_ledger()
-
-    @one_line
-    def __repr__(self) -> str:
-        own, n = self.snapshot, len(self.transcript)
-        when = "before the run" if own.at < 0 else f"after round {own.at}"
-        return f"<Interview with {own.row} {own.name!r} {when}: {counted(n, 'question')}, {own.run_dir}>"
-
-    def _begin_ledger(self) -> None:
-        """Record what is asked in a ledger beside everything, until it is known whether any of it is kept."""
         self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-", suffix=".temporary")
-        self.ledger = Ledger(Path(self._folder.name) / LEDGER)
-        if self.llm.store.own is None:  # else somebody keeps it elsewhere already
+        self.ledger = Ledger(Path(self._folder.name) / LEDGER)  # temporary, until `save` is called
+        if self.llm.store.own is None:  # else the caller records it
             whose = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")
             self.llm.record(self.ledger, f"{whose:016x}/interview-{fresh_seed():x}")
 
+    @one_line
+    def __repr__(self) -> str:
+        agent, n = self.snapshot, len(self.transcript)
+        when = "before the run" if agent.at < 0 else f"after round {agent.at}"
+        return f"<Interview with {agent.row} {agent.name!r} {when}: {counted(n, 'question')}, {agent.run_dir}>"
+
     def ask(self, question: str) -> str:
-        """Return the agent's answer to a question; `transcript` has more of it.
+        """Return the agent's answer to a question; `transcript` has the details.
 
         Raises:
             AgentError: As for `chat_stream`.
-            PrismError: If no answer came.
+            PrismError: If there is no answer.
         """
         for _ in self.chat_stream(question):
             pass
@@ -163,59 +147,53 @@ class Interview(Deliberation):
         return exchange.text
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
-        """Answer a question; notes it in `transcript` at once, and what happens as it is yielded.
-
-        What goes wrong with the LLM is an event as well, a prompt that a replayed ledger does not hold among it.
+        """Answer a question, as events; it is in `transcript` at once. Errors of the LLM are events too.
 
         Raises:
-            AgentError: If there is nothing in `user_input`, it has more than 8,000 characters, or another question is
-                still being answered.
+            AgentError: If `user_input` is empty or has more than 8,000 characters, or another question is still being
+                answered.
         """
-        turn = super().chat_stream(user_input)
-        exchange, place = (
-            Exchange(user_input),
-            RunPosition(max(self.snapshot.at, 0), self.snapshot.row, len(self.transcript)),
-        )
+        turn, exchange = super().chat_stream(user_input), Exchange(user_input)
+        place = RunPosition(max(self.snapshot.at, 0), self.snapshot.row, len(self.transcript))
         self.transcript.append(exchange)  # at once, so that an interrupt cannot come before
         return self._play(exchange, place, turn)
 
     def _prepare(self, question: str, place: RunPosition) -> None:
-        """Say where the question stands in the ledger and, where each answer is an activity, to which."""
+        """Set the question's place in the ledger and, for constrained answers, the activities to choose from."""
         self.context = replace(self.context, place=place)
         if self.constrained:
-            self.conversation.messages.clear()  # it does not follow a talk, which would only slow it down
+            self.conversation.messages.clear()  # a small LLM does not follow a talk, which would only slow it down
             activities = self.snapshot.activities
-            known = best_of(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
-            self.context = replace(self.context, form=constrained_recall_of(known))
+            known = best_matches(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
+            self.context = replace(self.context, form=constrained_recall(known))
 
     def _play(self, exchange: Exchange, place: RunPosition, turn: Iterator[Event]) -> Generator[Event]:
         try:
             self._prepare(exchange.question, place)
-            for event in map(self._in_words, turn):
+            for event in map(self._as_text, turn):
                 exchange.note(event)
                 yield event
         except OracleError as error:
             failure = AgentErrorEvent(reason=error.reason, text=str(error))
             exchange.note(failure)
             yield failure
-        except AgentError:  # another question is being answered: this one was not asked
+        except AgentError:  # another question is still being answered
             self.transcript[:] = [other for other in self.transcript if other is not exchange]
             raise
         except KeyboardInterrupt:
-            exchange.note_interruption()
+            exchange.add("error", text="interrupted")
             raise
         finally:
             exchange.refers_to = refers_to(exchange.text, self.snapshot.activities)
             exchange.not_in_records = not_in_records(exchange.text, self.snapshot, self.records.names)
 
-    def _in_words(self, event: Event) -> Event:
-        """Return a response that came in a form in words; any other event as it is."""
+    def _as_text(self, event: Event) -> Event:
         if not self.constrained or not isinstance(event, AgentTextEvent) or event.type != "text":
             return event
         return AgentTextEvent(text=ConstrainedRecall.model_validate_json(event.text).what)
 
     def save(self) -> Path | None:
-        """Keep transcript and ledger in ``out/interview-<date>-<time>`` and return it; None if nothing was asked."""
+        """Save transcript and ledger in ``out/interview-<date>-<time>`` and return it; None if nothing was asked."""
         if not self.transcript:
             return None
         folder = new_folder(self.out, "interview")
@@ -224,24 +202,34 @@ class Interview(Deliberation):
                 ledger.write(self.ledger.answers(), self.ledger.asked())
         manifest = {**provenance(), **self.facts(), "status": "done", "started": self.started, "ended": wall_clock()}
         manifest |= {"overrides": [*map(said_openly, self.overrides)], "ledger": LEDGER if kept else None}
-        files = {"transcript.json": as_json(self.facts(), self.transcript), "manifest.json": in_json(manifest)}
+        files = {"transcript.json": as_json(self.facts(), self.transcript), "manifest.json": json_text(manifest)}
         files["transcript.md"] = as_markdown(self.facts(), self.started, self.transcript)
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8", errors="replace")
         return folder
 
     def facts(self) -> dict[str, Any]:
-        """Return who was interviewed, and who spoke for it."""
-        own, llm = self.snapshot, self.llm
-        said: dict[str, Any] = {"kind": llm.kind, "name": llm.client.name, "label": llm.label}
-        said |= {"digest": str(getattr(llm.client, "digest", "")), "decoding": dict(llm.client.decoding)}
-        limits = asdict(self.context.limits)
-        who = {"row": own.row, "name": own.name}
-        facts = {"system": "interview", "run": str(own.run_dir), "agent": who, "at": own.at}
-        return {**facts, "llm": said | {"ledger": llm.store.mode}, "held_to_deeds": self.constrained, "limits": limits}
+        """Return facts on the agent and the LLM for the manifest."""
+        agent, llm = self.snapshot, self.llm
+        return {
+            "system": "interview",
+            "run": str(agent.run_dir),
+            "agent": {"row": agent.row, "name": agent.name},
+            "at": agent.at,
+            "llm": {
+                "kind": llm.kind,
+                "name": llm.client.name,
+                "label": llm.label,
+                "digest": str(getattr(llm.client, "digest", "")),
+                "decoding": dict(llm.client.decoding),
+                "ledger": llm.store.mode,
+            },
+            "held_to_deeds": self.constrained,
+            "limits": asdict(self.context.limits),
+        }
 
     def close(self) -> None:
-        """End the LLM's background thread, if the LLM was made here, and drop the ledger that was not kept."""
+        """End the LLM's background thread, if the LLM was made here, and delete the temporary ledger."""
         super().close()
         self.ledger.close()
         self._folder.cleanup()

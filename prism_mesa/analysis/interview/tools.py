@@ -1,4 +1,4 @@
-"""Tools with which an interviewed agent looks things up in its run, as it stood after a round."""
+"""Tools with which an interviewed agent looks things up in its run, up to a round."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,25 +14,18 @@ from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
 from prism_mesa.social.state.topics import STOP_WORDS
 
-FOUND: Final = 5
-"""Lines that a tool brings at most."""
+MOST: Final = 5  # lines of a tool's result
 _TEXT_CAP: Final = 200
 
 
 class RecallTools:
-    """The tools of one agent; its methods are what the LLM may call.
-
-    Args:
-        records: The run.
-        snapshot: Who looks back, and up to when.
-    """
+    """The tools of an agent of a run: the public methods, without `registry`, which the LLM may call."""
 
     def __init__(self, records: RunRecords, snapshot: AgentSnapshot) -> None:
-        self.records = records
-        self.snapshot = snapshot
+        self.records, self.snapshot = records, snapshot
 
     def registry(self, result_cap: int) -> ToolRegistry:
-        """Return the tools as a loop knows them."""
+        """Return the tools for a deliberation."""
         tools: list[Callable[..., Any]] = [self.what_i_did, self.read_thread, self.look_at_profile, self.search_posts]
         return ToolRegistry(tools, result_cap=result_cap)
 
@@ -43,8 +36,8 @@ class RecallTools:
             about: Words that should stand in it; empty for what you did last.
         """
         activities = self.snapshot.activities
-        found = best_of(activities, about, searched) if about.strip() else activities[-FOUND:]
-        lines = [f"(post {activity.post}) {in_words(activity)}" for activity in found]
+        matches = best_matches(activities, about, searched) if about.strip() else activities[-MOST:]
+        lines = [f"(post {activity.post}) {in_words(activity)}" for activity in matches]
         return "\n".join(lines) or "You did nothing of the kind."
 
     def read_thread(self, post: int) -> str:
@@ -58,7 +51,7 @@ class RecallTools:
             known = f"posts: 0 .. {there - 1}" if there else "there are none yet"
             raise AgentError(f"there is no post {post} ({known})")
         above = [int(posts.parent[post])] if posts.parent[post] >= 0 else []
-        below = np.flatnonzero(posts.parent[:there] == post)[:FOUND]
+        below = np.flatnonzero(posts.parent[:there] == post)[:MOST]
         return self._posts_text([*above, post, *below.tolist()])
 
     def look_at_profile(self, agent: int) -> str:
@@ -69,10 +62,10 @@ class RecallTools:
         """
         if not 0 <= agent < self.records.n_agents:
             raise AgentError(f"there is no user {agent} (users: 0 .. {self.records.n_agents - 1})")
-        own = np.flatnonzero(self.records.posts.author[: self._n_there()] == agent)[-FOUND:]
+        posts = np.flatnonzero(self.records.posts.author[: self._n_there()] == agent)[-MOST:].tolist()
         name = quoted(self.records.names[agent], NAME_CAP)
         interests = quoted(", ".join(self.records.interests(agent)), 2 * NAME_CAP)
-        return "\n".join(filter(None, [f"{name} (agent {agent}) likes {interests}.", self._posts_text(own.tolist())]))
+        return "\n".join(filter(None, [f"{name} (agent {agent}) likes {interests}.", self._posts_text(posts)]))
 
     def search_posts(self, words: str) -> str:
         """Search all posts up to now.
@@ -80,13 +73,13 @@ class RecallTools:
         Args:
             words: What should stand in them.
         """
-        return self._posts_text(best_of(range(self._n_there()), words, self._said)) or "Nothing was found."
+        return self._posts_text(best_matches(range(self._n_there()), words, self._post_words)) or "Nothing was found."
 
     def _n_there(self) -> int:
-        """Return how many posts there were: ids grow with time."""
+        """Return the number of posts so far: ids grow with time."""
         return int(np.searchsorted(self.records.posts.round, self.snapshot.at, side="right"))
 
-    def _said(self, post: int) -> str:
+    def _post_words(self, post: int) -> str:
         return f"{self.records.posts.says(post)} {self.records.posts.words(post)}"
 
     def _posts_text(self, posts: Iterable[int]) -> str:
@@ -114,23 +107,23 @@ _VERBS: Final[dict[ActivityKind, str]] = {
 
 
 def searched(activity: Activity) -> str:
-    """Return the words in which an activity is searched."""
+    """Return the words by which an activity is found."""
     names = f"{activity.author} {activity.quotes}"
     return f"{_VERBS[activity.action]} post {names} {activity.text} {activity.words} round {activity.round}"
 
 
-def best_of[T](
-    things: Sequence[T], words: str, said: Callable[[T], str], most: int = FOUND, *, ties: bool = False
+def best_matches[T](
+    things: Sequence[T], words: str, text: Callable[[T], str], most: int = MOST, *, ties: bool = False
 ) -> list[T]:
-    """Return the things whose text holds the most of some words, in their order; of equal ones the later.
+    """Return the things whose text holds most of some words, in their order; later ones win ties.
 
     With `ties` only those that hold as many as the best.
 
-    >>> best_of(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
+    >>> best_matches(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
     ['a red pan']
     """
     wanted = set(re.findall(r"\w+", words.lower())) - (STOP_WORDS - {"like"})
-    counts = [len(wanted & set(re.findall(r"\w+", said(thing).lower()))) for thing in things] if wanted else []
+    counts = [len(wanted & set(re.findall(r"\w+", text(thing).lower()))) for thing in things] if wanted else []
     least = max(counts, default=0) if ties else 1
     best = sorted(
         (place for place, n in enumerate(counts) if n >= max(least, 1)), key=lambda place: (-counts[place], -place)

@@ -1,7 +1,6 @@
-"""What was said in an interview, as a value, as JSON, and to read.
+"""The transcript of an interview as values, JSON and Markdown.
 
-To read, whatever anybody said, wrote or is called stands in a quotation, line by line, with nothing in it that Markdown
-or HTML could take for more than text; what stands outside of quotations is the program's.
+In Markdown all texts of people and LLMs are in quotations, with marks of Markdown and HTML escaped.
 """
 
 import json
@@ -22,22 +21,22 @@ from prism_mesa.errors import printable
 from prism_mesa.social.content.activity import Activity, in_words
 
 CONSTRAINED: Final = "answers are constrained to what the agent did"
-"""What is said of an LLM that can say nothing else; the check against the records cannot fail then."""
+"""The note on a constrained LLM, for which the check against the records cannot fail."""
 _MARKS: Final = re.compile(r"[\\`*_\[\]<>#|~&$]|:(?=//)|(?<=www)\.|(?<!\S)[-+=](?=\W|$)|(?<!\S)\d+(?=[.)])")
-"""What Markdown or HTML could take for more than text: marks anywhere, addresses, and marks of lists and rules."""
+"""Marks of Markdown and HTML: anywhere, in addresses, and at the start of lists and rules."""
 
 
 @dataclass
 class Exchange:
-    """A question, and what came of it.
+    """A question and its answer.
 
     Attributes:
         events: In order, each with its `type`: `thought` (`text` is JSON, see `deliberation.ReasoningResult`) `about`
-            what the `user` said or what the `assistant` had answered so far, `call` of a tool with its parameters and
-            result, `text`, of which all but the last are drafts, and `error` for what did not work.
-        text: The answer; empty if there was none.
-        refers_to: Activities that the answer refers to; `not_in_records` what it mentions and its records do not hold
-            (see `evidence`).
+            the question (`user`) or the answer so far (`assistant`), `call` of a tool with parameters and result,
+            `text`, of which all but the last are drafts, and `error`.
+        text: The answer; empty if there is none.
+        refers_to: Activities that the answer refers to (see `evidence`); `not_in_records` what it mentions that is not
+            in the records.
     """
 
     question: str
@@ -47,29 +46,26 @@ class Exchange:
     not_in_records: list[str] = field(default_factory=list)
 
     def note(self, event: Event) -> None:
-        """Note something that happened; of several responses the last is the answer."""
+        """Add an event; of several responses the last is the answer."""
         match event:
             case AgentTextEvent(type="thought"):  # after a response it is about that one
-                self._add("thought", about="assistant" if self.text else "user", text=event.text)
+                self.add("thought", about="assistant" if self.text else "user", text=event.text)
             case AgentTextEvent():
                 self.text = event.text
-                self._add("text", text=event.text)
+                self.add("text", text=event.text)
             case ToolFinishedEvent():
                 called = {"tool_name": event.tool_name, "parameters": event.parameters}
-                self._add("call", **called, result=event.result.model_dump())
+                self.add("call", **called, result=event.result.model_dump())
             case AgentErrorEvent():
-                self._add("error", text=f"{event.reason}: {event.text}")
+                self.add("error", text=f"{event.reason}: {event.text}")
 
-    def note_interruption(self) -> None:
-        """Note that whoever asked did not wait for the end."""
-        self._add("error", text="interrupted")
-
-    def _add(self, kind: str, **values: Any) -> None:
+    def add(self, kind: str, **values: Any) -> None:
+        """Add an event by its type and values."""
         self.events.append({"type": kind, **values})
 
     @property
     def errors(self) -> list[str]:
-        """What did not work."""
+        """The texts of errors."""
         return [event["text"] for event in self.events if event["type"] == "error"]
 
     def as_json(self) -> dict[str, Any]:
@@ -77,18 +73,18 @@ class Exchange:
         return asdict(self)
 
 
-def in_json(values: Any) -> str:
+def json_text(values: Any) -> str:
     """Return values as JSON, ended by a line break."""
     return json.dumps(values, indent=2, default=str) + "\n"
 
 
 def as_json(facts: Mapping[str, Any], transcript: Sequence[Exchange]) -> str:
     """Return an interview as JSON: its facts, and `answers`."""
-    return in_json({**facts, "answers": [exchange.as_json() for exchange in transcript]})
+    return json_text({**facts, "answers": [exchange.as_json() for exchange in transcript]})
 
 
 def as_markdown(facts: Mapping[str, Any], date: str, transcript: Sequence[Exchange]) -> str:
-    """Return an interview to read."""
+    """Return an interview as Markdown."""
     agent = facts["agent"]
     when = "before the run" if facts["at"] < 0 else f"after round {facts['at']}"
     head = [
@@ -99,7 +95,7 @@ def as_markdown(facts: Mapping[str, Any], date: str, transcript: Sequence[Exchan
     ]
     if facts["held_to_deeds"]:
         head[-1] += f"\n- {CONSTRAINED}: each is one of them, so the check against its records cannot fail"
-    parts = [part for number, one in enumerate(transcript, start=1) for part in _exchange(number, one)]
+    parts = [part for number, exchange in enumerate(transcript, start=1) for part in _exchange(number, exchange)]
     return "\n\n".join([*head, *parts]) + "\n"
 
 
@@ -121,56 +117,47 @@ def _exchange(number: int, exchange: Exchange) -> Iterator[str]:
     if not exchange.text:
         yield "**No answer.**"
         return
-    yield from _events_text(
-        "Refers to", [did_text(activity) for activity in exchange.refers_to], "nothing that the agent did"
-    )
+    yield from _events_text("Refers to", list(map(did_text, exchange.refers_to)), "nothing that the agent did")
     yield from _events_text("Not in its records", exchange.not_in_records, "nothing")
 
 
-def _events_text(what: str, said: Sequence[str], nothing: str = "") -> Iterator[str]:
-    """Yield what it is, and what was said, each thing a paragraph of a quotation; or that it was nothing."""
-    yield f"**{what}:**" if said else f"**{what}:** {nothing}"
-    if said:
-        yield "\n>\n".join(map(_quoted, said))
+def _events_text(title: str, texts: Sequence[str], nothing: str = "") -> Iterator[str]:
+    """Yield a title and texts, each a paragraph of a quotation; without texts what `nothing` says."""
+    yield f"**{title}:**" if texts else f"**{title}:** {nothing}"
+    if texts:
+        yield "\n>\n".join(map(_quoted, texts))
 
 
 def _quoted(text: str) -> str:
-    """Return what somebody said as a quotation of Markdown, line by line."""
     return "\n".join(f"> {_escaped(line)}".rstrip() for line in text.strip().splitlines() or [""])
 
 
 def _escaped(text: str) -> str:
-    r"""Return a text as one line that is nothing but text, in Markdown and in HTML, without what cannot be printed.
+    r"""Return a text as one line with marks of Markdown and HTML escaped, without characters that cannot be printed.
 
     >>> print(_escaped("# 1. <b>Hi</b> [x](y) - a-b \x1b"))
     \# 1\. \<b\>Hi\</b\> \[x\](y) \- a-b
     """
-    return _MARKS.sub(lambda mark: _escape(mark[0]), " ".join(printable(text).split()))
-
-
-def _escape(mark: str) -> str:
-    return f"{mark}\\" if mark.isdecimal() else f"\\{mark}"
+    line = " ".join(printable(text).split())
+    return _MARKS.sub(lambda mark: f"{mark[0]}\\" if mark[0].isdecimal() else f"\\{mark[0]}", line)
 
 
 def grounds(exchange: Exchange) -> list[str]:
-    """Return what an answer refers to, and what it mentions that is in no record, a line each; none without an answer.
-
-    What the agent or others wrote stands in quotes.
-    """
+    """Return the activities that an answer refers to, and what it mentions that is in no record, as lines."""
     if not exchange.text:
         return []
-    said = [f"- {did_text(activity)}" for activity in exchange.refers_to] or ["- nothing that the agent did"]
-    return ["Refers to:", *said, f"Not in its records: {', '.join(exchange.not_in_records) or 'nothing'}"]
+    lines = [f"- {did_text(activity)}" for activity in exchange.refers_to] or ["- nothing that the agent did"]
+    return ["Refers to:", *lines, f"Not in its records: {', '.join(exchange.not_in_records) or 'nothing'}"]
 
 
 def did_text(activity: Activity) -> str:
-    """Return an activity for people to read; quotation marks in what somebody wrote become single ones.
+    """Describe an activity for readers; quotation marks in texts become single ones.
 
     >>> print(did_text(Activity(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."
     """
-    told = in_words(activity).replace('"', "'")
-    return told.replace(": you ", ": ", 1).replace("<<< ", '"').replace(" >>>", '"')
+    text = in_words(activity).replace('"', "'")
+    return text.replace(": you ", ": ", 1).replace("<<< ", '"').replace(" >>>", '"')
 
 
 def thought_text(thought: str) -> str:

@@ -1,4 +1,4 @@
-"""What a survey's answers come to: means over agents, with intervals."""
+"""Answers of a survey, and their means over agents with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from prism_mesa.tables import Column, TableSchema, by_name
 type Floats = npt.NDArray[np.float64]
 
 LEAST: Final = 10
-"""Fewer agents than this have no interval: their shares are too far from normal."""
+"""The fewest agents with an interval: shares of fewer are too far from normal."""
 WAVES: Final = ("before", "after")
 
 _QUESTION = Column("question", "text", "id of the question")
@@ -51,17 +51,13 @@ MEANS: Final = TableSchema(
     ),
 )
 SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
-"""The tables of a survey."""
 
 
 def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Return the mean of each column over the rows (agents), and the ends of its Student's 95 % interval.
+    """Return the mean of each column of `values` over agents, and the ends of its Student's 95 % interval.
 
-    The interval says how much another sample of agents would differ. It says nothing about another LLM or another
-    wording.
-
-    Args:
-        values: Shape (n, k). Without rows all results are not a number, with fewer than `LEAST` the ends are not.
+    The interval is about another sample of agents, not about another LLM or wording. `values` has shape (n, k). Means
+    are NaN without rows, the ends with fewer than `LEAST`.
     """
     from scipy.stats import t  # importing it takes as long as a small run
 
@@ -74,16 +70,14 @@ def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
 
 @dataclass
 class Replies:
-    """What a sample answered to one question, before and after.
+    """The answers of a sample to one question, before and after.
 
     Attributes:
-        question: The question.
-        n: How many agents there are.
-        firsts: For each agent, which option was lettered A; None if none was lettered.
-        probabilities: Shape (2, agents, options): not a number where there is no answer. Of an open question, no
-            options.
-        texts: The answers to an open question, by wave; None where there is none.
-        failures: Why answers did not come: (wave, agent's place) -> reason.
+        n: The number of agents.
+        firsts: For each agent the option that was lettered A; None without letters.
+        probabilities: Shape (2, agents, options), NaN without an answer. An open question has no options.
+        texts: The answers to an open question by wave; None without an answer.
+        failures: Why there is no answer: (wave, place of the agent) -> reason.
     """
 
     question: SurveyQuestion
@@ -98,7 +92,7 @@ class Replies:
         self.texts = ([None] * self.n, [None] * self.n)
 
     def keep(self, wave: int, place: int, answer: Any) -> None:
-        """Keep an answer: a text, or the probabilities of the options."""
+        """Store an answer: a text, or the probabilities of the options."""
         if self.question.options:
             self.probabilities[wave, place] = answer
         else:
@@ -111,10 +105,7 @@ class Replies:
         return np.array([text is not None for text in self.texts[wave]], bool)
 
     def by_letter(self) -> dict[str, float]:
-        """Return what each letter got on average in both waves, whatever it stood for; empty without any.
-
-        With options in turn an LLM that reads them gives all letters about the same.
-        """
+        """Return the mean probability of each letter in both waves, about equal if the LLM reads the options."""
         k = len(self.question.options)
         if self.firsts is None or not any(self.answered(wave).any() for wave in (0, 1)):
             return {}
@@ -123,11 +114,8 @@ class Replies:
         return {chr(ord("A") + place): float(mean) for place, mean in enumerate(np.nanmean(letters, axis=0))}
 
 
-def table_of(replies: Sequence[Replies]) -> pd.DataFrame:
-    """Return the means over agents of all closed questions, with their intervals (see `mean_interval`).
-
-    Its columns are those of `MEANS`.
-    """
+def means_table(replies: Sequence[Replies]) -> pd.DataFrame:
+    """Return the means over agents of all closed questions, with the columns of `MEANS`."""
     rows = []
     for reply in replies:
         question, values = reply.question, reply.probabilities
@@ -145,7 +133,7 @@ def table_of(replies: Sequence[Replies]) -> pd.DataFrame:
     )
 
 
-def answers_of(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+def answer_columns(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
     """Return all answers as the columns of `ANSWERS`."""
     columns: dict[str, list[Any]] = {name: [] for name in ANSWERS.names}
     for reply in replies:
@@ -153,8 +141,8 @@ def answers_of(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) -> dic
             for place in np.flatnonzero(reply.answered(wave)).tolist():
                 options = reply.question.options
                 shares = reply.probabilities[wave, place].tolist()
-                given: list[tuple[str | None, float | None]] = [*zip(options, shares, strict=True)] or [(None, None)]
-                for option, share in given:
+                pairs: list[tuple[str | None, float | None]] = [*zip(options, shares, strict=True)] or [(None, None)]
+                for option, share in pairs:
                     row = (reply.question.id, name, int(agents[place]), option, share, reply.texts[wave][place])
                     for column, value in zip(columns.values(), row, strict=True):
                         column.append(value)

@@ -1,4 +1,4 @@
-"""Models of a study's conditions, made before anything runs: what cannot run, and what has no effect."""
+"""Models of a study's conditions, built before anything runs to find errors and keys without effect."""
 
 import warnings
 from dataclasses import replace
@@ -16,38 +16,38 @@ _BYTES: Final = 5_000_000
 
 
 def check_models(design: StudyDesign) -> tuple[str, ...]:
-    """Make models of conditions, as far as they are small, and return what they have to say.
+    """Build models of the conditions that are small, and return their notes.
 
     Raises:
-        ConfigError: If one cannot be made; the line names the condition.
+        ConfigError: If a model cannot be built; the message names the condition.
     """
     notes: dict[str, list[str]] = {}
     checked = [condition for condition in conditions_to_check(design) if condition.number not in design.skipped]
     for condition in checked:
-        config = design.config_of(design.run_of(condition, design.seeds[0]))
+        config = design.config(design.planned_run(condition, design.seeds[0]))
         if config.agents.n > _AGENTS or _is_large(config):
             continue
-        told = condition_text(condition, design)
+        name = condition_text(condition, design)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrismWarning)
                 model = SocialModel(config)
         except PrismError as error:
-            raise ConfigError(f"{design.where}: {told}: {error}") from None
+            raise ConfigError(f"{design.where}: {name}: {error}") from None
         model.close()
         for note in model.notes:
-            notes.setdefault(note, []).append(told)
+            notes.setdefault(note, []).append(name)
     return tuple(
         note if len(where) == len(checked) else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()
     )
 
 
 def find_skipped(design: StudyDesign) -> StudyDesign:
-    """Look once for each LLM of the optional arms; return the study with the conditions that must be skipped."""
+    """Look for each LLM of the optional arms; return the study with the conditions to skip."""
     faults: dict[str, str] = {}
     skipped, idle = dict[int, str](), set(design.params.optional)
     for condition in [condition for condition in design.conditions if condition.arm in design.params.optional]:
-        config = design.config_of(design.run_of(condition, design.seeds[0]))
+        config = design.config(design.planned_run(condition, design.seeds[0]))
         reasoner = config.reasoner.model_dump_json()
         if reasoner not in faults:
             try:
@@ -63,18 +63,17 @@ def find_skipped(design: StudyDesign) -> StudyDesign:
 
 
 def conditions_to_check(design: StudyDesign) -> list[Condition]:
-    """Return conditions among which each arm and each level is, as far as they are not too many."""
+    """Return conditions that cover each arm and each level, up to a limit."""
     seen: set[tuple[int, str]] = set()
-    found: list[Condition] = []
+    chosen: list[Condition] = []
     for condition in design.conditions:
         levels = {(place, repr(value)) for place, value in enumerate((condition.arm, *condition.point))}
-        if not levels <= seen and len(found) < _MODELS:
+        if not levels <= seen and len(chosen) < _MODELS:
             seen |= levels
-            found.append(condition)
-    return found
+            chosen.append(condition)
+    return chosen
 
 
 def _is_large(config: Config) -> bool:
-    """Return whether files make a model that takes long to make."""
     files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
     return sum(Path(file).stat().st_size for file in files if file and Path(file).is_file()) > _BYTES

@@ -1,4 +1,4 @@
-"""The points of a design: values of what varies, as all combinations, drawn, or from a file."""
+"""The points of a design: all combinations of values, a sample, or the rows of a file."""
 
 import os
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ class Points:
     """The points of a design.
 
     Attributes:
-        values: For each point its values, in the order of `factors`.
-        sampling: What a sampled design was made from (see `sampling.sample_points`); None for the others.
-        notes: What was changed on its way in.
+        values: The values of each point, in the order of `factors`.
+        sampling: What `sampling.points_again` needs; None if the points are not sampled.
+        notes: Changes made when it was read.
     """
 
     kind: str
@@ -36,10 +36,10 @@ class Points:
 
 
 def make_points(params: StudyParams, where: str) -> Points:
-    """Return the points of a study; one without values if nothing varies.
+    """Return the points of a study; a single point without values if nothing varies.
 
     Raises:
-        ConfigError: If the design is none, or does not fit what varies.
+        ConfigError: If the design is not allowed, or does not fit `vary`.
     """
     check_keys(params.vary, f"{where}: vary")
     if params.design is None:
@@ -53,15 +53,11 @@ def make_points(params: StudyParams, where: str) -> Points:
 
 
 _DECLARED: Final = ("attributes.", "files.columns.")
-"""Begin the keys of what a configuration declares, which it names itself."""
+"""Prefixes of keys whose names a configuration chooses."""
 
 
 def check_keys(values: Mapping[str, Any], where: str) -> None:
-    """Check that each key is one parameter of the configuration, not a group of them.
-
-    Raises:
-        ConfigError: If not.
-    """
+    """Check that each key is a parameter of the configuration; raise ConfigError if it is a group or does not exist."""
     known = dict(leaves(Config))
     for key in values:
         if key not in known and not key.startswith(_DECLARED):
@@ -98,7 +94,6 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
 
 
 def _range(key: str, values: list[Any], where: str) -> tuple[float, float]:
-    """Return the lowest and highest value of what is drawn."""
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(values) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
         raise ConfigError(f"{where}: {key}: a sampled design needs [lowest, highest], two numbers, not {values}")
@@ -106,7 +101,7 @@ def _range(key: str, values: list[Any], where: str) -> tuple[float, float]:
 
 
 def is_whole(key: str) -> bool:
-    """Return whether a key of the configuration holds whole numbers."""
+    """Return whether a key of the configuration takes only integers."""
     kind: Any = Config
     for name in key.split("."):
         kind = kind.model_fields[name].annotation if issubclass(kind, Params) else kind
@@ -114,38 +109,34 @@ def is_whole(key: str) -> bool:
 
 
 def find_file(path: str, where: str | Path, working: str | Path = "") -> Path:
-    """Return a file that a study names: in the working directory, or else beside the study file."""
+    """Return the path of a file that a study names: in the working directory, or else beside the study file."""
     file = Path(os.path.expanduser(path))
     beside = Path(where).parent / file
     return beside if beside.exists() and not (working / file).exists() else working / file
 
 
 def _from_file(params: StudyParams, file: str, where: str) -> Points:
-    """Return the points of a CSV file: dotted keys in its first row, a point in each other one."""
+    """Return the points of a CSV file: dotted keys in its first row, then a row for each point."""
     if params.vary:
         raise ConfigError(f"{where}: vary: has no effect beside a file of points ({file}): leave out one of them")
-    path = find_file(file, where)
+    path, where = find_file(file, where), f"{where}: design: {file}"
     if not path.is_file():
-        raise ConfigError(f"{where}: design: {file}: no such file (looked in {Path.cwd()} and beside {where})")
+        raise ConfigError(f"{where}: no such file (looked in {Path.cwd()} and beside the study file)")
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
-    except (ValueError, OSError, pd.errors.ParserError) as error:
-        raise ConfigError(f"{where}: design: {file}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    check_keys(dict.fromkeys(table.columns), f"{where}: design: {file}")
+    except (ValueError, OSError) as error:
+        raise ConfigError(f"{where}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    check_keys(dict.fromkeys(table.columns), where)
     if "seed" in table:
-        raise ConfigError(f"{where}: design: {file}: seed: the study's own key 'seeds' says which seeds there are")
-    for group, own in params.groups.items():
-        if both := dict(flat(own)).keys() & set(table.columns):
-            raise ConfigError(f"{where}: {group}: {min(both)}: stands in {file} too; leave it out of one of them")
+        raise ConfigError(f"{where}: seed: set the seeds of a study with its key 'seeds'")
+    for group, values in params.groups.items():
+        if both := dict(flat(values)).keys() & set(table.columns):
+            raise ConfigError(f"{where}: {min(both)}: is in {group} too; leave it out of one of them")
     if table.empty:
-        raise ConfigError(f"{where}: design: {file}: holds no point: a row for each, below the row of keys")
-    empty = table.apply(lambda column: column.str.strip() == "")
-    if empty.any(axis=None):
-        line = int(empty.any(axis=1).argmax())
-        key = table.columns[int(empty.iloc[line].argmax())]
-        raise ConfigError(
-            f"{where}: design: {file}: line {line + 2}: {key}: is empty: an incomplete design; write null for no value"
-        )
-    return Points(
-        "csv", tuple(table.columns), [tuple(map(parse_value, row)) for row in table.itertuples(index=False, name=None)]
-    )
+        raise ConfigError(f"{where}: holds no point: a row for each, below the row of keys")
+    for line, row in enumerate(table.to_dict("records"), start=2):
+        for key, text in row.items():
+            if not text.strip():
+                raise ConfigError(f"{where}: line {line}: {key}: is empty; write null for no value")
+    points = [tuple(map(parse_value, row)) for row in table.itertuples(index=False, name=None)]
+    return Points("csv", tuple(table.columns), points)

@@ -1,4 +1,4 @@
-"""Points of a sampled design, made by SALib: Sobol (Saltelli's scheme), Latin hypercube, Morris' trajectories."""
+"""Points of a sampled design, by SALib: Sobol (Saltelli's scheme), Latin hypercube, Morris' trajectories."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -23,22 +23,17 @@ def sample_points(
     *,
     whole: Collection[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, object]]:
-    """Return points, and what they were made from.
+    """Return points, and plain data from which `points_again` makes the same ones.
 
-    The same arguments give the same points. Those of `sobol` and `morris` with a smaller `n` are the first of those
-    with a larger one, so a study can grow; those of `lhs` are not.
+    The same arguments give the same points. With `sobol` and `morris` a larger `n` adds points, so a study can grow.
 
     Args:
         kind: `sobol`: Saltelli's scheme without second order (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018),
-            n (k + 2) points of k factors, in blocks of k + 2; `lhs`: a Latin hypercube, n points; `morris`: n
-            trajectories of k + 1 points each. Points can be equal where factors have few values.
+            n (k + 2) points of k factors; `lhs`: a Latin hypercube, n points; `morris`: n trajectories of k + 1 points.
         n: A power of two from 2 on for `sobol`, 1 or more for `lhs`, 2 or more for `morris`.
-        ranges: Dotted key -> least and largest value.
+        ranges: Dotted key -> lowest and highest value.
         seed: The seed of the sample.
-        whole: Keys whose values are whole numbers; both ends of their ranges are as likely as what lies between.
-
-    Returns:
-        The points, a column for each key; and plain data from which `points_again` makes the same ones.
+        whole: Keys whose values are integers; the ends of their ranges are as likely as values in between.
     """
     _check(kind, n, ranges)
     margins = {key: 0.5 if key in whole else 0.0 for key in ranges}
@@ -50,7 +45,7 @@ def sample_points(
 
 
 def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the points that were made from what `sample_points` returned beside them."""
+    """Return the points of `sample_points` again, from the data that it returned with them."""
     problem, n = dict(sampling["problem"]), int(sampling["n"])
     seed = 1 + digest64("studies/sample", str(sampling["seed"])) % 2**31
     if sampling["kind"] == "sobol":
@@ -67,7 +62,7 @@ def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def n_points(kind: SampledDesign, n: int, factors: int) -> int:
-    """Return how many points a design has."""
+    """Return the number of points of a design."""
     return n * {"sobol": factors + 2, "lhs": 1, "morris": factors + 1}[kind]
 
 

@@ -1,4 +1,4 @@
-"""The process of a run, from its first line to its last. What is imported here is imported before `preload`."""
+"""The main function of the process of a run. Its imports come before those of `preload`."""
 
 import faulthandler
 import os
@@ -13,18 +13,11 @@ from multiprocessing.connection import Connection
 from prism_mesa.studies.engines.job import ONE_THREAD, Job
 
 
-def begin(job: Job, sender: "Connection[object, object]", said: str, environment: Mapping[str, str]) -> None:
-    """Carry out a job, send its outcome, and end.
-
-    Args:
-        job: The run.
-        sender: Where its `Outcome` goes.
-        said: The file that gets what the run prints.
-        environment: Variables, as whoever waits for the run has them now.
-    """
+def begin(job: Job, sender: "Connection[object, object]", printed: str, environment: Mapping[str, str]) -> None:
+    """Carry out a job, send its `Outcome`, and end; the file `printed` gets what it prints."""
     if hasattr(os, "setsid"):
         os.setsid()  # lead a group: all processes that this one starts are in it, and Ctrl-C does not reach it
-    _listen_to(said)
+    _redirect_output(printed)
     os.environ.clear()
     os.environ.update({**environment, **ONE_THREAD})
     threading.Thread(target=_end_with_parent, daemon=True, name="end with parent").start()
@@ -35,24 +28,21 @@ def begin(job: Job, sender: "Connection[object, object]", said: str, environment
     sender.close()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # threads and connections that a run has left open keep nobody waiting
+    os._exit(0)  # do not wait for threads and connections that a run has left open
 
 
-def _listen_to(said: str) -> None:
-    """Have all that is printed go to a file, and why the process crashed, if it does.
-
-    Whoever waits has it open: its name is taken away, so that nothing is left behind if they are killed.
-    """
-    with open(said, "ab", buffering=0) as file:
+def _redirect_output(printed: str) -> None:
+    """Write output and crash reports to a file, which the parent has open; unlink it, so that it is never left."""
+    with open(printed, "ab", buffering=0) as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
-    with suppress(OSError):  # where a file that is open keeps its name
-        os.unlink(said)
+    with suppress(OSError):  # Windows keeps the name of an open file
+        os.unlink(printed)
     faulthandler.enable(all_threads=False)
 
 
 def _end_with_parent() -> None:
-    """Wait until whoever started this process is gone, however that came, and end with all that it started."""
+    """Wait until the parent process is gone, then end this process and all its children."""
     parent = parent_process()
     if parent is None:
         return

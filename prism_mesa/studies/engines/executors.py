@@ -28,17 +28,21 @@ _SETTINGS: Final = {
 
 @contextmanager
 def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
-    """Open an executor on the workers of a scheduler; without an address on so many processes of this machine."""
+    """Open an executor on the workers of a scheduler; without an address on that many processes of this machine."""
     distributed = _imported("distributed")
     with _imported("dask", "distributed").config.set(_SETTINGS):
         if scheduler is not None:
-            with _client_at(distributed, scheduler) as client:
+            try:
+                client = distributed.Client(scheduler, timeout=_TIMEOUT_S)
+            except (OSError, ValueError, TypeError) as error:
+                raise ConfigError(f"--scheduler: {scheduler}: no Dask scheduler there: {_first_line(error)}") from None
+            with client:
                 yield from _executor(client, has_own_workers=True)
             return
         here: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
         here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
         with (
-            _environment_left_alone(),
+            _restored_environment(),
             main_left_alone(),  # whenever a worker is started: one that has died is started again
             distributed.LocalCluster(**here) as cluster,
             distributed.Client(cluster) as client,
@@ -47,20 +51,19 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
 
 
 @contextmanager
-def _environment_left_alone() -> Iterator[None]:
-    """Bring back the variables of this process's environment: dask sets some before it starts a worker."""
+def _restored_environment() -> Iterator[None]:
+    """Restore the environment afterwards: Dask sets variables before it starts a worker."""
     before = os.environ.copy()
     try:
         yield
     finally:
-        for name in os.environ.keys() - before.keys():
-            del os.environ[name]
+        os.environ.clear()
         os.environ.update(before)
 
 
 @contextmanager
 def open_slurm(workers: int) -> Iterator[Executor]:
-    """Open an executor on so many workers that SLURM starts, as ``jobqueue.slurm`` of the user's configuration says.
+    """Open an executor on workers that SLURM starts, as ``jobqueue.slurm`` in the user's Dask configuration says.
 
     Raises:
         ConfigError: If dask-jobqueue is not installed, or its configuration lacks something.
@@ -70,33 +73,28 @@ def open_slurm(workers: int) -> Iterator[Executor]:
         try:
             cluster = jobqueue.SLURMCluster()
         except ValueError as error:
-            told = str(error).strip().partition("\n")[0]
-            raise ConfigError(f"--engine slurm: jobqueue.slurm in ~/.config/dask/jobqueue.yaml: {told}") from None
+            where = "jobqueue.slurm in ~/.config/dask/jobqueue.yaml"
+            raise ConfigError(f"--engine slurm: {where}: {_first_line(error)}") from None
         with cluster, distributed.Client(cluster) as client:
             cluster.scale(workers)
             yield from _executor(client)
 
 
 def _imported(module: str, package: str = "") -> Any:
-    """Return a module of the extra."""
     package = package or module
     if find_spec(module) is None:
         raise ConfigError(f"--engine: {package} is not installed: {how_to_install('dask', package)}")
     return import_module(module)
 
 
-def _client_at(distributed: Any, scheduler: str) -> Any:
-    try:
-        return distributed.Client(scheduler, timeout=_TIMEOUT_S)
-    except (OSError, ValueError, TypeError) as error:
-        told = str(error).strip().partition("\n")[0]
-        raise ConfigError(f"--scheduler: {scheduler}: no Dask scheduler there: {told}") from None
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _executor(client: Any, *, has_own_workers: bool = False) -> Iterator[Executor]:
-    """Yield the executor of a client; what was submitted and has not been begun is dropped if that ends in an error.
+    """Yield the executor of a client; after an error it drops what was submitted and has not begun.
 
-    With workers of the scheduler's own it says how many runs they take (see `executors.runs_at_a_time`).
+    If the scheduler has its own workers, the executor knows how many runs they take (see `runs_at_a_time`).
     """
     executor: Any = client.get_executor(pure=False)
     if has_own_workers:
@@ -104,7 +102,7 @@ def _executor(client: Any, *, has_own_workers: bool = False) -> Iterator[Executo
     try:
         yield executor
     except BaseException:
-        executor.shutdown(wait=False)  # which drops them
+        executor.shutdown(wait=False)
         raise
     executor.shutdown()
 
@@ -117,19 +115,12 @@ _AGAIN_S: Final = 0.05
 def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None) -> AbstractContextManager[Executor]:
     """Return an executor for ``submit(run_supervised, job)``, as a context: leaving it ends what it started.
 
-    Left by an error or Ctrl-C, it ends runs that are on their way, and begins no others. On a cluster that somebody
-    else has started, those that are on their way go on.
-
-    Args:
-        kind: `local`: processes of this machine. `dask`: the workers of a Dask scheduler, or of one that is started
-            here. `slurm`: Dask workers that SLURM starts, as the user's own configuration of dask-jobqueue says.
-        workers: Runs at a time, at least 1. A scheduler that somebody else has started has its own workers
-            (`runs_at_a_time` tells how many).
-        scheduler: Address of a Dask scheduler, such as ``tcp://node:8786``; for `dask` only.
+    An error or Ctrl-C ends running runs, except on a cluster that somebody else started, and begins no others. See
+    `driver.Engine` for the arguments.
 
     Raises:
-        ConfigError: If there is no such kind, too few workers, an address that is of no use, or something is not
-            installed; when the context is entered, if there is nobody at the address.
+        ConfigError: If an argument cannot be used, or a package is missing; on entering the context, if there is no
+            scheduler at the address.
     """
     if kind not in ENGINES:
         raise ConfigError(f"--engine: {kind!r} is none ({', '.join(ENGINES)}).{did_you_mean(kind, ENGINES)}")
@@ -143,17 +134,13 @@ def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None)
 
 
 def runs_at_a_time(engine: Executor, workers: int) -> int:
-    """Return how many runs an engine has at the same time: `workers`, or as many as a scheduler's workers take now.
-
-    Those of a scheduler that somebody else has started may come and go.
-    """
+    """Return how many runs go on at the same time: `workers`, or what the workers of a running scheduler take now."""
     ask: Callable[[], int] | None = getattr(engine, "runs_at_a_time", None)
     return workers if ask is None else ask()
 
 
 @contextmanager
 def _local(workers: int) -> Iterator[Executor]:
-    """Open threads, each of which waits for one process at a time."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="run")
     try:
         yield pool
@@ -161,21 +148,18 @@ def _local(workers: int) -> Iterator[Executor]:
     except BaseException:
         ending = Thread(target=pool.shutdown, kwargs={"cancel_futures": True})
         ending.start()
-        while ending.is_alive():  # again and again: one may be about to start its process
+        while ending.is_alive():  # repeatedly, as a thread may be about to start its process
             kill_runs()
             ending.join(_AGAIN_S)
         raise
 
 
 def future_outcome(future: "Future[Outcome]", job: Job) -> Outcome:
-    """Return the outcome of a job whose future is done, whatever became of the future.
-
-    A worker of a cluster may be gone, and with it what it ran: that is an outcome too.
-    """
+    """Return the outcome of a job whose future is done; a lost worker or a cancelled job is an outcome too."""
     try:
         return future.result()
     except CancelledError:
         return Outcome(job.run, "killed", "cancelled before it was begun")
     except Exception as error:
-        told = shortened(printable(f"{type(error).__name__}: {error}"))
-        return Outcome(job.run, "killed", f"whoever was to run it could not: {told}")
+        fault = shortened(printable(f"{type(error).__name__}: {error}"))
+        return Outcome(job.run, "killed", f"its worker could not run it: {fault}")

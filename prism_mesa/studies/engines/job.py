@@ -1,4 +1,4 @@
-"""What is sent to the process that runs a run, and what comes back: plain data."""
+"""What is sent to the process of a run, and what it sends back: plain data."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -6,11 +6,7 @@ from typing import Any, Final, Literal
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may take; None: no limit.
-
-    Attributes:
-        memory_gb: Of RAM, in GB of 10**9 bytes.
-    """
+    """Limits of one run, in wall seconds and GB (10**9 bytes) of RAM; None: no limit."""
 
     seconds: float | None = None
     memory_gb: float | None = None
@@ -18,15 +14,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """A run of a study that is to be run.
+    """A run of a study to run.
 
     Attributes:
-        keep: Whether its tables are kept in a folder, as ``prism run`` keeps them, or only its measures.
-        collect: Tables of which the rows are to come back.
-        folder: Parent folder of the run's own, which is ``folder/run``.
-        path: Folders in which modules of the user's own are looked for, after everything installed.
-        spent: Calls and tokens of an LLM that attempts before this one have told: one that goes on does not tell them
-            again.
+        keep: Whether to keep its tables in a folder, as ``prism run`` does, or only its measures.
+        collect: Tables whose rows are to come back.
+        folder: Parent of the run's folder, which is ``folder/run``.
+        path: Folders with modules of the user's own, searched after everything installed.
+        spent: LLM calls and tokens that earlier attempts have reported, and that a resumed run does not report again.
     """
 
     run: str
@@ -45,16 +40,14 @@ type Ending = Literal["done", "raised", "timeout", "memory", "killed", "skipped"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """The outcome of a run.
 
     Attributes:
         ending: `done`; `raised`: the run raised an error; `timeout` and `memory`: it hit a limit; `killed`: an outside
             signal ended it, or its process vanished; `skipped`: it did not begin, as its LLM is missing.
         reason: One line that says why the run is not done; empty if it is.
-        measures: By name; a number that is none (NaN) where a measure is not defined for this run.
-        facts: What it took and who decided: `cpu_s`, `wall_s`, `model_cpu_s`, `peak_memory_mb`, `signal` (its name),
-            `decided_by`, `open`, `by_source`, `fallback`, `calls`, `tokens`, `notes`. Of a run that is not done only
-            what is known.
+        measures: Values by name; NaN where a measure is not defined for this run.
+        facts: What the run took and who decided, as far as is known (see `journal.Facts`).
         tables: Rows of the tables to collect, each an Arrow IPC stream.
     """
 
@@ -74,4 +67,4 @@ ONE_THREAD: Final = {
     "VECLIB_MAXIMUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
 }
-"""Variables of the environment that say how many threads libraries start; they read them when they are imported."""
+"""Environment variables by which libraries, when they are imported, choose their number of threads."""

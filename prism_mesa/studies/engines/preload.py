@@ -1,8 +1,7 @@
-"""Imported by the process that runs are forked from: all that a run needs, once.
+"""Imports everything that a run needs into the process that runs are forked from.
 
-Importing it changes the process, which is to do nothing else: one thread for each library that could have more, Ctrl-C
-left to whoever waits for the runs, and compiled kernels loaded by a small run. None is run in parallel, as a fork after
-that would hang.
+Importing it changes that process: libraries use one thread, Ctrl-C is ignored, and a small run loads compiled kernels,
+not in parallel, as a fork after that would hang.
 """
 
 import gc
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from prism_mesa.studies.engines.job import ONE_THREAD
 
-gc.disable()  # of what is made from here on nothing is garbage
+gc.disable()  # nothing that is made from here on is garbage
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.environ.update(ONE_THREAD)
 
@@ -23,7 +22,7 @@ from prism_mesa.studies.engines.worker import carry_out  # noqa: E402
 
 
 def _run_a_little() -> None:
-    """Do once what every run does, so that whatever is made at its first use is there."""
+    """Do once what every run does, so that caches are filled."""
     config = {"agents": {"n": 40}, "rounds": 2, "ticks_per_round": 5, "threads": 1, "reasoner": {"kind": "rule"}}
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -31,8 +30,8 @@ def _run_a_little() -> None:
             carry_out(Job("warm-up", config, (), keep=keep, folder=folder))
 
 
-with suppress(OSError):  # without a place for the small run, each run does what it would have done
+with suppress(OSError):  # without room for the small run, each run fills the caches itself
     _run_a_little()
 gc.collect()
-gc.freeze()  # what is here stays: the collector of a run does not touch it, so that its memory stays shared
+gc.freeze()  # the collector of a run does not touch these objects, so their memory stays shared
 gc.enable()

@@ -1,4 +1,4 @@
-"""A run in a process of its own: started, watched, and ended if it takes more than it may."""
+"""A run in a process of its own: started, watched, and ended if it exceeds its limits."""
 
 import multiprocessing
 import os
@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import ModuleSpec
+from math import inf
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,7 +28,7 @@ _LAST_BYTES: Final = 20_000
 _END_S: Final = 10.0
 _PRELOAD: Final = "prism_mesa.studies.engines.preload"
 _one_at_a_time: Final = threading.Lock()
-"""Held by whoever starts a process or asks for its exit code: multiprocessing does neither in several threads."""
+"""Guards starting a process and reading its exit code, which multiprocessing cannot do in several threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class RunProcess:
     """The process of a run.
 
     Attributes:
-        process: The process; it leads a group, where there are groups.
+        process: The process; it leads a process group, except on Windows.
         printed: The file that gets what it prints.
     """
 
@@ -45,11 +46,11 @@ class RunProcess:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The id of the process."""
         return self.process.pid or 0
 
     def wait_for_exit_code(self) -> int | None:
-        """Return the exit code of a process that is ending, that of a signal below 0; None if it does not end."""
+        """Wait for the process to end, and return its exit code, negative for a signal; None if it does not end."""
         wait([self.process.sentinel], _END_S)
         return self._exit_code()
 
@@ -59,10 +60,10 @@ class RunProcess:
             return self.process.exitcode
 
     def last_lines(self) -> str:
-        """Return the end of what it printed; where Python told why it crashed, that."""
+        """Return the last lines that it printed, or Python's report of a crash."""
         self.printed.seek(max(0, self.printed.seek(0, os.SEEK_END) - _LAST_BYTES))
-        said = self.printed.read().decode("utf-8", errors="replace")
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        text = self.printed.read().decode("utf-8", errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
         fatal = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error:")), None)
         if fatal is None:
             return " / ".join(lines[-2:])
@@ -70,7 +71,7 @@ class RunProcess:
         return " ".join((lines[fatal], at)).strip()
 
     def kill(self) -> None:
-        """End it and all that it has started, at once."""
+        """Kill it and all its children."""
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -79,24 +80,22 @@ class RunProcess:
                 self.process.kill()
 
     def end(self) -> None:
-        """End it, wait until it has, and let go of what belongs to it; doing it twice does no harm."""
+        """Kill it, wait, and close its files; doing it twice does no harm."""
         self.kill()
         self.wait_for_exit_code()
         self.outcome.close()
         self.printed.close()
-        Path(self.printed.name).unlink(missing_ok=True)  # one that ended at once has left it
+        Path(self.printed.name).unlink(missing_ok=True)  # a process that ended at once has not unlinked it
 
 
 def start(job: Job) -> RunProcess:
-    """Start the process of a run: forked from one that has imported everything, which is started when first needed.
-
-    Where there is no such thing (Windows), each imports everything itself.
+    """Start the process of a run, forked from one that has imported everything; on Windows it imports for itself.
 
     Raises:
         OSError, EOFError: If no process can be started.
     """
     me = multiprocessing.current_process()
-    if me.daemon:  # as those of Dask's workers are, which may then have no children
+    if me.daemon:  # as Dask's workers are, which then may have no children
         me.daemon = False
     context: Any = _context()
     receiver, sender = context.Pipe(duplex=False)
@@ -129,9 +128,9 @@ def _context() -> multiprocessing.context.BaseContext:
 
 @contextmanager
 def main_left_alone() -> Iterator[None]:
-    """Have no process that is started in the block import the user's script again, which need not be guarded then.
+    """Keep processes that start in the block from importing the user's script again, so it needs no guard.
 
-    multiprocessing leaves out a main module that was started as ``python -m package``: its name says so.
+    multiprocessing does not import a main module that was started as ``python -m package``.
     """
     main = sys.modules["__main__"]
     spec = main.__spec__
@@ -150,10 +149,7 @@ _lock: Final = threading.Lock()
 
 
 def run_supervised(job: Job) -> Outcome:
-    """Run a job in a process of its own, and return what became of it, whatever that is.
-
-    Its process may crash, hang, or be killed: that is its outcome, and nobody else's affair.
-    """
+    """Run a job in a process of its own, and return the outcome, even if the process crashes, hangs or is killed."""
     try:
         running = start(job)
     except (OSError, EOFError) as error:
@@ -173,7 +169,7 @@ def run_supervised(job: Job) -> Outcome:
 
 
 def kill_runs() -> None:
-    """End all runs of this process at once; their outcome is that they were killed."""
+    """Kill all runs of this process."""
     with _lock:
         running = list(_running)
     for process in running:
@@ -182,62 +178,54 @@ def kill_runs() -> None:
 
 @dataclass
 class _Watch:
-    """What is seen of a running process from outside.
+    """Watches a running process from outside.
 
     Attributes:
         began: When it was started (`time.monotonic`).
-        seen: What it has taken, as facts of its outcome.
+        facts: The memory and CPU time that it has used, as facts of its outcome.
     """
 
     job: Job
     running: RunProcess
     began: float
-    seen: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def outcome(self) -> Outcome:
-        """Wait for the outcome; end the run if it takes more than it may."""
-        limits = self.job.limits
+        """Wait for the outcome; kill the run if it exceeds its limits."""
+        seconds, memory_gb = self.job.limits.seconds, self.job.limits.memory_gb
         ends: list[Any] = [self.running.outcome, self.running.process.sentinel]
-        memory = None if limits.memory_gb is None else limits.memory_gb * 1e9
-        if memory is not None and not IS_TOLD:
+        if memory_gb is not None and not HAS_PROC:
             _warn_of_memory()
-        self._look()
-        while not wait(ends, self._pause(watches_memory=memory is not None)):
-            self._look()
-            if limits.seconds is not None and time.monotonic() - self.began > limits.seconds:
-                return self._ended("timeout", f"took more than limits.seconds = {limits.seconds:g}")
-            if memory is not None and (taken := memory_bytes(self.running.pid)) > memory:
-                reason = f"took {taken / 1e9:.2f} GB, more than limits.memory_gb = {limits.memory_gb:g}"
-                return self._ended("memory", reason)
+        pause = _LOOK_S if memory_gb is None else _LOOK_AT_MEMORY_S
+        deadline = inf if seconds is None else self.began + seconds
+        self._measure()
+        while not wait(ends, min(pause, max(0.0, deadline - time.monotonic()))):
+            self._measure()
+            if time.monotonic() > deadline:
+                return self._killed("timeout", f"took more than limits.seconds = {seconds:g}")
+            if memory_gb is not None and (used := memory_bytes(self.running.pid) / 1e9) > memory_gb:
+                return self._killed("memory", f"took {used:.2f} GB, more than limits.memory_gb = {memory_gb:g}")
         with suppress(EOFError, OSError):
             outcome: Outcome = self.running.outcome.recv()
             return outcome
-        return self._gone()
+        return self._vanished()
 
-    def _pause(self, *, watches_memory: bool) -> float:
-        """Return for how many seconds nobody needs to look."""
-        pause = _LOOK_AT_MEMORY_S if watches_memory else _LOOK_S
-        if self.job.limits.seconds is None:
-            return pause
-        return min(pause, max(0.0, self.began + self.job.limits.seconds - time.monotonic()))
+    def _measure(self) -> None:
+        used = {"peak_memory_mb": peak_mb(self.running.pid), "cpu_s": cpu_s(self.running.pid)}
+        self.facts |= {name: value for name, value in used.items() if value}
 
-    def _look(self) -> None:
-        taken = {"peak_memory_mb": peak_mb(self.running.pid), "cpu_s": cpu_s(self.running.pid)}
-        self.seen |= {name: value for name, value in taken.items() if value}
-
-    def _ended(self, ending: Ending, reason: str) -> Outcome:
-        """End the run, and return the outcome that says why."""
+    def _killed(self, ending: Ending, reason: str) -> Outcome:
         self.running.end()
-        return Outcome(self.job.run, ending, reason, facts={**self.seen, "signal": "SIGKILL"})
+        return Outcome(self.job.run, ending, reason, facts={**self.facts, "signal": "SIGKILL"})
 
-    def _gone(self) -> Outcome:
-        """Return the outcome of a run whose process is gone without a word."""
+    def _vanished(self) -> Outcome:
+        """Return the outcome of a run whose process ended without sending one."""
         code = self.running.wait_for_exit_code()
         name = signal.Signals(-code).name if code is not None and code < 0 else None
         reason = f"its process was killed by {name}" if name else f"its process ended with exit code {code}"
         last = self.running.last_lines()
         reason = shortened(printable(f"{reason}; last it said: {last}" if last else reason))
-        return Outcome(self.job.run, "killed", reason, facts={**self.seen, "signal": name})
+        return Outcome(self.job.run, "killed", reason, facts={**self.facts, "signal": name})
 
 
 @cache
@@ -246,44 +234,41 @@ def _warn_of_memory() -> None:
 
 
 _PROC: Final = Path("/proc")
-IS_TOLD: Final = (_PROC / "self" / "statm").is_file()  # whether the system tells
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE") if IS_TOLD else 0
-_TICKS: Final = os.sysconf("SC_CLK_TCK") if IS_TOLD else 1
-_PEAK: Final = re.compile(r"VmHWM:\s+(\d+) kB")
-_USER, _SYSTEM = 11, 12  # of the fields after the process's name
+HAS_PROC: Final = (_PROC / "self" / "statm").is_file()
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE") if HAS_PROC else 0
+_TICKS: Final = os.sysconf("SC_CLK_TCK") if HAS_PROC else 1
+_USER, _SYSTEM = 11, 12  # fields after the process's name
 
 
 def memory_bytes(pid: int) -> int:
-    """Return the RAM of a process and its descendants, in bytes; what they share counts once for each."""
-    return sum(_own_bytes(one) for one in (pid, *descendants(pid)))
+    """Return the RAM of a process and its descendants, in bytes; shared memory counts once for each."""
+    total = 0
+    for process in (pid, *descendants(pid)):
+        with suppress(OSError, ValueError, IndexError):  # it may end meanwhile
+            total += int((_PROC / str(process) / "statm").read_text().split()[1]) * _PAGE
+    return total
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that they have."""
-    found: list[int] = []
-    with suppress(OSError, ValueError):  # it may end while it is looked at
+    """Return the ids of a process's children, their children, and so on."""
+    pids: list[int] = []
+    with suppress(OSError, ValueError):
         for file in (_PROC / str(pid) / "task").glob("*/children"):
             for child in map(int, file.read_text().split()):
-                found += [child, *descendants(child)]
-    return found
-
-
-def _own_bytes(pid: int) -> int:
-    with suppress(OSError, ValueError, IndexError):
-        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE
-    return 0
+                pids += [child, *descendants(child)]
+    return pids
 
 
 def peak_mb(pid: int) -> float | None:
-    """Return the most RAM that a process has held, in MB of 2**20 bytes; None if it is gone, or nothing is told."""
+    """Return the most RAM that a process has used, in MB of 2**20 bytes; None if it is gone or /proc is missing."""
     with suppress(OSError):
-        found = _PEAK.search((_PROC / str(pid) / "status").read_text())
-        return int(found[1]) / 2**10 if found else None
+        peak = re.search(r"VmHWM:\s+(\d+) kB", (_PROC / str(pid) / "status").read_text())
+        return int(peak[1]) / 2**10 if peak else None
     return None
 
 
 def cpu_s(pid: int) -> float | None:
-    """Return the CPU seconds of a process so far, without its children's; None as for `peak_mb`."""
+    """Return the CPU seconds of a process, without its children; None as for `peak_mb`."""
     with suppress(OSError, ValueError, IndexError):
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS

@@ -1,4 +1,4 @@
-"""What the process of a run does: run it, measure it, and tell what became of it."""
+"""Runs and measures a job in the process of a run."""
 
 import sys
 import sysconfig
@@ -35,16 +35,16 @@ _FOR_DEVELOPERS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportW
 
 
 def carry_out(job: Job) -> Outcome:
-    """Return what became of a run, which is run here and now.
+    """Run a job here and now, and return the outcome.
 
-    It raises nothing: what a run raises is the reason of its outcome, and what it warns of stands in its facts.
+    It raises nothing: an error becomes the reason of the outcome, and warnings become notes in its facts.
     """
     sys.path.extend(folder for folder in job.path if folder not in sys.path)
     at = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
-        for what in _FOR_DEVELOPERS:
-            warnings.simplefilter("ignore", what)
+        for category in _FOR_DEVELOPERS:
+            warnings.simplefilter("ignore", category)
         facts: dict[str, Any] = {}
         try:
             outcome = _done(job, facts)
@@ -59,84 +59,79 @@ def carry_out(job: Job) -> Outcome:
 
 
 def _done(job: Job, facts: dict[str, Any]) -> Outcome:
-    """Run and measure. `facts` gets what is known of the run, also if it ends in an error."""
-    config, made = make_config(job.config, job.run), _Made()
+    """Run and measure. `facts` gets what is known about the run, even if it ends in an error."""
+    config, runner = make_config(job.config, job.run), _Runner()
     try:
-        summary, table = _kept(job, config, made) if job.keep == "tables" else _left_nothing(job, made(config))
+        summary, table = (
+            _run_in_folder(job, config, runner) if job.keep == "tables" else _run_in_memory(job, runner(config))
+        )
     finally:
-        facts |= made.took()
-    work = made.work
-    facts |= _facts(summary)
+        facts |= runner.costs()
+    work = runner.work
+    facts |= {name: summary["decisions"][name] for name in ("decided_by", "open", "by_source")}
+    facts |= {"fallback": facts["by_source"].get("fallback", 0), "notes": list(summary["notes"])}
     if summary["status"] != "done":
         return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
+    edges = work.model.network.edges
     run = FinishedRun(
-        work.config,
-        summary,
-        cache(table),
-        lambda: pd.DataFrame(dict(zip(("src", "dst"), work.model.network.edges(), strict=True))),
+        work.config, summary, cache(table), lambda: pd.DataFrame(dict(zip(("src", "dst"), edges(), strict=True)))
     )
     measures = measured(run, job.measures)
     return Outcome(job.run, "done", "", measures, facts, _collected(job, run, facts["notes"]))
 
 
-class _Made:
-    """The run of a job, which is made once, and again if it cannot go on from a checkpoint.
+class _Runner:
+    """Starts the run of a job: once, and again if it cannot resume from a checkpoint.
 
     Attributes:
-        runs: What has been made; the last one counts.
-        reported: Calls and tokens that earlier attempts have reported already.
+        work: The run that was started last.
+        cpu_s: CPU seconds of building it.
+        reported: LLM calls and tokens that earlier attempts have reported.
     """
 
     def __init__(self) -> None:
-        self.runs: list[PlatformRun] = []
+        self.work: PlatformRun
         self.cpu_s = 0.0
-        self.reported: dict[str, int] = {}
+        self.reported: Mapping[str, int] = {}
 
     def __call__(self, config: Config, world: KeptWorld | None = None) -> PlatformRun:
-        """Make the run."""
-        self.runs.clear()
+        """Start the run."""
         at = time.process_time()
-        self.runs.append(start_run(config, world=world))
+        self.work = start_run(config, world=world)
         self.cpu_s += time.process_time() - at
         return self.work
 
-    @property
-    def work(self) -> PlatformRun:
-        """The run that was made last."""
-        return self.runs[-1]
-
-    def took(self) -> dict[str, float]:
-        """Return calls and tokens of the LLMs that decide and write, and CPU seconds, whether the run ended well."""
-        usages = [llm.usage for work in self.runs for llm in (work.asked, work.model.writer) if llm is not None]
-        calls = sum(usage["calls"] for usage in usages)
-        tokens = sum(usage["prompt_tokens"] + usage["completion_tokens"] for usage in usages)
-        spent = {"calls": max(0, calls - self.reported.get("calls", 0))}
-        spent["tokens"] = max(0, tokens - self.reported.get("tokens", 0))
-        return spent | {"model_cpu_s": self.cpu_s + sum(sum(work.watch.rounds) for work in self.runs)}
+    def costs(self) -> dict[str, float]:
+        """Return calls and tokens of the LLMs that decide and write, and CPU seconds, even of a failed run."""
+        work: PlatformRun | None = getattr(self, "work", None)
+        llms = [] if work is None else [llm for llm in (work.asked, work.model.writer) if llm is not None]
+        calls = sum(llm.usage["calls"] for llm in llms)
+        tokens = sum(llm.usage["prompt_tokens"] + llm.usage["completion_tokens"] for llm in llms)
+        return {
+            "calls": max(0, calls - self.reported.get("calls", 0)),
+            "tokens": max(0, tokens - self.reported.get("tokens", 0)),
+            "model_cpu_s": self.cpu_s + (0.0 if work is None else sum(work.watch.rounds)),
+        }
 
 
 type _Tables = Callable[[str], pd.DataFrame]
 
 
-def _kept(job: Job, config: Config, made: _Made) -> tuple[Mapping[str, Any], _Tables]:
-    """Run, keep what ``prism run`` keeps, but for pictures, and return the summary and where tables are to be had.
+def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[str, Any], _Tables]:
+    """Run, keep what ``prism run`` keeps except pictures, and return the summary and a reader of tables.
 
-    A run that was killed after a checkpoint goes on from there.
+    A run that was killed after a checkpoint resumes there.
     """
     folder = Path(job.folder) / job.run
-    made.reported = _reported(folder, job.spent)
-    result = go_on_in(folder, config, partial(made, config))
+    runner.reported = _reported(folder, job.spent)
+    result = go_on_in(folder, config, partial(runner, config))
     if result is None:
-        made.reported = {}
-        result = made(config).keep(job.folder, job.run, dated=False)
+        runner.reported = {}
+        result = runner(config).keep(job.folder, job.run, dated=False)
     return result.summary, result.table
 
 
 def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
-    """Return the calls and tokens that earlier attempts reported and that the ledger in a run's folder counts too.
-
-    Those of attempts in folders that were moved aside are not in it.
-    """
     if not any(spent.values()) or not (folder / LEDGER).is_file():
         return {}
     try:
@@ -148,24 +143,17 @@ def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
     return {name: min(spent.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
 
 
-def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
-    """Run, keep nothing, and return the summary and where tables are to be had."""
+def _run_in_memory(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
+    """Run, keep no files, and return the summary and a reader of tables."""
     read = [find_measure(name).tables for name in job.measures]
     wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for tables in read for t in tables or ())}
     records = RowsInMemory(work.tables, None if None in read else wanted)
     return work.leave_nothing(records, job.run), records.table
 
 
-def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return who decided, from the summary of a run."""
-    decisions = summary["decisions"]
-    facts = {name: decisions[name] for name in ("decided_by", "open", "by_source")}
-    return facts | {"fallback": facts["by_source"].get("fallback", 0), "notes": list(summary["notes"])}
-
-
 def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
-    """Return the rows to collect; of a table that this run does not have a note says so."""
-    found = {}
+    """Return the rows to collect as Arrow streams; note the tables that this run lacks."""
+    streams = {}
     for name in job.collect:
         try:
             frame = run_curves(run) if name == CURVES else run.table(name)
@@ -176,40 +164,35 @@ def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, rows.schema, options=_PACKED) as writer:
             writer.write_table(rows)
-        found[name] = stream.getvalue().to_pybytes()
-    return found
+        streams[name] = stream.getvalue().to_pybytes()
+    return streams
 
 
 _PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def _reason(error: BaseException) -> str:
-    """Return in one line what a run raised, and where in a user's code; of what is no error of PRISM's where in any."""
+    """Describe an error in one line, with its place: of an error of PRISM only a place in a user's code."""
     message, fault = str(error), error
     if isinstance(error, RunBrokenError):
         message, fault = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
         message = f"{type(error).__name__}: {error}"
     if getattr(fault, "__notes__", ()):
-        place = ""  # they say where
+        place = ""  # they name it
     elif isinstance(fault, PrismError):
-        place = "" if fault.__cause__ is None else _place(fault.__cause__, of_users=True)
+        place = "" if fault.__cause__ is None else _place(fault.__cause__, only_users=True)
     else:
         place = _place(fault)
     return shortened(printable(f"{message}{place}"))
 
 
-def _place(error: BaseException, *, of_users: bool = False) -> str:
-    """Return where an error was raised, in words: the last place in a user's code, else in PRISM's, else in any.
-
-    Args:
-        error: The error.
-        of_users: Whether it is nowhere if it is not in a user's code.
-    """
+def _place(error: BaseException, *, only_users: bool = False) -> str:
+    """Return where an error was raised: the last place in a user's code, else in PRISM's, else in any code."""
     frames = traceback.extract_tb(error.__traceback__)
     written = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
-    own = [frame for frame in written if not frame.filename.startswith(_PRISM)]
-    if not own and (of_users or not frames):
+    users = [frame for frame in written if not frame.filename.startswith(_PRISM)]
+    if not users and (only_users or not frames):
         return ""
-    frame = (own or written or frames)[-1]
+    frame = (users or written or frames)[-1]
     return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

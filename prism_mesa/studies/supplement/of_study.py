@@ -1,8 +1,8 @@
-"""What of a study's folder is packed."""
+"""Packs the folder of a study."""
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from prism_mesa.studies.params import StudyParams, flat, settings, study_params
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
+    LACKS,
     check_table,
     hide_host,
     input_name,
@@ -44,45 +45,46 @@ UP: Final = "../.."  # the way from a run's folder in an archive to its top
 def pack_study(
     study_dir: Path, facts: Mapping[str, Any], contents: Contents, *, data: bool
 ) -> tuple[Worlds, list[str]]:
-    """Add the files of a study, whose manifest says `facts`, to the contents.
+    """Add the files of a study, whose manifest holds `facts`, to the contents.
 
     Returns:
-        The configurations of its conditions, and the keys that these change.
+        The configurations of its conditions, and the keys that differ between them.
 
     Raises:
-        DataError: If it has no results yet, or holds a secret where none can be taken out.
+        DataError: If it has no results yet, or holds a secret that cannot be taken out.
     """
     folder = StudyFolder(study_dir)
     folder.check()
     for name in (MANIFEST, "study.yaml", "base.yaml", f"{RUNS}.parquet", f"{FACTS}.parquet"):
         if not (study_dir / name).is_file():
             raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
-    base, params = _base(folder), _params(study_dir / "study.yaml")
+    try:
+        base = load_config(folder.base)
+        params = study_params(_values(study_dir / "study.yaml"), str(study_dir / "study.yaml"))
+    except ConfigError as error:
+        raise DataError(f"{error} (another version wrote it)") from None
     inputs = _inputs(params, facts, base, contents)
     own = _pack_runs(folder, contents, data=data)
-    for key, name in inputs.items():
+    for (key, path), name in inputs.items():
         if name not in contents.files:
-            contents.leave_out(f"{key[0]}: {Path(key[1]).name}: is not packed; a run needs it as {name}")
+            contents.leave_out(f"{key}: {Path(path).name}: is not packed; a run {LACKS} as {name}")
     contents.put_values(MANIFEST, facts)
-    for name in filter(lambda one: (study_dir / one).is_file(), _VALUES):
-        contents.put_values(name, _values(study_dir / name))
-    for name in filter(lambda one: (study_dir / one).is_file(), _TEXTS):
-        _put_yaml_text(study_dir / name, contents)
+    _put_files(study_dir, contents)
     measures = [("measures", measure) for measure in params.measures if ":" in measure]
-    for named, where in (*objects_named(base).items(), *measures):
+    for key, where in (*objects_named(base).items(), *measures):
         if not where.startswith(OWN_PACKAGE):
-            put_module(named, where, contents, "", own=own)
-    _put_base(base, contents)
+            put_module(key, where, contents, "", own=own)
+    values = contents.cleaner.value(base.model_dump(mode="json"))
+    hide_host(base.reasoner, values, contents)
+    contents.put_yaml("base.yaml", values)
     _pack_tables(folder, contents)
-    for name in filter(lambda one: (study_dir / one).is_file(), _REPORTS):
-        contents.put_text(name, _read(study_dir / name))
-    for figure in sorted((study_dir / "figures").glob("*.png")):
-        check_within(study_dir, figure)
-        contents.files[f"figures/{figure.name}"] = figure
+    for name in _REPORTS:  # last, when the cleaner knows all paths
+        if (study_dir / name).is_file():
+            contents.put_text(name, _read(study_dir / name))
     contents.actions.insert(0, _action(facts, contents))
     by_arms = [key for arm in params.arms.values() for key, _ in flat(settings(arm))]
-    values = {"arms": params.arms, "vary": params.vary, "design": params.design}
-    return condition_configs(base, values), list(dict.fromkeys([*by_arms, *params.vary]))
+    levels = {"arms": params.arms, "vary": params.vary, "design": params.design}
+    return condition_configs(base, levels), list(dict.fromkeys([*by_arms, *params.vary]))
 
 
 def _inputs(
@@ -90,43 +92,51 @@ def _inputs(
 ) -> dict[tuple[str, str], str]:
     """Return the names in the archive of the files that the base and the conditions name, by key and path."""
     working, where = Path(str(facts["made"].get("working_directory", "."))), str(facts.get("file", ""))
-    named = {key: list(values) for key, values in params.vary.items()}
+    levels = {key: list(values) for key, values in params.vary.items()}
     for arm in params.arms.values():
         for key, value in flat(settings(arm)):
-            named.setdefault(key, []).append(value)
+            levels.setdefault(key, []).append(value)
     names = dict[tuple[str, str], str]()
     for group, key in INPUT_FILES:
-        for given in (getattr(getattr(base, group), key), *named.get(f"{group}.{key}", ())):
-            if isinstance(given, str):
-                names[f"{group}.{key}", given] = input_name(find_file(given, where, working), group, contents, "")
-                contents.cleaner.call(given, names[f"{group}.{key}", given])
+        for path in (getattr(getattr(base, group), key), *levels.get(f"{group}.{key}", ())):
+            if isinstance(path, str):
+                name = input_name(find_file(path, where, working), group, contents, "")
+                names[f"{group}.{key}", path] = name
+                contents.cleaner.replace_path(path, name)
     for part in (params.base, params.set):
-        for key, given in flat(part) if isinstance(part, Mapping) else ():
+        for key, path in flat(part) if isinstance(part, Mapping) else ():
             group, _, name = key.partition(".")
-            if isinstance(given, str) and (group, name) in INPUT_FILES:  # base.yaml has it with its whole path
-                contents.cleaner.call(given, names[key, getattr(getattr(base, group), name)])
+            if isinstance(path, str) and (group, name) in INPUT_FILES:  # base.yaml has its absolute path
+                contents.cleaner.replace_path(path, names[key, getattr(getattr(base, group), name)])
     return names
 
 
+def _put_files(study_dir: Path, contents: Contents) -> None:
+    for name in (*_VALUES, *_TEXTS):
+        file = study_dir / name
+        if not file.is_file():
+            continue
+        if name in _VALUES:
+            contents.put_values(name, _values(file))
+        else:
+            _put_yaml_text(file, contents)
+    for figure in sorted((study_dir / "figures").glob("*.png")):
+        check_within(study_dir, figure)
+        contents.files[f"figures/{figure.name}"] = figure
+
+
 def _put_yaml_text(file: Path, contents: Contents) -> None:
-    """Put in a YAML file as it was written, if it means the same without the paths of this machine."""
-    name, values = file.name, contents.cleaner.value(_values(file))
-    cleaned = str(contents.cleaner.value(_read(file)))
+    """Put a YAML file as it was written, if it means the same without the paths of this machine."""
+    values = contents.cleaner.value(_values(file))
+    text = str(contents.cleaner.value(_read(file)))
     try:
-        same = yaml.safe_load(cleaned) == values
+        same = yaml.safe_load(text) == values
     except yaml.YAMLError:
         same = False
     if same:
-        contents.files[name] = cleaned.encode()
+        contents.files[file.name] = text.encode()
     else:
-        contents.put_yaml(name, values)
-
-
-def _base(folder: StudyFolder) -> Config:
-    try:
-        return load_config(folder.base)
-    except ConfigError as error:
-        raise DataError(f"{error} (another version wrote it)") from None
+        contents.put_yaml(file.name, values)
 
 
 def _read(file: Path) -> str:
@@ -136,7 +146,6 @@ def _read(file: Path) -> str:
 
 
 def _values(file: Path) -> Any:
-    """Return what a JSON or YAML file holds."""
     try:
         return json.loads(_read(file)) if file.suffix == ".json" else yaml.safe_load(_read(file))
     except (ValueError, RecursionError, yaml.YAMLError) as error:
@@ -145,8 +154,8 @@ def _values(file: Path) -> Any:
 
 def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
     """Put the runs that have folders of their own; return whether one of them was made here."""
-    own, unfinished, runs = False, 0, folder.runs
-    for run_dir in sorted(runs.iterdir()) if runs.is_dir() else ():
+    own, unfinished = False, 0
+    for run_dir in sorted(folder.runs.iterdir()) if folder.runs.is_dir() else ():
         if run_dir.is_symlink() or not (run_dir / RUN_MANIFEST).is_file():
             continue
         if read_run(run_dir).state.status not in ENDED:
@@ -157,24 +166,6 @@ def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
     if unfinished:
         contents.leave_out(f"{counted(unfinished, 'run')} that did not come to an end")
     return own
-
-
-def _put_base(base: Config, contents: Contents) -> None:
-    """Put the configuration that all runs start from."""
-    values = contents.cleaner.value(base.model_dump(mode="json"))
-    hide_host(base.reasoner, values, contents)
-    for group, key in INPUT_FILES:
-        given = getattr(getattr(base, group), key)
-        if given is not None:
-            values[group][key] = contents.cleaner.value(given)
-    contents.put_yaml("base.yaml", values)
-
-
-def _params(file: Path) -> StudyParams:
-    try:
-        return study_params(_values(file), str(file))
-    except ConfigError as error:
-        raise DataError(f"{file}: cannot be read as a study: {error}") from None
 
 
 def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
@@ -189,7 +180,6 @@ def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
 
 
 def _cleaned(file: Path, contents: Contents) -> bytes:
-    """Return a table of a study with texts, such as commands and reasons, without what is of this machine."""
     with naming_file(file):
         table = pq.read_table(file)
     for place, column in enumerate(table.schema):
@@ -202,8 +192,11 @@ def _cleaned(file: Path, contents: Contents) -> bytes:
 
 
 def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
-    read: list[str] = [name for name in ("study.yaml", "base.yaml") if name in contents.files]
-    read += [name for name in contents.files if name.startswith((INPUTS, "modules/"))]
+    names = contents.files
+    read: list[str] = [name for name in ("study.yaml", "base.yaml") if name in names]
+    read += [name for name in names if name.startswith((INPUTS, "modules/"))]
+    made = [name for name in names if not name.startswith("runs/") and name not in read]
+    runs = dict.fromkeys(f"runs/{name.split('/')[1]}/" for name in names if name.startswith("runs/"))
     return Action(
         id="#study",
         name=f"The study {contents.name}",
@@ -213,11 +206,5 @@ def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
         failed="",
         unended="",
         read=tuple(read),
-        made=tuple(_made(contents, read)),
+        made=(*made, *runs),
     )
-
-
-def _made(contents: Contents, read: list[str]) -> Iterator[str]:
-    """Yield what the study made, a run's folder as a whole."""
-    yield from (name for name in contents.files if not name.startswith("runs/") and name not in read)
-    yield from dict.fromkeys(f"runs/{name.split('/')[1]}/" for name in contents.files if name.startswith("runs/"))

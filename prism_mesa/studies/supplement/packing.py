@@ -17,113 +17,107 @@ import yaml
 from prism_mesa.errors import DataError, said_openly
 from prism_mesa.studies.supplement.zip_files import Content, opened_content
 
-REMOVED: Final = "[removed]"  # what stands where a secret, or the folders of a path, stood
+REMOVED: Final = "[removed]"  # stands for a secret, or the folders of a path
+A_KEY: Final = "a key or password"
 _NAMED_SECRET: Final = re.compile(r"key|token|secret|passw(?:or)?d|pwd|credential", re.IGNORECASE)
-_SHORTEST: Final = 8  # characters of a secret; what is shorter, as ``KEYBOARD=us``, would be found anywhere
+_SHORTEST: Final = 8  # characters of a secret; shorter values, as of ``KEYBOARD=us``, are in any text
 _KEYS: Final = re.compile(
     r"\b(?:sk-[\w-]{16,}|hf_\w{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}"
     r"|AIza[\w-]{30,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]{0,8000}?-----END [A-Z ]*PRIVATE KEY-----)?"
 )
-"""Keys by the forms in which well-known services hand them out."""
+"""Keys in the forms of well-known services."""
 _PATH: Final = re.compile(
     r"(?<![\w/.~+\]-])(?:file://)?(?:[A-Za-z]:[\\/]|~?/)(?:[^\s/\\'\",;:()\[\]{}<>|]+[\\/])+[^\s/\\'\",;:()\[\]{}<>|]*"
 )
-"""A path from the root on, of two names or more."""
-_QUOTED: Final = re.compile(r"""(['"])((?:[A-Za-z]:[\\/]|/)[^'"\n]+)\1""")  # what may be a path with blanks in it
+"""An absolute path of two names or more."""
+_QUOTED: Final = re.compile(r"""(['"])((?:[A-Za-z]:[\\/]|/)[^'"\n]+)\1""")  # perhaps a path with blanks
 _HOME: Final = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[\\/][^\s/\\'\"<>:;,)]+")
 
 
 class Cleaner:
-    """Takes what is of this machine out of texts and values, and remembers the paths that it met.
+    """Removes paths of this machine and secrets from texts and values, and remembers the paths that it saw.
 
     Args:
-        folders: Folders whose paths are of this machine, besides the home, the working directory, the folder of
-            temporary files, and that of Python.
-        environment: Variables, of which those with the name of a secret hold one.
+        folders: Folders of this machine, besides the home, the working directory, the folder of temporary files, and
+            that of Python.
+        environment: Variables; those with the name of a secret hold one.
     """
 
     def __init__(self, folders: Iterable[str | Path] = (), environment: Mapping[str, str] = os.environ) -> None:
-        ours = [os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir(), sys.prefix, *map(str, folders)]
+        home, working = os.path.expanduser("~"), os.getcwd()
+        ours = [home, working, tempfile.gettempdir(), sys.prefix, *map(str, folders)]
         self._paths = {_plain(path) for path in ours if _is_absolute(path) and len(_plain(path)) > 1}
-        self._watched = set(filter(_is_deep, map(_plain, (os.path.expanduser("~"), os.getcwd(), *folders))))
-        self._met: dict[str, str] = {}
-        self._called: dict[str, str] = {}
+        self._watched = sorted(set(filter(_is_deep, map(_plain, (home, working, *folders)))))
+        self._seen: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._hidden: set[str] = set()
-        self._secrets = sorted(
-            {
-                value
-                for name, value in environment.items()
-                if _NAMED_SECRET.search(name) and len(value) >= _SHORTEST and not _is_absolute(value)
-            },
-            key=len,
-            reverse=True,
-        )
+        secrets = {
+            value
+            for name, value in environment.items()
+            if _NAMED_SECRET.search(name) and len(value) >= _SHORTEST and not _is_absolute(value)
+        }
+        self._secrets = sorted(secrets, key=len, reverse=True)
 
-    def call(self, path: str | Path, name: str) -> None:
-        """Let a name, such as that in an archive, stand for a path from now on.
+    def replace_path(self, path: str | Path, name: str) -> None:
+        """Replace a path by a name, such as that in an archive, from now on.
 
-        A path from the root on is replaced wherever it is told; another one only where it is the whole of a value.
+        An absolute path is replaced wherever it is; a relative one only where it is a whole value.
         """
-        (self._met if _is_deep(str(path)) else self._called)[_plain(path)] = name
+        (self._seen if _is_deep(str(path)) else self._names)[_plain(path)] = name
 
     def hide(self, *words: str) -> None:
-        """Count words, such as the address of a server, as secrets in texts and values, but not where they may stay."""
+        """Treat words, such as the address of a server, as secrets."""
         self._hidden.update(words)
 
     def text(self, text: str) -> str:
-        """Return a text without what is of this machine: paths that are known, and secrets."""
-        return self._without_secrets(
-            _HOME.sub(REMOVED, _without(_without(text, self._met), dict.fromkeys(self._paths, REMOVED)))
-        )
+        """Return a text without known paths and secrets."""
+        text = _without(_without(text, self._seen), dict.fromkeys(self._paths, REMOVED))
+        return self._without_secrets(_HOME.sub(REMOVED, text))
 
     def value(self, value: Any) -> Any:
-        """Return values, nested as in JSON, without secrets and without the folders of paths; of a path its last name.
+        """Return values, nested as in JSON, without secrets, and with only the last name of each path.
 
-        Paths that are met count as known from then on.
+        Paths in them count as known from then on.
         """
         if isinstance(value, Mapping):
-            return {str(key): self.value(one) for key, one in value.items()}
+            return {str(key): self.value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.value(one) for one in value]
-        return self._words(value) if isinstance(value, str) else value
+            return [self.value(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        if value and _plain(value) in self._names:
+            return self._names[_plain(value)]
+        if _plain(value) in self._seen or (_is_deep(value) and "\n" not in value):
+            return self._last_name(value)
+        text = _QUOTED.sub(
+            lambda m: f"{m[1]}{self._last_name(m[2])}{m[1]}" if _is_deep(m[2]) else m[0], _without(value, self._seen)
+        )
+        return self.text(_PATH.sub(lambda match: self._last_name(match[0]), text))
 
-    def found_in(self, text: str) -> str:
-        """Return what of this machine a text holds, in words that do not repeat it; empty if nothing."""
-        if any(one in text for secret in self._secrets for one in _written(secret)) or _KEYS.search(text):
-            return "a key or password"
-        return "a path of this machine" if any(one in text for path in self._watched for one in _written(path)) else ""
+    def leak_in(self, text: str) -> str:
+        """Return which kind of secret or path a text holds, without repeating it; empty if none."""
+        for kind, words in self.forbidden.items():
+            if any(form in text for word in words for form in _forms(word)):
+                return kind
+        return A_KEY if _KEYS.search(text) else ""
 
     @property
-    def needles(self) -> tuple[list[str], list[str]]:
-        """Texts that nothing packed may hold: secrets, and paths."""
-        return self._secrets, sorted(self._watched)
-
-    def _words(self, text: str) -> str:
-        if text and _plain(text) in self._called:
-            return self._called[_plain(text)]
-        if _plain(text) in self._met or (_is_deep(text) and "\n" not in text):
-            return self._last_name(text)
-        text = _QUOTED.sub(self._quoted, _without(text, self._met))
-        return self.text(_PATH.sub(lambda found: self._last_name(found[0]), text))
-
-    def _quoted(self, found: re.Match[str]) -> str:
-        """Return what was found between quotes, without its folders if it is a path."""
-        quote, words = found.groups()
-        return f"{quote}{self._last_name(words)}{quote}" if _is_deep(words) else found[0]
+    def forbidden(self) -> dict[str, list[str]]:
+        """Words that no packed file may hold, by kind."""
+        return {A_KEY: self._secrets, "a path of this machine": self._watched}
 
     def _last_name(self, path: str) -> str:
-        """Return a path without its folders."""
-        named = self._met.setdefault(_plain(path), REMOVED)
-        if named != REMOVED:
-            return named
+        name = self._seen.setdefault(_plain(path), REMOVED)
+        if name != REMOVED:
+            return name
         parts = [part for part in re.split(r"[\\/]", path) if part]
         return self._without_secrets(f"{REMOVED}/{parts[-1]}" if len(parts) > 2 else REMOVED)
 
     def _without_secrets(self, text: str) -> str:
         for secret in (*self._secrets, *sorted(self._hidden, key=lambda word: (-len(word), word))):
-            for one in _written(secret):
-                text = text.replace(one, REMOVED)
+            for form in _forms(secret):
+                text = text.replace(form, REMOVED)
         return _KEYS.sub(REMOVED, said_openly(text))
 
 
@@ -131,18 +125,17 @@ def _is_absolute(path: str) -> bool:
     return PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
 
 
-def _without(text: str, paths: Mapping[str, str]) -> str:
-    """Return a text with what stands for paths, the longest first, where they end as a path does."""
-    for path in sorted(paths, key=lambda path: (-len(path), path)):
-        for one in _written(path):
-            if one in text:
-                pattern = rf"(?<![\w/]){re.escape(one)}(?=$|[^\w.-]|\.(?:\W|$))"
-                text = re.sub(pattern, paths[path].replace("\\", r"\\"), text)
+def _without(text: str, names: Mapping[str, str]) -> str:
+    for path in sorted(names, key=lambda path: (-len(path), path)):
+        for form in _forms(path):
+            if form in text:
+                pattern = rf"(?<![\w/]){re.escape(form)}(?=$|[^\w.-]|\.(?:\W|$))"
+                text = re.sub(pattern, names[path].replace("\\", r"\\"), text)
     return text
 
 
-def _written(text: str) -> list[str]:
-    """Return a text as it stands in plain texts, in HTML, and in JSON."""
+def _forms(text: str) -> list[str]:
+    """Return a text as plain text, HTML and JSON write it."""
     forms = (text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])
     return list(dict.fromkeys(forms))
 
@@ -152,7 +145,7 @@ def _plain(path: str | Path) -> str:
 
 
 def _is_deep(path: str) -> bool:
-    """Return whether a path has two names or more, so that it stands for nothing else in a text."""
+    """Return whether a path has two names or more, so that it means nothing else in a text."""
     return _is_absolute(path) and len([part for part in re.split(r"[\\/]", path) if part]) > 1
 
 
@@ -163,19 +156,19 @@ VERSIONS: Final = "versions.json"
 README: Final = "README.md"
 ODD: Final = "odd.md"
 TEXTS: Final = (".json", ".yaml", ".yml", ".md", ".html", ".txt", ".py", ".csv")
-FORMAT: Final = 1  # of archives; one that says another is another version's
+FORMAT: Final = 1  # of archives
 
 
 @dataclass
 class Contents:
-    """What is packed, as it comes together.
+    """The contents of an archive while it is being packed.
 
     Attributes:
         kind: `run` or `study`.
-        files: Content of each file by its name in the archive.
-        inputs: Where each file that runs read lies, by its name in the archive, packed or not.
-        left_out: What is not in it that a reader might look for, a line each.
-        actions: Of each run what the crate says of it.
+        files: Name in the archive -> content.
+        inputs: Name in the archive -> path, for each input file of a run, packed or not.
+        left_out: What was left out and why, a line each.
+        actions: What the crate says about each run.
     """
 
     kind: str
@@ -199,35 +192,31 @@ class Contents:
         """Put a text."""
         self.files[name] = self.cleaner.text(text).encode()
 
-    def leave_out(self, told: str) -> None:
+    def leave_out(self, note: str) -> None:
         """Note what is not in the archive, and why."""
-        line = self.cleaner.value(told)
+        line = self.cleaner.value(note)
         if line not in self.left_out:
             self.left_out.append(line)
 
     def check(self) -> None:
-        """Make sure that no text holds what is of this machine.
-
-        Raises:
-            DataError: If one does.
-        """
+        """Raise DataError if a text holds a secret or a path of this machine."""
         for name, content in self.files.items():
             if not name.endswith(TEXTS):
                 continue
             text = content.read_bytes() if isinstance(content, Path) else content
-            if found := self.cleaner.found_in(text.decode("utf-8", errors="replace")):
-                raise DataError(f"{name}: holds {found}: nothing was packed; take it out, or leave own data out")
+            if leak := self.cleaner.leak_in(text.decode("utf-8", errors="replace")):
+                raise DataError(f"{name}: holds {leak}: nothing was packed; take it out, or leave own data out")
 
 
 @dataclass(frozen=True)
 class Action:
-    """That files were made by PRISM, for the crate.
+    """A run or study in the crate: an action that made files.
 
     Attributes:
         description: The command that makes it again.
         started: When, as ISO 8601; None if not known.
         failed: Why it failed; empty if it did not.
-        unended: Its status, if it has not come to its end, so that nothing is there to repeat; else empty.
+        unended: Its status if it did not come to its end, so that it cannot be repeated; else empty.
         read: Names of the files that it read.
         made: Names of the files, or folders, that it made.
     """
@@ -244,7 +233,7 @@ class Action:
 
 
 def checksums(files: Mapping[str, Content]) -> bytes:
-    """Return the SHA-256 of each file, a line each, as ``sha256sum`` writes them."""
+    """Return the SHA-256 of each file in the format of ``sha256sum``."""
     lines = []
     for name in sorted(files):
         with opened_content(files[name]) as stream:

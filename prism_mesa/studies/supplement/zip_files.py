@@ -1,4 +1,4 @@
-"""Writing a zip of the same bytes for the same content, and reading one that may come from anybody."""
+"""Reproducible zip files, and a reader for zips and folders that may come from anybody."""
 
 import io
 import os
@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from prism_mesa.errors import DataError, RunError, printable, shortened
 
@@ -19,9 +19,9 @@ type Content = bytes | Path
 
 MOST_FILES: Final = 200_000
 MOST_BYTES: Final = 64 * 10**9  # of all files of an archive, unpacked
-MOST_TIMES: Final = 100  # how many times its own size an archive may unpack to, beside `_FREE` bytes
+MOST_TIMES: Final = 100  # an archive may unpack to this many times its own size, plus `_FREE` bytes
 _FREE: Final = 50 * 10**6
-_DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first that a zip can say
+_DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _PACKED: Final = (".parquet", ".png")  # files that are compressed already
 _BLOCK: Final = 1 << 20
 _LONGEST_NAME: Final = 300
@@ -30,7 +30,7 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeE
 
 
 def write_zip(file: Path, contents: Mapping[str, Content]) -> None:
-    """Write a zip in one piece: sorted names, fixed dates, so that the same content has the same bytes.
+    """Write a zip with sorted names and fixed dates, so that the same content has the same bytes.
 
     Raises:
         RunError: If it cannot be written.
@@ -39,22 +39,18 @@ def write_zip(file: Path, contents: Mapping[str, Content]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb") as stream, zipfile.ZipFile(stream, "w") as packed:
-            for name in sorted(contents):
-                _write(packed, name, contents[name])
+            for name, content in sorted(contents.items()):
+                entry = zipfile.ZipInfo(name, _DATE)
+                entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
+                entry.compress_type = zipfile.ZIP_STORED if name.endswith(_PACKED) else zipfile.ZIP_DEFLATED
+                entry.file_size = content.stat().st_size if isinstance(content, Path) else len(content)
+                with packed.open(entry, "w") as target, opened_content(content) as source:
+                    shutil.copyfileobj(source, target, _BLOCK)
         part.replace(file)
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
     finally:
         part.unlink(missing_ok=True)
-
-
-def _write(packed: zipfile.ZipFile, name: str, content: Content) -> None:
-    entry = zipfile.ZipInfo(name, _DATE)
-    entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
-    entry.compress_type = zipfile.ZIP_STORED if name.endswith(_PACKED) else zipfile.ZIP_DEFLATED
-    entry.file_size = content.stat().st_size if isinstance(content, Path) else len(content)
-    with packed.open(entry, "w") as target, opened_content(content) as source:
-        shutil.copyfileobj(source, target, _BLOCK)
 
 
 def opened_content(content: Content) -> io.BufferedReader | io.BytesIO:
@@ -73,33 +69,20 @@ class Archive:
         self.path, self.sizes, self._packed = path, sizes, packed
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Yield the bytes of one of its files, piece by piece, and no more of them than it says it has.
-
-        Raises:
-            DataError: If it is damaged.
-        """
+        """Yield the bytes of a file in blocks; raise DataError if it is damaged or longer than its declared size."""
         left = self.sizes[name]
         try:
-            with self._opened(name) as stream:
+            with (self.path / name).open("rb") if self._packed is None else self._packed.open(name) as stream:
                 while block := stream.read(_BLOCK):
                     left -= len(block)
                     if left < 0:
-                        raise DataError(f"{self.path}: {name}: has more bytes than it says")
+                        raise EOFError("has more bytes than it says")
                     yield block
         except _DAMAGED as error:
-            if isinstance(error, DataError):
-                raise
             raise DataError(f"{self.path}: {name}: is damaged: {error}") from None
 
-    def _opened(self, name: str) -> IO[bytes]:
-        return (self.path / name).open("rb") if self._packed is None else self._packed.open(name)
-
     def read(self, name: str, most: int) -> bytes:
-        """Return the bytes of one of its files.
-
-        Raises:
-            DataError: If it is damaged, or has more than `most`.
-        """
+        """Return the bytes of a file; raise DataError if it is damaged, or longer than `most`."""
         if self.sizes[name] > most:
             raise DataError(f"{self.path}: {name}: has more than {most:,} bytes")
         return b"".join(self.blocks(name))
@@ -107,14 +90,14 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Yield an archive, its names and sizes checked before anything of it is read.
+    """Yield an archive after its names and sizes were checked.
 
     Raises:
-        DataError: If there is none, it is damaged, a name in it leads out of its folder or means a link, or it unpacks
-            to more than an archive has.
+        DataError: If there is none, it is damaged, a name in it leads out of its folder or is a link, or it is larger
+            than an archive may be.
     """
     if path.is_dir():
-        yield Archive(path, _files_of(path), None)
+        yield Archive(path, _sizes_in_folder(path), None)
         return
     try:
         packed = zipfile.ZipFile(path)
@@ -123,54 +106,44 @@ def open_archive(path: Path) -> Iterator[Archive]:
     except _DAMAGED as error:
         raise DataError(f"{path}: is no archive: {error}") from None
     with packed:
-        yield Archive(path, _checked(path, packed.infolist()), packed)
+        sizes: dict[str, int] = {}
+        for entry in packed.infolist():
+            name = entry.orig_filename
+            fault = "is in it twice" if name in sizes else _name_fault(name)
+            if fault:
+                raise DataError(f"{path}: {printable(shortened(name, 80))}: {fault}")
+            sizes[name] = entry.file_size
+        _check_sizes(path, sizes, MOST_TIMES * path.stat().st_size + _FREE)
+        yield Archive(path, sizes, packed)
 
 
-def _checked(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for entry in entries:
-        name = entry.orig_filename
-        fault = "is in it twice" if name in sizes else _fault_of(name)
-        if fault:
-            raise DataError(f"{path}: {printable(shortened(name, 80))}: {fault}")
-        sizes[name] = entry.file_size
-    _check_sizes(path, sizes, MOST_TIMES * path.stat().st_size + _FREE)
-    return sizes
-
-
-def _check_sizes(path: Path, sizes: Mapping[str, int], most: int) -> None:
-    if len(sizes) > MOST_FILES:
-        raise DataError(f"{path}: holds {len(sizes):,} files, more than the {MOST_FILES:,} that an archive has")
+def _check_sizes(path: Path, sizes: Mapping[str, int], most: int = MOST_BYTES) -> None:
     size, most = sum(sizes.values()), min(most, MOST_BYTES)
-    if size > most:
-        raise DataError(f"{path}: unpacks to {size:,} bytes, more than the {most:,} that it may have")
+    if len(sizes) > MOST_FILES or size > most:
+        raise DataError(f"{path}: unpacks to {size:,} bytes in {len(sizes):,} files, more than an archive may have")
 
 
-def _fault_of(name: str) -> str:
-    """Return why a name is none of a file in an archive; empty if it is one."""
+def _name_fault(name: str) -> str:
+    """Return why a name is not allowed in an archive; empty if it is."""
     if not name or len(name) > _LONGEST_NAME or _RESERVED.search(name):
         return "is no name of a file in an archive"
-    parts = name.split("/")
-    if any(part in ("", ".", "..") or part != part.rstrip(" .") for part in parts):
+    if any(part in ("", ".", "..") or part != part.rstrip(" .") for part in name.split("/")):
         return "leads out of the archive's folder, or is a folder"
     return ""
 
 
-def _files_of(folder: Path) -> dict[str, int]:
+def _sizes_in_folder(folder: Path) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for where, folders, files in os.walk(folder):
         folders.sort()
-        for name in (*folders, *files):
-            if (Path(where) / name).is_symlink():
-                raise DataError(f"{Path(where) / name}: is a link")
-        for name in sorted(files):
-            file = Path(where) / name
-            if not file.is_file():
-                raise DataError(f"{file}: is no plain file")
-            sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
+        for file in (Path(where) / name for name in (*folders, *sorted(files))):
+            if file.is_symlink() or not (file.is_dir() or file.is_file()):
+                raise DataError(f"{file}: is a link, or no plain file")
+            if file.is_file():
+                sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
         if len(sizes) > MOST_FILES:
             break
-    _check_sizes(folder, sizes, MOST_BYTES)
+    _check_sizes(folder, sizes)
     return sizes
 
 

@@ -263,7 +263,7 @@ class LiveSource(Source):
         for move in moves:
             if move.post >= 0 and move.target.value.startswith("engaging_"):
                 did.setdefault(move.post, []).append(move.target.value.removeprefix("engaging_"))
-        why = {} if shown is None or shown.told is None else shown.told.posts
+        why = {} if shown is None or shown.reasons is None else shown.reasons.posts
         feed = tuple(
             FeedPost(
                 place=place,

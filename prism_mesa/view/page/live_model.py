@@ -283,7 +283,7 @@ def _told(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
     traced = TracedAgent(twin, row)
     SocialModel.step(twin)
     twin.platform.posts = model.posts  # with what was written in the round
-    traced.hear_itself()
+    traced.note_round()
     if not traced.rounds:
         return ToldRound(note="It was not on the platform in this round.")
     shown = traced.rounds[-1]

@@ -9,7 +9,7 @@ from stand_in import StandIn, choose_by_hash
 from worlds import ran, small
 from writing_worlds import LIVELY, NO_CHOICE, WORLD, asking, lively, thoughts
 
-from prism_mesa.analysis.distill.dataset import blocks_of, training_set_of
+from prism_mesa.analysis.distill.dataset import make_training_set, split_blocks
 from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.content.cleaning import cleaned
@@ -201,7 +201,7 @@ def test_no_text_of_the_corpus_is_in_rows_to_fit_and_in_rows_that_are_held_out(c
     with StandIn(slots=8) as server:
         result = run(asking(server, world, agents={"n": 40, "band": 0.4}), out=tmp_path)
     posts = result.table("posts")
-    found = training_set_of([result.run_dir])
+    found = make_training_set([result.run_dir])
     [rows] = found.by_options.values()
     assert any("(in reply to: " in row.ask.question.post.text for row in rows)
     began = posts["text"].astype(str).where(posts["kind"] == "post").to_dict()
@@ -214,7 +214,7 @@ def test_no_text_of_the_corpus_is_in_rows_to_fit_and_in_rows_that_are_held_out(c
 
     told = [thread(row.ask.question.post.post_id) for row in rows]
     assert len(set(told)) > 4
-    for fitted, tried in blocks_of(rows):
+    for fitted, tried in split_blocks(rows):
         assert {told[i] for i in fitted}.isdisjoint(told[i] for i in tried)
 
 

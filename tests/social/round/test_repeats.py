@@ -8,7 +8,7 @@ import pytest
 from lively_worlds import LIVELY
 from worlds import plain, ran, small
 
-from prism_mesa.analysis.explain.feed import told_feed
+from prism_mesa.analysis.explain.feed import explain_feed
 from prism_mesa.api.runs import run, why
 from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.social.cascades import cascades
@@ -207,7 +207,7 @@ def test_why_tells_the_source_and_what_became_of_earlier_ones(tmp_path):
 def test_whoever_engaged_is_told_so():
     model = ran(small(**OFTEN), 5)
     row = next(row for row in model.recorder.tables["engagements"] if row["round"] == 3)
-    assert "engaged with it" in told_feed(model, row["agent"], row["post"]).about
+    assert "engaged with it" in explain_feed(model, row["agent"], row["post"]).about
 
 
 def test_it_cannot_change_in_a_run_and_log_odds_per_source_need_it():

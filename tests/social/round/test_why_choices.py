@@ -11,7 +11,7 @@ from worlds import plain
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought
-from prism_mesa.analysis.explain.why import _most_telling, why
+from prism_mesa.analysis.explain.why import _most_eventful, why
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.social import run
@@ -148,7 +148,7 @@ def test_why_shows_the_round_in_which_most_was_done_even_if_all_of_it_by_tools()
     rounds[1].thoughts = [Thought(2, "reply", "tool", json.dumps(call))]
     rounds[2].thoughts = [Thought(2, "reply", "tool", json.dumps(other)) for other in (failed, looked)]
     assert [len(r.by_tool) for r in rounds] == [0, 1, 0]
-    assert _most_telling(rounds) is rounds[1]
+    assert _most_eventful(rounds) is rounds[1]
 
 
 def test_why_finds_an_agent_by_row_or_name_and_says_what_is_wrong(tmp_path):

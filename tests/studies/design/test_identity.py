@@ -1,12 +1,6 @@
 from prism_mesa import Config
-from prism_mesa.runs.identity import digest, identity_of
+from prism_mesa.runs.identity import identity_of
 from prism_mesa.studies.measures.catalogue import measure_version
-from prism_mesa.studies.params import shortest
-
-
-def test_parts_do_not_run_together():
-    assert digest("a", "bc") != digest("ab", "c")
-    assert len(digest("a")) == 16
 
 
 def test_what_decides_results_makes_another_run():
@@ -59,8 +53,3 @@ def test_a_measure_of_ones_own_changes_with_its_file(tmp_path, monkeypatch):
     assert len(versions) == 2
     assert measure_version("no_such_module_at_all:one") == ""
     assert measure_version("likes") == measure_version("reshares") != ""
-
-
-def test_values_are_told_as_a_user_writes_them():
-    told = shortest({"feed.mode": "x_algo", "agents.band": 0.1, "posts.file": None, "reasoner.asks_action": True})
-    assert told == "feed.mode=x_algo, agents.band=0.1, posts.file=null, reasoner.asks_action=true"

@@ -126,7 +126,7 @@ def test_a_script_needs_no_guard_of_its_main(tmp_path):
     assert errors == ""
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, -2), (signal.SIGTERM, -15)])
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, -15)])
 def test_runs_end_with_their_driver_however_that_ends(tmp_path, how, code):
     driver = script(tmp_path, hangs=True, python=[sys.executable] if how == signal.SIGKILL else PYTHON)
     pids = pids_in(tmp_path, runs=2)

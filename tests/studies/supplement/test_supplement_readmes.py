@@ -60,7 +60,7 @@ def test_a_study_whose_base_names_a_file_is_made_anew_with_that_file(jobs, tmp_p
     there = tmp_path / "elsewhere" / "there"
     readme = unpacked(made, there)
     promise = "`prism study run study.yaml --out ../again` in this folder"
-    assert f"{promise}{', once what is not in here has been put there' if keep == 'measures' else ''}." in readme
+    assert f"{promise}{', once you have put there what is not in here' if keep == 'measures' else ''}." in readme
     monkeypatch.chdir(there)
     packed = there / "inputs" / "posts-texts.csv"
     assert packed.is_file() == (keep == "tables")
@@ -79,7 +79,7 @@ def test_of_runs_that_failed_half_way_no_replay_is_promised(study, tmp_path):
         manifest |= {"status": "failed", "summary": manifest["summary"] | {"rounds": 1}}
         (run_dir / "manifest.json").write_text(json.dumps(manifest))
         told[name] = unpacked(study, tmp_path / name)
-    failed = "Of runs that have not come to their end there is nothing to repeat:"
-    assert f"{failed} `{first.name}` (failed).\n\nEach other run in `runs/` is repeated" in told["one"]
-    assert f"{failed} `{first.name}` (failed), `{second.name}` (failed).\n" in told["both"]
+    assert f"cannot be repeated: `{first.name}` (failed).\n\n" in told["one"]
+    assert "`prism replay runs/<run>`" in told["one"]
+    assert f"cannot be repeated: `{first.name}` (failed), `{second.name}` (failed).\n" in told["both"]
     assert "prism replay" not in told["both"]

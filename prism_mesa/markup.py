@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Final
 
-from prism_mesa.errors import printable, said_openly, shortened
+from prism_mesa.errors import printable, redact_credentials, shortened
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -51,7 +51,7 @@ def escaped(value: object, most: int = _LONGEST) -> "Markup":
     """Return a value as HTML: what is HTML already as it is, anything else on one line, escaped and not too long."""
     from markupsafe import Markup, escape
 
-    return value if isinstance(value, Markup) else escape(shortened(printable(said_openly(str(value))), most))
+    return value if isinstance(value, Markup) else escape(shortened(printable(redact_credentials(str(value))), most))
 
 
 def card_of(kind: str, title: object, *parts: object, about: object = "") -> "Markup":

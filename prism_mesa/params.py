@@ -73,7 +73,7 @@ class Params(BaseModel):
 
     def __repr__(self) -> str:
         """Return what was set, by dotted key: what is not there is the default."""
-        told = (f"{key}={_shown.repr(value)}" for key, value in said_of(self).items())
+        told = (f"{key}={_shown.repr(value)}" for key, value in explicit_values(self).items())
         return f"{type(self).__name__}({', '.join(told)})"
 
     __str__ = __repr__
@@ -167,14 +167,14 @@ def leaf_values(params: Params, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def said_of(params: Params, prefix: str = "") -> dict[str, Any]:
+def explicit_values(params: Params, prefix: str = "") -> dict[str, Any]:
     """Return what was said of each key that was set: its value is not the default, or another key has overruled it."""
     found: dict[str, Any] = {}
     overruled = params._overruled
     for name, default in _defaults(type(params)).items():
         value = getattr(params, name)
         if isinstance(value, Params):
-            found |= said_of(value, f"{prefix}{name}.")
+            found |= explicit_values(value, f"{prefix}{name}.")
         elif name in overruled:
             found[f"{prefix}{name}"] = overruled[name]
         elif value != default:

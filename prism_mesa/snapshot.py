@@ -136,7 +136,7 @@ def state_of(thing: object) -> Plain:
     return plain(thing.snapshot())  # type: ignore[attr-defined]
 
 
-def bring_back(thing: object, kept: Plain) -> None:
+def restore_object(thing: object, kept: Plain) -> None:
     """Let an object take back what `state_of` said; nothing if that is None.
 
     Raises:

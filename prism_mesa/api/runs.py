@@ -28,7 +28,7 @@ from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
 from prism_mesa.runs.resume import resume as resume_run
-from prism_mesa.runs.resume import say_without_effect
+from prism_mesa.runs.resume import warn_without_effect
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
@@ -187,7 +187,7 @@ def resume(
     """
     recorded = read_run(folder_of(run))
     if recorded.is_over and not (from_start and recorded.manifest.status == "failed"):
-        say_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
+        warn_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
     draw = draw_nations if recorded.manifest.of_nations else draw_platform
     own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}

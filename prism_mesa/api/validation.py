@@ -9,7 +9,7 @@ from typing import Any
 from prism_mesa.api.studies import engine_of
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import shown
-from prism_mesa.runs.config import Config, given_config
+from prism_mesa.runs.config import Config, as_given
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.driver import Progress
 from prism_mesa.studies.validation import validation
@@ -59,7 +59,7 @@ def validate(
         raise ConfigError(f"seeds: give a whole number from 1 to 10,000, not {shown(seeds)}")
     chosen = chosen_variants(variants)
     known = None if fitted is None else _measures_fitted(Path(fitted))
-    made = given_config(Config, config)
+    made = as_given(Config, config)
     stem = Path(config).stem if isinstance(config, str | os.PathLike) else made.name
     run_all = partial(validation.validate, engine=engine_of("local", workers), on_run=on_run, on_match=on_match)
     found = run_all(made, name or stem, load_real_values(data), seeds=seeds, variants=chosen, fitted=known, out=out)

@@ -26,7 +26,7 @@ from prism_mesa.cli import (
 from prism_mesa.cli.arguments import GroupedCommands
 from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, say, warning_line
 from prism_mesa.cli.ledger import ledger
-from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
+from prism_mesa.errors import BadInputError, NotedWarning, PrismError, format_error
 from prism_mesa.terminal import show_line
 
 app = typer.Typer(
@@ -78,38 +78,42 @@ def _command() -> Any:
 
 
 def main() -> None:
-    """Run the command line; every known error ends as one line on stderr and its exit code."""
+    """Run the command line as a process of its own."""
     # imports make a million objects that stay: looking through them again and again takes most of a second
     gc.set_threshold(20_000, 20)
+    code = run_command()
+    gc.freeze()  # the process ends: to look through what is left takes a third of a second
+    sys.exit(code)
+
+
+def run_command() -> int:
+    """Run the command in `sys.argv`, and return its exit code; each known error is one line on stderr."""
     keep_streams_open()
     warnings.formatwarning = warning_line
     warnings.simplefilter("ignore", NotedWarning)
-    sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed
+    sys.path.append(str(Path.cwd()))  # a user's modules are looked for here, after everything installed
+    code, message = 1, ""
     try:
-        code = _command()(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False)
+        code = _command()(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False) or 0
+        if code == InterruptedByUserError.exit_code:  # typer returns it for an interrupt
+            message = "interrupted"
     except PrismError as error:
-        say(f"prism: {told(error)}")
-        sys.exit(error.exit_code)
+        code, message = error.exit_code, format_error(error)
     except _UsageError as error:
-        say(f"prism: {error.format_message()} (see prism --help)")
-        sys.exit(BadInputError.exit_code)
+        code, message = BadInputError.exit_code, f"{error.format_message()} (see prism --help)"
     except (KeyboardInterrupt, typer.Abort):
-        code = InterruptedByUserError.exit_code
+        code, message = InterruptedByUserError.exit_code, "interrupted"
     except MemoryError as error:
-        say(f"prism: not enough memory: {error} (fewer agents, or a smaller feed.size or feed.window, need less)")
-        sys.exit(1)
-    except OSError as error:  # a full disk, a picture's name taken by a folder
-        say(f"prism: {error}")
-        sys.exit(1)
+        message = f"not enough memory: {error} (fewer agents, or a smaller feed.size or feed.window, need less)"
+    except OSError as error:  # a full disk, or a folder where a picture should be
+        message = str(error)
     except Exception as error:
         if not hasattr(error, "__notes__"):
             raise
-        say(f"prism: {told(error)}")  # a user's guard or action: the note says on which line
-        sys.exit(1)
-    if code == InterruptedByUserError.exit_code:  # typer itself makes that of an interrupt
-        say("prism: interrupted")
-    gc.freeze()  # what is left goes with the process: to look through it takes a third of a second
-    sys.exit(code or 0)
+        message = format_error(error)  # a user's guard or action: the note says on which line
+    if message:
+        say(f"prism: {message}")
+    return code
 
 
 if __name__ == "__main__":

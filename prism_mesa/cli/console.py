@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, in_command, printable, said_openly, shortened
+from prism_mesa.errors import PrismError, PrismWarning, RunError, in_command, printable, redact_credentials, shortened
 from prism_mesa.terminal import show, show_json, show_line
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def warning_line(
 ) -> str:
     """Return a warning as stderr shows it: without where in the program it comes from."""
     said = f"{message}" if issubclass(category, PrismWarning) else f"{category.__name__}: {message}"
-    return f"prism: {printable(said_openly(said))}\n"
+    return f"prism: {printable(redact_credentials(said))}\n"
 
 
 class _Output(io.FileIO):
@@ -69,7 +69,7 @@ def keep_streams_open() -> None:
 
 def say(text: str) -> None:
     """Print a text on one line of stderr."""
-    show_line(shortened(said_openly(text)), to=sys.stderr)
+    show_line(shortened(redact_credentials(text)), to=sys.stderr)
 
 
 def say_compiling() -> None:
@@ -93,7 +93,7 @@ class FirstWarnings(logging.Handler):
         """Show a warning, if none of its kind has been shown."""
         if record.msg not in self._shown:
             self._shown.add(record.msg)
-            said = printable(shortened(said_openly(record.getMessage())))
+            said = printable(shortened(redact_credentials(record.getMessage())))
             text = f"prism: {said} (more of this kind are counted, not shown)"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 

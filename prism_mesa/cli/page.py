@@ -9,7 +9,7 @@ import typer
 
 from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, each_once, is_file
 from prism_mesa.cli.console import say
-from prism_mesa.errors import BadInputError, PrismError, in_command, told
+from prism_mesa.errors import BadInputError, PrismError, format_error, in_command
 from prism_mesa.terminal import show_line
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def browser_page(
         try:
             fetch_front_end(front_end_folder())
         except PrismError as error:
-            say(f"prism: {told(error)}; the page says so too")
+            say(f"prism: {format_error(error)}; the page says so too")
     serve(host, port, on_open=_tell_address, browse=open_browser)
 
 

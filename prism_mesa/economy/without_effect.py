@@ -7,7 +7,7 @@ from typing import Final
 from prism_mesa.economy.params import AdvisorParams, EconomyParams
 from prism_mesa.llm import LLMClient
 from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
-from prism_mesa.params import said_of
+from prism_mesa.params import explicit_values
 from prism_mesa.without_effect import WithoutEffect, without_effect
 
 
@@ -41,7 +41,7 @@ class Known:
 
 def keys_without_effect(known: Known) -> tuple[str, ...]:
     """Return a note for each reason why keys that were set change nothing."""
-    return without_effect(TABLE, known, list(said_of(known.p)))
+    return without_effect(TABLE, known, list(explicit_values(known.p)))
 
 
 type Row = WithoutEffect[Known]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import numba
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 
 
 def _digest() -> str:
@@ -65,12 +65,31 @@ class Locator(UserProvidedCacheLocator):
         return ""
 
 
+class _LockedCache(FunctionCache):
+    """Let one process at a time save a kernel: two that save it for different types at once could swap them."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save what was compiled for the types `sig`, as Numba does."""
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            super().save_overload(sig, data)
+            return
+        Path(self.cache_path).mkdir(parents=True, exist_ok=True)
+        with Path(self.cache_path, ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            super().save_overload(sig, data)
+
+
 def _njit(function: Any, **options: Any) -> Any:
     config: Any = numba.config
     before = config.CACHE_DIR, getattr(config, "CACHE_LOCATOR_CLASSES", "")
     config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = FOLDER, f"{__name__}.{Locator.__name__}"
     try:
-        return numba.njit(function, nogil=True, error_model="numpy", **options)
+        dispatcher = numba.njit(function, nogil=True, error_model="numpy", **options)
+        if options.get("cache"):
+            dispatcher._cache = _LockedCache(function)
+        return dispatcher
     finally:
         config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before
 

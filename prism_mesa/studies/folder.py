@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import yaml
 
-from prism_mesa.errors import DataError, RunError, said_openly, shortened
+from prism_mesa.errors import DataError, RunError, redact_credentials, shortened
 from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
-from prism_mesa.runs.process.lock import take
+from prism_mesa.runs.process.lock import try_lock
 from prism_mesa.runs.process.machine import provenance
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.design.study_design import StudyDesign
@@ -173,7 +173,7 @@ class StudyFolder:
             (manifest.replace(".json", ".yaml"), written),
             ("base.yaml", yaml.safe_dump(base.model_dump(mode="json"), sort_keys=False, allow_unicode=True)),
         ):
-            write_text(self.path / name, said_openly(content))
+            write_text(self.path / name, redact_credentials(content))
 
 
 def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
@@ -268,7 +268,7 @@ def _held(file: Path, *, shared: bool, waits: bool = False, busy: str = _BUSY) -
                 import fcntl
 
                 fcntl.flock(number, fcntl.LOCK_EX)
-        elif (taken := take(number, shared=shared)) is False:
+        elif (taken := try_lock(number, shared=shared)) is False:
             raise BlockingIOError
         elif taken is None and sys.platform != "win32":
             raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from prism_mesa.errors import DataError, printable, shortened
 from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile
-from prism_mesa.runs.process.lock import LOCK, held, last_holder
+from prism_mesa.runs.process.lock import LOCK, is_locked, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
@@ -117,7 +117,7 @@ def _read_folder(path: str, now: float) -> Listed | None:
         if name in names:
             return _many(path, now, size, kind, _STUDY if kind == "validation" else name, names)
     if LOCK in names and last_holder(Path(path)) is not None:
-        status = "running" if held(Path(path)) else "died"
+        status = "running" if is_locked(Path(path)) else "died"
         return _listed(path, now, {}, "unknown", {"status": status, "state": f"{status}, before its first round"}, size)
     return None
 
@@ -161,7 +161,7 @@ def _many(path: str, now: float, size: int, kind: Kind, manifest: str, names: se
         return _listed(path, now, {}, kind, _damaged(str(error)), size)
     planned, many = _whole(values.get("runs")), Path(path)
     is_whole = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + skipped + failed >= planned
-    if any(held(many, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
+    if any(is_locked(many, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
         status = "running"
     elif not is_whole:
         status = "incomplete"

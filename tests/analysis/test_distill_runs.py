@@ -45,13 +45,7 @@ def distilled(asked, tmp_path_factory):
 def prism(monkeypatch, capsys):
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["prism", *map(str, arguments)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code
-        out, err = capsys.readouterr()
-        return code, out, err
+        return cli.run_command(), *capsys.readouterr()
 
     return call
 

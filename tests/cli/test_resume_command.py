@@ -69,9 +69,9 @@ def test_what_a_run_that_died_can_do_is_told_by_all_that_read_it(killed, prism):
 
 
 def test_a_run_of_another_version_says_how_to_start_it_again(killed, prism, monkeypatch):
-    from prism_mesa.runs import standing
+    from prism_mesa.runs import restoring
 
-    monkeypatch.setattr(standing, "code_version", lambda: "another")
+    monkeypatch.setattr(restoring, "code_version", lambda: "another")
     code, out, err = prism("resume", killed)
     assert (code, out) == (2, "")
     assert re.search(r"^prism: .*/round-000000002\.npz: another version of PRISM wrote it, .*--from-start", err, re.M)

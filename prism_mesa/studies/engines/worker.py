@@ -20,7 +20,7 @@ from prism_mesa.runs.ledgers import tokens_spent
 from prism_mesa.runs.lifecycle import RunBrokenError
 from prism_mesa.runs.process.machine import peak_memory_mb
 from prism_mesa.runs.records.in_memory import RowsInMemory
-from prism_mesa.runs.resume import go_on_in
+from prism_mesa.runs.resume import resume_in
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.world.kept import KeptWorld
@@ -125,7 +125,7 @@ def _kept(job: Job, config: Config, made: _Made) -> tuple[Mapping[str, Any], _Ta
     """
     folder = Path(job.folder) / job.run
     made.reported = _reported(folder, job.spent)
-    result = go_on_in(folder, config, partial(made, config))
+    result = resume_in(folder, config, partial(made, config))
     if result is None:
         made.reported = {}
         result = made(config).keep(job.folder, job.run, dated=False)
@@ -153,7 +153,7 @@ def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tabl
     read = [find_measure(name).tables for name in job.measures]
     wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for tables in read for t in tables or ())}
     records = RowsInMemory(work.tables, None if None in read else wanted)
-    return work.leave_nothing(records, job.run), records.table
+    return work.run_in_memory(records, job.run), records.table
 
 
 def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:

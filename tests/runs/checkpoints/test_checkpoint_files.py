@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.runs.checkpoints.file import DamagedError, RefusedError, name_of, read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.file import (
+    DamagedError,
+    RefusedError,
+    checkpoint_name,
+    read_checkpoint,
+    write_checkpoint,
+)
 from prism_mesa.runs.checkpoints.keeping import forget
 from prism_mesa.runs.trust import sign
 
@@ -140,7 +146,7 @@ def test_a_run_that_goes_on_forgets_the_checkpoints_of_later_rounds_and_no_other
     folder = tmp_path / "checkpoints"
     folder.mkdir()
     for done in (2, 4, 6):
-        (folder / name_of(done)).touch()
+        (folder / checkpoint_name(done)).touch()
         (folder / f"rows-posts-{done:09d}.arrow").touch()
     (folder / ".round-000000005.npz").touch()
     forget(tmp_path, after=4)

@@ -141,7 +141,7 @@ def test_a_run_that_ends_while_somebody_looks_did_not_die(tmp_path, monkeypatch)
         (folder / MANIFEST).write_text(json.dumps({"status": "done"}))
         return False
 
-    monkeypatch.setattr(state, "held", ends)
+    monkeypatch.setattr(state, "is_locked", ends)
     assert state_of(tmp_path, "running", 3) == RunState("done", None, 3)
 
 

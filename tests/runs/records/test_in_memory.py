@@ -17,7 +17,7 @@ def test_a_run_that_leaves_nothing_has_the_tables_and_the_summary_of_one_that_is
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     records = RowsInMemory(SOCIAL_TABLES)
-    summary = start_run(small()).leave_nothing(records, "name")
+    summary = start_run(small()).run_in_memory(records, "name")
     for table in TABLES:
         pd.testing.assert_frame_equal(records.table(table), kept.table(table))
         pd.testing.assert_frame_equal(records.table(table), kept.table(table))  # also when it is asked again
@@ -31,7 +31,7 @@ def test_a_run_that_leaves_nothing_has_the_tables_and_the_summary_of_one_that_is
 
 def test_rows_of_tables_that_nobody_wants_are_not_kept():
     records = RowsInMemory(SOCIAL_TABLES, ["rounds"])
-    start_run(small()).leave_nothing(records, "name")
+    start_run(small()).run_in_memory(records, "name")
     assert records.table("rounds")["round"].tolist() == [0, 1, 2]
     assert len(records.table("agents")) == 40  # is made when it is asked for
     for table in ("ticks", "transitions", "impressions", "engagements"):
@@ -66,5 +66,5 @@ def test_a_run_that_cannot_go_on_says_when_and_why():
 
     work = start_run(small(), on_round=breaks)
     with pytest.raises(RunBrokenError, match=r"^round 1: ValueError: no such luck$") as stop:
-        work.leave_nothing(RowsInMemory(SOCIAL_TABLES), "name")
+        work.run_in_memory(RowsInMemory(SOCIAL_TABLES), "name")
     assert (stop.value.result, stop.value.reason) == (None, "round 1: ValueError: no such luck")

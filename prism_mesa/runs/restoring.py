@@ -1,4 +1,4 @@
-"""A run that was stopped, made again as it stood then; nothing is changed in its folder yet."""
+"""A stopped run, restored as it was; nothing changes in its folder yet."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ from prism_mesa.runs.checkpoints.file import (
     rounds_of,
 )
 from prism_mesa.runs.economy import NationsRun
-from prism_mesa.runs.identity import code_version, in_words
+from prism_mesa.runs.identity import code_version, input_text
 from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_parts
 from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
@@ -30,22 +30,21 @@ from prism_mesa.runs.social import PlatformRun
 from prism_mesa.social.world.kept import KeptWorld, kept_world
 
 _START_AGAIN: Final = f" (start the run again {FROM_START})"
-_SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style")
-"""What has to be as it was of who is asked."""
-
+_SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
+"""Facts of an LLM that must not change when a run goes on."""
 
 type Make = Callable[[KeptWorld | None], PlatformRun]
 
 
 @dataclass(frozen=True)
 class RestorePoint:
-    """How a run stood at a checkpoint, or at its beginning; until it goes on nothing is changed on the disk.
+    """A run's state at a checkpoint, or at its beginning.
 
     Attributes:
         facts: What its manifest says.
         folder: Its folder.
-        name: What ledgers call it; empty if they have nothing of it.
-        point: What the checkpoint holds; None: it is its beginning.
+        name: Its name in ledgers; empty if they have nothing of it.
+        point: The checkpoint's data; None at the beginning.
     """
 
     facts: dict[str, Any]
@@ -55,48 +54,41 @@ class RestorePoint:
 
     @property
     def rounds(self) -> int:
-        """How many rounds were complete."""
+        """The complete rounds."""
         return 0 if self.point is None else self.point["rounds"]
 
 
 def load_restore_point(
     run: RecordedRun, make: Make, *, from_start: bool = False, trust: bool = False
 ) -> tuple[PlatformRun, RestorePoint]:
-    """Return a run, made again, and how it stood at the newest checkpoint that can be taken, else at its beginning.
+    """Return a run at the newest checkpoint that it can take, else at its beginning.
 
     Warns:
-        PrismWarning: Of each checkpoint that is passed over.
+        PrismWarning: For each checkpoint that is passed over.
 
     Raises:
-        RefusedError: If a checkpoint is refused; of a run that was given objects in Python also if none can be taken
-            with what is given now, which may be something else.
-        DataError: If something else would be asked, or an input file or the ledger is not what it was.
+        RefusedError: If a checkpoint is refused, or a run with objects from Python can take none with what it now gets.
+        DataError: If another LLM would be asked, or an input file or the ledger has changed.
     """
     passed: list[tuple[str, int | None]] = []
-    stood = None
+    restored = None
     for point, before in () if from_start else _whole_points(run.folder, trust=trust):
         try:
-            stood = _taken(run, make, point, trust=trust)
+            restored = _restore(run, make, point, trust=trust)
             break
         except _NotTakenError as error:
             passed.append((str(error), before))
-    if passed and stood is None and any(run.manifest.made_in_python):
+    if passed and restored is None and any(run.manifest.made_in_python):
         raise RefusedError(passed[0][0], _START_AGAIN)
     for why, before in passed:
-        _say_passed_over(why, before)
-    return _at_its_beginning(run, make) if stood is None else stood
+        _warn_passed_over(why, before)
+    return _at_beginning(run, make) if restored is None else restored
 
 
 def _whole_points(folder: Path, *, trust: bool) -> Iterator[tuple[dict[str, Any], int | None]]:
-    """Yield the checkpoints that are whole, the newest first, and of each the round of the one before it, if any.
+    """Yield the undamaged checkpoints, newest first, each with the round of the one before; warn of damaged ones.
 
-    Warns:
-        PrismWarning: If one is damaged.
-
-    Raises:
-        RefusedError: If the user's key did not sign one, another version of PRISM wrote it, or the ledger has less than
-            when it was made.
-        DataError: If the ledger is missing or damaged.
+    Raises RefusedError for one that the user's key did not sign, of another version, or with more than the ledger has.
     """
     newest_first = files(folder)
     for file, older in zip_longest(newest_first, newest_first[1:]):
@@ -107,25 +99,20 @@ def _whole_points(folder: Path, *, trust: bool) -> Iterator[tuple[dict[str, Any]
                 raise other_version(file)
             check_parts(folder, data["records"])
         except DamagedError as error:
-            _say_passed_over(str(error), before)
+            _warn_passed_over(str(error), before)
         else:
             _check_ledger(folder, data)
             yield data, before
 
 
-def _say_passed_over(why: str, before: int | None) -> None:
-    """Warn of a checkpoint that is passed over; `before` is the round of the one before it, if there is one."""
-    way = "the run starts again" if before is None else f"it goes on from round {before}"
-    warnings.warn(shortened(f"{why}: {way}, and nothing is asked twice"), PrismWarning, stacklevel=6)
+def _warn_passed_over(why: str, before: int | None) -> None:
+    """Warn of a checkpoint that is passed over; `before` is the round of the one before it, if any."""
+    then = "the run starts again" if before is None else f"it goes on from round {before}"
+    warnings.warn(shortened(f"{why}: {then}, and nothing is asked twice"), PrismWarning, stacklevel=6)
 
 
 def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
-    """Check that the ledger has what it had when a checkpoint was made.
-
-    Raises:
-        RefusedError: If it has less.
-        DataError: If it is missing or damaged.
-    """
+    """Check that the ledger has what it had at a checkpoint; raises RefusedError if not."""
     kept, file = data["ledger"], folder / LEDGER
     if not file.is_file() and not (kept["answers"] or kept["asked"]):
         return
@@ -141,29 +128,26 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
         )
 
 
-def _at_its_beginning(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
+def _at_beginning(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
     work = make(None)
     with closed_if_refused(work):
-        facts, folder = same_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
-        return work, RestorePoint(facts, folder, name_in(run.folder), None)
+        facts, folder = checked_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
+        return work, RestorePoint(facts, folder, ledger_name(run.folder), None)
 
 
 class _NotTakenError(DataError):
-    """A checkpoint whose state the run cannot take."""
+    """The run cannot take the state of a checkpoint."""
 
 
-def _taken(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
-    """Return a run as it stood at a checkpoint.
+def _restore(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
+    """Return a run as it was at a checkpoint.
 
-    Raises:
-        RefusedError: If what the run was given in Python cannot take back what is its.
-        _NotTakenError: If its state is none of this run.
-        DataError: As `load_restore_point`.
+    Raises RefusedError if objects from Python cannot take their state back, _NotTakenError if the run cannot take its.
     """
     what = f"{run.folder}: the checkpoint of round {point['rounds']}: "
-    work = make(_world_of(run.folder, trust=trust))
+    work = make(_drawn_world(run.folder, trust=trust))
     with closed_if_refused(work):
-        facts = same_facts(run, work)
+        facts = checked_facts(run, work)
         try:
             work.model.restore(point["model"])
             work.watch.restore(point["clocks"])
@@ -175,12 +159,8 @@ def _taken(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) 
         return work, RestorePoint(facts, folder, point["ledger"]["run"], point)
 
 
-def _world_of(run: Path, *, trust: bool) -> KeptWorld | None:
-    """Return the world of a run as it was drawn; None if it is to be drawn again, which gives the same.
-
-    Warns:
-        PrismWarning: If the file is damaged.
-    """
+def _drawn_world(run: Path, *, trust: bool) -> KeptWorld | None:
+    """Return the world as it was drawn; None to draw it again, which gives the same. A damaged file is a warning."""
     file = run / FOLDER / WORLD
     if not file.is_file():
         return None
@@ -202,53 +182,43 @@ def closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
         raise
 
 
-def same_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
-    """Return what the manifest of a run says that goes on.
+def checked_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
+    """Return what the manifest says of a run that goes on.
 
     Raises:
-        DataError: If it would take another course: something else would be asked, or read.
+        DataError: If it would take another course: it asks another LLM, or its input files have changed.
     """
-    facts = work.facts()
-    _check_same(run, facts)
-    return facts
-
-
-def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
-    """Check that the same is asked as before, and that input files hold what they held.
-
-    Raises:
-        DataError: If not.
-    """
-    before = read_manifest(run.folder)
-    told = {key: (_who(before.get(key)), _who(facts.get(key))) for key in ("llm", "distilled", "writer")}
-    for key, (then, now) in told.items():
-        if any(one not in now for one in then):  # a branch may add LLMs
+    facts, before = work.facts(), read_manifest(run.folder)
+    for key in ("llm", "distilled", "writer"):
+        now = _llm_facts(facts.get(key))
+        if any(llm not in now for llm in _llm_facts(before.get(key))):  # a branch may add LLMs
             by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
-        raise DataError(f"{run.folder}: {_changed(before, facts)}: put it back, or run it anew")
+        raise DataError(f"{run.folder}: {_changed_inputs(before, facts)}: put it back, or run it anew")
+    return facts
 
 
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return which file or module is not what it was; of a run that keeps no digest of each, all that it may be."""
+def _changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return which files or modules changed; if the run kept no digest of each, all that may have."""
     each, then = now.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
     if isinstance(then, Mapping) and (names := [name for name in each if then.get(name) != each[name]]):
-        return f"{' and '.join(map(in_words, names))}{' is' if len(names) == 1 else ' are'} not what it was"
-    return f"{' or '.join(map(in_words, each)) or 'what it reads'} is not what it was"
+        return f"{' and '.join(map(input_text, names))}{' is' if len(names) == 1 else ' are'} not what it was"
+    return f"{' or '.join(map(input_text, each)) or 'what it reads'} is not what it was"
 
 
-def _who(said: Any) -> list[Any]:
-    """Return the identifying facts of each LLM in a manifest."""
-    if not isinstance(said, Mapping):
-        return [said]
-    return [{key: own[key] for key in (*_SAME, "temperature") if key in own} for own in said.get("llms") or [said]]
+def _llm_facts(entry: Any) -> list[Any]:
+    """Return the identifying facts of each LLM in an entry of a manifest."""
+    if not isinstance(entry, Mapping):
+        return [entry]
+    return [{key: llm[key] for key in _SAME if key in llm} for llm in entry.get("llms") or [entry]]
 
 
-def name_in(folder: Path) -> str:
-    """Return what the run's ledger calls it; empty if it has nothing of it."""
+def ledger_name(folder: Path) -> str:
+    """Return the run's name in its ledger; empty if it has nothing of it."""
     file = folder / LEDGER
     if not file.is_file():
         return ""
     check_within(folder, file)
-    with Ledger(file) as ledger:  # to write: it may have been killed before it had tables
+    with Ledger(file) as ledger:  # to write: the run may have died before it had tables
         return next(iter(ledger.runs()), "")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import restore_object, plain, restored, state_of
+from prism_mesa.snapshot import plain, restore_object, restored, state_of
 
 
 def deques(inner):

@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from prism_mesa import load_config
-from prism_mesa.params import leaves, explicit_values
+from prism_mesa.params import explicit_values, leaves
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams

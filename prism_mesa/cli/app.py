@@ -1,4 +1,4 @@
-"""The command `prism`: which commands there are, and how each error ends."""
+"""The command `prism`: its commands, and how errors end it."""
 
 import gc
 import sys
@@ -25,7 +25,6 @@ from prism_mesa.cli import (
 )
 from prism_mesa.cli.arguments import GroupedCommands
 from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, say, warning_line
-from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, format_error
 from prism_mesa.terminal import show_line
 
@@ -48,10 +47,10 @@ def _version(wanted: bool) -> None:
 def _main(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    """Do nothing but take the options that stand before a command."""
+    """Take the options before a command."""
 
 
-# in the order in which --help shows them, by what one wants
+# in the order of --help
 _SIMULATE, _LOOK, _ASK, _SHARE = "Simulate", "Look at runs", "Answer questions with many runs", "Set up and share"
 for panel, commands in (
     (_SIMULATE, (runs.run, runs.economy, runs.resume, runs.branch, runs.chart)),
@@ -62,9 +61,9 @@ for panel, commands in (
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command(name="app", rich_help_panel=_SIMULATE)(page.browser_page)
-# --with stands among the runs
+# --with comes between the runs
 app.command(rich_help_panel=_LOOK, context_settings={"ignore_unknown_options": True})(comparison.compare)
-app.add_typer(ledger, name="ledger", rich_help_panel=_LOOK)
+app.add_typer(analysis.ledger, name="ledger", rich_help_panel=_LOOK)
 app.add_typer(studies.study, name="study", rich_help_panel=_ASK)
 
 # typer brings its own copy of click, whose names are private: this is its click.UsageError

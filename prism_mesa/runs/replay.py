@@ -41,7 +41,7 @@ from prism_mesa.runs.run_files import (
     read_manifest,
     read_table,
 )
-from prism_mesa.runs.social import run
+from prism_mesa.runs.social import run as run_platform
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.tables import SOCIAL_TABLES
 
@@ -94,17 +94,30 @@ def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
 
 
 def replay(
-    run_dir: str | os.PathLike[str],
+    run: str | os.PathLike[str],
     *,
     out: str | Path | None = None,
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Replay:
-    """Repeat a run from its configuration and its ledger, and compare every table; see `api.runs.replay`.
+    """Repeat a run from its ledger, without any LLM, and compare every table, as ``prism replay`` does.
 
-    The repetition of a run from elsewhere is not signed, so it is not trusted either.
+    Args:
+        run: A result, or the run's folder, which is only read.
+        out: Parent folder in which the repetition is kept; None: it is dropped. The repetition of a run from elsewhere
+            is not signed.
+        on_round: Called with the number of rounds or quarters done, after each.
+        trust: Whether modules, and files outside of the folder, that only the folder names may be used; those of runs
+            made here may be.
+
+    Returns:
+        What differs; `equal` says whether every table is the same.
+
+    Raises:
+        DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
+        RunError: If the ledger lacks an answer; the message names the question.
     """
-    run_dir = folder_of(run_dir)
+    run_dir = folder_of(run)
     with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
         if out is None:
             with tempfile.TemporaryDirectory(prefix="prism-replay-", suffix=".temporary") as folder:
@@ -137,7 +150,7 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
         why = f"has not come to its end (status {recorded.state}{done}): there is nothing to compare"
         raise DataError(f"{run_dir}: {why}{recorded.way_on}")
     notes = _changed_modules(recorded, config)
-    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep)
+    return _repeated(run_dir, lambda: run_platform(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep)
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:

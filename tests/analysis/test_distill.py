@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
-from prism_mesa.analysis.distill import fit
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, blocks_of
 from prism_mesa.analysis.distill.distill import model_of
 from prism_mesa.analysis.distill.fit import fitted

@@ -104,9 +104,7 @@ def test_a_run_of_nations_takes_the_path_of_a_yaml_file(tmp_path):
 @pytest.mark.parametrize("runs", [run, run_economy])
 def test_what_is_no_configuration_is_one_clear_line(runs, tmp_path):
     for given in (3, [], b"x.yaml", [("seed", 3)], SocialParams()):
-        with pytest.raises(
-            ConfigError, match=r"^config: give an? \w+, nested values, or the path of a YAML file, not "
-        ):
+        with pytest.raises(ConfigError, match=r"^config: give nested values"):
             runs(given, out=tmp_path / "out")
     (tmp_path / "bad.yaml").write_text("sead: 3")
     for name, said in (("none.yaml", "no such config file"), ("bad.yaml", "sead: no such key"), (".", "is a folder")):

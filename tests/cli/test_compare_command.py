@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from worlds import plain
 
-from prism_mesa.cli.comparison import sides_of
+from prism_mesa.cli.comparison import split_sides
 from prism_mesa.errors import BadInputError
 from prism_mesa.params import nested
 from prism_mesa.runs.social import run
@@ -72,7 +72,7 @@ def test_json_has_differences_and_what_diverged_first(prism, two):
     ],
 )
 def test_runs_stand_on_either_side_of_with(arguments, sides):
-    assert sides_of(arguments) == sides
+    assert split_sides(arguments) == sides
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_runs_stand_on_either_side_of_with(arguments, sides):
 )
 def test_what_names_no_two_sides_is_bad_input(arguments, complaint):
     with pytest.raises(BadInputError, match=complaint):
-        sides_of(arguments)
+        split_sides(arguments)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(prism, two):

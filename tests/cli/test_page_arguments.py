@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa.cli.page import _opened
+from prism_mesa.cli.page import parse_arguments
 from prism_mesa.errors import BadInputError
 
 LONG = "attributes=" + "x" * 5000
@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
     ],
 )
 def test_arguments_are_a_config_with_keys_or_runs(arguments, kind, paths, overrides):
-    opened = _opened(arguments)
+    opened = parse_arguments(arguments)
     assert (opened.kind, tuple(map(str, opened.paths)), opened.overrides) == (kind, paths, overrides)
 
 
@@ -48,4 +48,4 @@ def test_arguments_are_a_config_with_keys_or_runs(arguments, kind, paths, overri
 )
 def test_what_cannot_be_shown_together_is_said(arguments, said):
     with pytest.raises(BadInputError, match=said):
-        _opened(arguments)
+        parse_arguments(arguments)

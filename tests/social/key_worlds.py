@@ -11,7 +11,7 @@ from worlds import named, plain
 from prism_mesa import Config, Reasoner
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm import factory
-from prism_mesa.params import leaves, nested, explicit_values
+from prism_mesa.params import explicit_values, leaves, nested
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.behavior import build_chart, social_chart

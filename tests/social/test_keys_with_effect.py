@@ -6,7 +6,7 @@ from worlds import PLAIN_FILE, plain, small
 
 from prism_mesa import Config, load_config
 from prism_mesa.errors import ConfigError, PrismWarning
-from prism_mesa.params import leaves, explicit_values
+from prism_mesa.params import explicit_values, leaves
 from prism_mesa.social.model import SocialModel
 
 # -- all others have one -----------------------------------------------------------------------------------

@@ -7,11 +7,9 @@ import pytest
 from killed_runs import all_bytes, images
 from small_runs import small
 
-from prism_mesa import SocialAgent
 from prism_mesa.api.runs import resume, run
-from prism_mesa.errors import DataError, PrismWarning
+from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.file import files, read_checkpoint, write_checkpoint
-from prism_mesa.runs.run_files import LEDGER
 
 QUIET = {"pictures": False}
 CONFIG = small(rounds=6, checkpoint_every=2)
@@ -28,12 +26,6 @@ def killed(tmp_path_factory):
 @pytest.fixture
 def folder(killed, tmp_path):
     return Path(shutil.copytree(killed[1], tmp_path / "copy"))
-
-
-def contents(folder):
-    """Return all that is in a folder, but for what only says that somebody looks."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path): path.read_bytes() for path in found if path.name not in (".lock", f"{LEDGER}-shm")}
 
 
 def damage(file, change):
@@ -73,37 +65,3 @@ def test_where_no_state_can_be_taken_the_run_starts_again_and_it_is_said(killed,
     ):
         result = resume(folder, on_round=shown.append, **QUIET)
     assert (shown, all_bytes(result)) == (list(range(1, 7)), killed[0])
-
-
-class Posting(SocialAgent):
-    """Has a script, and a state of its own."""
-
-    def step(self):
-        self.steps = getattr(self, "steps", 0) + 1
-
-
-def add_one(model):
-    Posting(model, follows=range(9), followers=range(9))
-
-
-def test_of_a_run_with_agents_given_in_python_the_one_before_is_taken_too(tmp_path):
-    out = tmp_path / "out"
-    whole = run(CONFIG, out=out, prepare=add_one, on_round=images(out, tmp_path, (5,)), **QUIET)
-    folder, shown = tmp_path / "killed-5", []
-    damage(files(folder)[0], no_platform)
-    with pytest.warns(PrismWarning, match=r"the checkpoint of round 4: .*: it goes on from round 2, and"):
-        result = resume(folder, prepare=add_one, on_round=shown.append, **QUIET)
-    assert (shown, all_bytes(result)) == ([3, 4, 5, 6], all_bytes(whole))
-
-
-def test_agents_given_in_python_that_go_with_no_checkpoint_are_refused_and_nothing_is_changed(tmp_path):
-    out = tmp_path / "out"
-    run(CONFIG, out=out, prepare=add_one, on_round=images(out, tmp_path, (5,)), **QUIET)
-    folder = tmp_path / "killed-5"
-    before = contents(folder)
-    said = (
-        rf"^{folder}: the checkpoint of round 4: agent 40 was a .*Posting, .* \(start the run again with --from-start"
-    )
-    with pytest.raises(DataError, match=said):
-        resume(folder, prepare=lambda model: None, **QUIET)
-    assert contents(folder) == before

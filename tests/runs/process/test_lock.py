@@ -16,7 +16,6 @@ from small_runs import small, table_bytes
 from prism_mesa.errors import DataError
 from prism_mesa.runs.process import lock as locks
 from prism_mesa.runs.process.lock import LOCK, is_locked, last_holder, lock_run, require_free, try_lock
-from prism_mesa.runs.records.folder import own_folder
 from prism_mesa.runs.social import run
 
 fcntl = pytest.importorskip("fcntl")
@@ -111,22 +110,6 @@ def test_a_lock_under_which_nothing_was_written_leaves_nothing(tmp_path):
     assert last_holder(tmp_path).round == 7
 
 
-def test_whoever_only_looks_keeps_nobody_out(tmp_path):
-    written(tmp_path)
-    number = os.open(tmp_path / LOCK, os.O_RDONLY)
-    assert try_lock(number, shared=True)
-    threading.Timer(0.05, os.close, [number]).start()
-    with lock_run(tmp_path):
-        assert is_locked(tmp_path)
-
-
-def test_a_run_is_not_moved_aside_while_it_is_written(tmp_path):
-    folder, _ = own_folder(tmp_path, "run")
-    with lock_run(folder), pytest.raises(DataError, match=rf"{folder}: process {os.getpid()} .* writes to this run"):
-        own_folder(tmp_path, "run")
-    assert [one.name for one in tmp_path.iterdir()] == ["run"]
-
-
 # -- processes that die ------------------------------------------------------------------------------
 
 
@@ -192,13 +175,6 @@ def test_what_no_run_wrote_into_the_file_says_nothing_and_keeps_nobody_out(text,
         assert last_holder(tmp_path).pid == os.getpid()
 
 
-def test_what_anybody_wrote_cannot_steer_a_terminal(tmp_path):
-    written(tmp_path, host="\x1b[31m", since="\nx", round=-3)
-    found = last_holder(tmp_path)
-    assert str(found) == f"process {GONE} on  [31m since  x"
-    assert found.round is None
-
-
 def test_no_link_is_followed_and_nobody_waits_at_a_pipe(tmp_path):
     for name in ("link", "pipe", "folder"):
         (tmp_path / name).mkdir()
@@ -211,12 +187,6 @@ def test_no_link_is_followed_and_nobody_waits_at_a_pipe(tmp_path):
         with pytest.raises(DataError, match=said), lock_run(tmp_path / name):
             raise AssertionError("held")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_folder_that_is_gone_is_not_held_and_cannot_be(tmp_path):
-    assert not is_locked(tmp_path / "none")
-    with pytest.raises(DataError, match=r"none/\.lock: cannot be opened to be written: No such file"):
-        lock_run(tmp_path / "none").__enter__()
 
 
 # -- where there are no locks ------------------------------------------------------------------------
@@ -273,14 +243,6 @@ def test_a_run_holds_its_folder_and_leaves_the_same_tables_and_no_lock(tmp_path)
     assert not is_locked(looked_at)
     assert not (looked_at / LOCK).exists()
     assert table_bytes(looked_at) == table_bytes(alone)
-
-
-def test_a_lock_that_cannot_be_written_to_does_not_end_a_run(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "pwrite", full)
-    assert run(small(), out=tmp_path).status == "done"
 
 
 def test_a_lock_that_is_taken_away_meanwhile_is_taken_anew(tmp_path, monkeypatch):

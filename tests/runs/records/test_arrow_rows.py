@@ -71,16 +71,6 @@ def test_rows_that_are_not_as_those_before_are_refused_and_leave_what_there_is(l
     assert waiting.table().to_pydict() == {"round": [0, 1, 2], "idle": [5, 5, 5]}
 
 
-def test_new_rows_are_none_until_columns_have_come():
-    waiting = WaitingRows(SCHEMA)
-    assert (waiting.is_new, len(waiting)) == (True, 0)
-    waiting.add(columns(0, 0))
-    assert (waiting.is_new, len(waiting)) == (False, 0)
-    assert waiting.table().schema.names == ["round", "idle"]
-    waiting.clear()
-    assert waiting.is_new
-
-
 def test_rows_that_wait_come_back_from_their_bytes_and_go_on_waiting():
     rows, never_stopped = WaitingRows(SCHEMA), WaitingRows(SCHEMA)
     for one in (rows, never_stopped):

@@ -6,7 +6,6 @@ import pytest
 from small_runs import TABLES, small
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.lifecycle import RunBrokenError
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import run, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -57,14 +56,3 @@ def notes(round_):
     numbers = {name: np.zeros(2, np.int32) for name in ("tick", "agent")}
     text = {"text": np.array(["a", "b"], object), "importance": np.array([1, 2])}
     return {"round": np.full(2, round_)} | numbers | text
-
-
-def test_a_run_that_cannot_go_on_says_when_and_why():
-    def breaks(done):
-        if done == 2:
-            raise ValueError("no such luck")
-
-    work = start_run(small(), on_round=breaks)
-    with pytest.raises(RunBrokenError, match=r"^round 1: ValueError: no such luck$") as stop:
-        work.run_in_memory(RowsInMemory(SOCIAL_TABLES), "name")
-    assert (stop.value.result, stop.value.reason) == (None, "round 1: ValueError: no such luck")

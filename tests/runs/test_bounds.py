@@ -62,7 +62,6 @@ def test_a_seed_that_is_none_is_one_line(rng):
     ("overrides", "said"),
     [
         (["clock.start=0001-01-01T00:00:00+01:00"], r"clock\.start: Input should lie in the years 1 to 9999 in UTC"),
-        (["clock.start=9999-12-31T23:00:00-01:00"], r"clock\.start: Input should lie in the years 1 to 9999 in UTC"),
         (
             ["clock.start=9999-12-31T00:00:00Z", "rounds=24"],
             r"rounds=24 of clock\.round_minutes=60 from .*the year 9999",
@@ -73,8 +72,6 @@ def test_a_seed_that_is_none_is_one_line(rng):
             ["clock.start=2030"],
             r"clock\.start: Input should be a time with its offset, as 2026-01-01T00:00:00Z, not 2030",
         ),
-        (["clock.start='2030'"], r"clock\.start: Input should be a time with its offset.* not '2030'"),
-        (["clock.start=1.5e9"], r"clock\.start: Input should be a time with its offset"),
     ],
 )
 def test_a_time_that_is_none_or_runs_out_is_said_up_front(overrides, said):
@@ -106,29 +103,17 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 ODD = {
     "2026-02-30": "'2026-02-30' is no date or time",
     "!!int foo": "'foo' is no whole number",
-    '!!int ""': "'' is no whole number",
-    "!!float x": "'x' is no number",
-    "!!bool perhaps": "'perhaps' is no truth value",
-    "!!timestamp soon": "'soon' is no date or time",
     "9" * 5000: r"'9+ \[...\] 9+' is no whole number",
-    "0b_": "'0b_' is no",
     "[" * 600 + "]" * 600: "more than 50 levels within each other",
-    "{a: " * 60 + "1" + "}" * 60: "more than 50 levels within each other",
-    '!!binary "é"': "base64",
     '"\\UFFFFFFFF"': "OverflowError",
-    "? [a]\n: b": "unhashable",
     "&a {b: *a}": "an alias that holds itself",
     "&a [*a]": "an alias that holds itself",
     LAUGHS: "aliases that make more than 50,000 values of it",
     "*nobody": "found undefined alias",
-    "a\x07b": "special characters are not allowed",
     "!!python/name:os.system": "could not determine a constructor",
-    "!!map [1]": "unpack",
-    '!!timestamp "0001-01-01 00:00:00 +99:99"': "is no date or time",
     "{n: 1, n: 2}": "'n' stands here twice",
     "0100": "'0100' is no number: write a text in quotes",
     "1:30": "'1:30' is no number: write a text in quotes",
-    "1:30.5": "'1:30.5' is no number: write a text in quotes",
 }
 
 

@@ -165,12 +165,11 @@ def test_a_name_in_a_table_is_drawn_as_it_stands_and_not_taken_for_a_formula(eco
     assert len(draw_economy(damaged)) == 3
 
 
-@pytest.mark.parametrize(("debt", "gap"), [(float("inf"), -float("inf")), (float("nan"), float("nan"))])
-def test_an_economy_that_ran_away_is_read_and_drawn(debt, gap, economy, copy):
+def test_an_economy_that_ran_away_is_read_and_drawn(economy, copy):
     ran_away = copied(economy, copy)
     for table in ("indicators", "baselines"):
         rows = read_table(ran_away, table)
-        rows.assign(debt=debt, output_gap=gap).to_parquet(ran_away / f"{table}.parquet")
+        rows.assign(debt=float("inf"), output_gap=float("nan")).to_parquet(ran_away / f"{table}.parquet")
         assert len(read_table(ran_away, table)) == len(rows)
     assert len(draw_economy(ran_away)) == 3
 

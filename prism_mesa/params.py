@@ -121,8 +121,8 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
             hint = hint or _other_group(path, keys, 1.0) or did_you_mean(path, keys) or _other_group(path, keys)
             return f"no such key (allowed here: {', '.join(siblings)}).{hint}"
         case "model_type":
-            keys = ", ".join(_group_at(kind, path.split(".")).model_fields)
-            return f"Input should be a group of keys ({keys}), not {value}"
+            names = ", ".join(_group_at(kind, path.split(".")).model_fields)
+            return f"Input should be a group of keys ({names}), not {value}"
         case "missing":
             return str(fault["msg"])
         case "value_error" if isinstance(fault["input"], Mapping):  # a group's own validator

@@ -7,6 +7,7 @@ kernels lie does not matter: equal ones in another environment or clone are not 
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, cast
@@ -70,15 +71,13 @@ class _LockedCache(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save what was compiled for the types `sig`, as Numba does."""
-        try:
-            import fcntl
-        except ImportError:  # Windows
-            super().save_overload(sig, data)
-            return
         Path(self.cache_path).mkdir(parents=True, exist_ok=True)
         with Path(self.cache_path, ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            super().save_overload(sig, data)
+            with suppress(ImportError):  # Windows
+                import fcntl
+
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
 
 def _njit(function: Any, **options: Any) -> Any:
@@ -88,7 +87,7 @@ def _njit(function: Any, **options: Any) -> Any:
     try:
         dispatcher = numba.njit(function, nogil=True, error_model="numpy", **options)
         if options.get("cache"):
-            dispatcher._cache = _LockedCache(function)
+            dispatcher._cache = _LockedCache(function)  # type: ignore[no-untyped-call]
         return dispatcher
     finally:
         config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before

@@ -97,13 +97,6 @@ def input_text(name: str) -> str:
     return f"{name} ({files[0]})" if files else name
 
 
-def kept_digest(folder: Path, module: str) -> str | None:
-    """Return a digest of a module in an archive's folder of modules; None if it is not there."""
-    name = module.partition(".")[0]
-    files = sorted((folder / name).rglob("*.py")) or [file for file in [folder / f"{name}.py"] if file.is_file()]
-    return digest(*(file.read_bytes() for file in files)) if files else None
-
-
 def _files_named(config: Config) -> dict[str, str | None]:
     """Return the files that a configuration names, by dotted key; None where it names none."""
     files = {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in INPUT_FILES}

@@ -12,11 +12,11 @@ import pandas as pd
 
 from prism_mesa.errors import PrismWarning, RunError, counted, format_error, one_line, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.checkpoints.file import last_round
+from prism_mesa.params import validated
 from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
+from prism_mesa.runs.manifest import Manifest, RecordedRun
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
-from prism_mesa.runs.process.state import RunState
 from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, came_first, last_tables
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
@@ -224,8 +224,8 @@ def _end_early(
             ending["error"] += "; ended at once, without its last tables"
             with _appending_errors(ending, _NO_MANIFEST):
                 folder.write_manifest({**manifest, **ending})
-    hint = _recovery_hint(folder.path, manifest, ending["status"], result)
-    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{f'; {hint}' if hint else ''})"
+    hint = _recovery_hint(folder.path, manifest, ending, result)
+    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{hint})"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
 
 
@@ -238,15 +238,13 @@ def _forget_checkpoints(run: Path) -> None:
         warnings.warn(shortened(note), PrismWarning, stacklevel=4)
 
 
-def _recovery_hint(run: Path, manifest: Mapping[str, Any], status: str, result: RunResult | None) -> str:
-    """Return what the user can do with a run that ended early."""
+def _recovery_hint(run: Path, manifest: Mapping[str, Any], ending: Mapping[str, Any], result: RunResult | None) -> str:
+    """Return what the user can do with a run that ended early, as the end of an error."""
     if manifest.get("system") not in _RESUMABLE:
         return ""
-    all_done = result is not None and result.summary.get("rounds") == manifest["config"].get("rounds")
-    is_over = status == "failed" and all_done and last_round(run) is None
-    python = any(manifest.get("made_in_python", ()))
-    of_own_code = bool(manifest.get("of_own_code")) and status == "failed"
-    return RunState(status).way_on(run, from_python=python, from_start=is_over, of_own_code=of_own_code)
+    summary = {} if result is None else {"rounds": result.summary.get("rounds")}
+    values = {**manifest, **ending, "summary": summary}
+    return RecordedRun(run, validated(Manifest, values, str(run)), "own").way_on
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, in_command
 from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.state import RunState, state_of
@@ -139,10 +139,19 @@ class RecordedRun:
     @property
     def way_on(self) -> str:
         """What the user can do with an unfinished run, as the end of an error; else an empty string."""
-        state, python = self.state, any(self.manifest.made_in_python)
-        of_own_code = state.status == "failed" and self.manifest.of_own_code
-        way_on = state.way_on(self.folder, from_python=python, from_start=self.is_over, of_own_code=of_own_code)
-        return f"; {way_on}" if way_on else ""
+        state = self.state
+        if state.status == "running":
+            return "; wait until it has ended"
+        if state.status not in ("died", "interrupted", "failed"):
+            return ""
+        if state.status == "failed" and self.manifest.of_own_code:
+            return "; correct that code, and run it anew: it would fail again in it"
+        last = last_round(self.folder)
+        does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
+        if any(self.manifest.made_in_python):
+            call = "resume(..., from_start=True)" if self.is_over else "resume(...)"
+            return f"; {call} in Python, with what it was given there, {does}"
+        return f"; 'prism resume {in_command(self.folder)}{' --from-start' if self.is_over else ''}' {does}"
 
     @property
     def again_in_python(self) -> str:

@@ -17,16 +17,7 @@ from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.identity import (
-    MODULES,
-    input_text,
-    inputs_version,
-    kept_digest,
-    module_digest,
-    module_input,
-    modules_named,
-    source_files,
-)
+from prism_mesa.runs.identity import input_text, inputs_one_by_one, inputs_version, module_input, modules_named
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy, recorded_readings
@@ -154,29 +145,14 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
-    """Return notes on the user's modules that changed since a run, or may have."""
+    """Return notes on the user's modules that changed since a run; an older run does not tell which."""
     facts = read_manifest(run.folder)
-    kept, notes = facts.get("inputs_one_by_one"), []
-    if not isinstance(kept, Mapping) and facts.get("inputs") == inputs_version(config):
-        return ()
-    for module in modules_named(config):
-        name = module_input(module)
-        was = kept.get(name) if isinstance(kept, Mapping) else _digest_beside(run, module)
-        if f"{module}.".startswith(OWN_PACKAGE) or was == module_digest(module):
-            continue
-        note = "is not that of the run" if was is not None else "was taken: the run does not tell whether it is its own"
-        notes.append(f"{input_text(name)} {note}")
-    return tuple(notes)
-
-
-def _digest_beside(run: RecordedRun, module: str) -> str | None:
-    """Return the digest of a module's copy in a run's archive; None if there is none, or the copy itself is used."""
-    used = (source_files(module) or {}).values()
-    for folder in (run.folder / MODULES, run.started_in / MODULES):
-        copy = kept_digest(folder, module)
-        if copy is not None and not any(file.is_relative_to(folder.resolve()) for file in used):
-            return copy
-    return None
+    kept = facts.get("inputs_one_by_one")
+    if not isinstance(kept, Mapping):
+        kept = inputs_one_by_one(config) if facts.get("inputs") == inputs_version(config) else {}
+    own = [module_input(module) for module in modules_named(config) if not f"{module}.".startswith(OWN_PACKAGE)]
+    now = inputs_one_by_one(config)
+    return tuple(f"{input_text(name)} is not that of the run" for name in own if kept.get(name) != now[name])
 
 
 def _repeated(

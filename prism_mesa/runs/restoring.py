@@ -29,7 +29,6 @@ from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
 from prism_mesa.runs.social import PlatformRun
 from prism_mesa.social.world.kept import KeptWorld, kept_world
 
-_START_AGAIN: Final = f" (start the run again {FROM_START})"
 _SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
 """Facts of an LLM that must not change when a run goes on."""
 
@@ -61,54 +60,41 @@ class RestorePoint:
 def load_restore_point(
     run: RecordedRun, make: Make, *, from_start: bool = False, trust: bool = False
 ) -> tuple[PlatformRun, RestorePoint]:
-    """Return a run at the newest checkpoint that it can take, else at its beginning.
+    """Return a run at its newest undamaged checkpoint, else at its beginning.
 
     Warns:
-        PrismWarning: For each checkpoint that is passed over.
+        PrismWarning: For each damaged checkpoint.
 
     Raises:
-        RefusedError: If a checkpoint is refused, or a run with objects from Python can take none with what it now gets.
+        RefusedError: If the user's key did not sign the checkpoint, it is of another version, has more than the ledger,
+            or the run cannot take its state with the objects that it now gets.
         DataError: If another LLM would be asked, or an input file or the ledger has changed.
     """
-    passed: list[tuple[str, int | None]] = []
-    restored = None
-    for point, before in () if from_start else _whole_points(run.folder, trust=trust):
-        try:
-            restored = _restore(run, make, point, trust=trust)
-            break
-        except _NotTakenError as error:
-            passed.append((str(error), before))
-    if passed and restored is None and any(run.manifest.made_in_python):
-        raise RefusedError(passed[0][0], _START_AGAIN)
-    for why, before in passed:
-        _warn_passed_over(why, before)
-    return _at_beginning(run, make) if restored is None else restored
+    point = None if from_start else _newest_point(run.folder, trust=trust)
+    if point is not None:
+        return _restore(run, make, point, trust=trust)
+    work = make(None)
+    with closed_if_refused(work):
+        facts, folder = checked_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
+        return work, RestorePoint(facts, folder, ledger_name(run.folder), None)
 
 
-def _whole_points(folder: Path, *, trust: bool) -> Iterator[tuple[dict[str, Any], int | None]]:
-    """Yield the undamaged checkpoints, newest first, each with the round of the one before; warn of damaged ones.
-
-    Raises RefusedError for one that the user's key did not sign, of another version, or with more than the ledger has.
-    """
+def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
+    """Return the newest undamaged checkpoint, if any; warn of damaged ones."""
     newest_first = files(folder)
     for file, older in zip_longest(newest_first, newest_first[1:]):
-        before = None if older is None else rounds_of(older)
         try:
             data = read_checkpoint(file, trust=trust)
             if data["code"] != code_version():
                 raise other_version(file)
             check_parts(folder, data["records"])
         except DamagedError as error:
-            _warn_passed_over(str(error), before)
+            then = "the run starts again" if older is None else f"it goes on from round {rounds_of(older)}"
+            warnings.warn(shortened(f"{error}: {then}, and nothing is asked twice"), PrismWarning, stacklevel=6)
         else:
             _check_ledger(folder, data)
-            yield data, before
-
-
-def _warn_passed_over(why: str, before: int | None) -> None:
-    """Warn of a checkpoint that is passed over; `before` is the round of the one before it, if any."""
-    then = "the run starts again" if before is None else f"it goes on from round {before}"
-    warnings.warn(shortened(f"{why}: {then}, and nothing is asked twice"), PrismWarning, stacklevel=6)
+            return data
+    return None
 
 
 def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
@@ -128,23 +114,8 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
         )
 
 
-def _at_beginning(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
-    work = make(None)
-    with closed_if_refused(work):
-        facts, folder = checked_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
-        return work, RestorePoint(facts, folder, ledger_name(run.folder), None)
-
-
-class _NotTakenError(DataError):
-    """The run cannot take the state of a checkpoint."""
-
-
 def _restore(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
-    """Return a run as it was at a checkpoint.
-
-    Raises RefusedError if objects from Python cannot take their state back, _NotTakenError if the run cannot take its.
-    """
-    what = f"{run.folder}: the checkpoint of round {point['rounds']}: "
+    """Return a run at a checkpoint; raises RefusedError if it cannot take its state."""
     work = make(_drawn_world(run.folder, trust=trust))
     with closed_if_refused(work):
         facts = checked_facts(run, work)
@@ -152,10 +123,9 @@ def _restore(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool
             work.model.restore(point["model"])
             work.watch.restore(point["clocks"])
             folder = ReopenedFolder(run.folder, work.tables, point["records"])
-        except NotRestorableError as error:
-            raise RefusedError(f"{what}{error}", _START_AGAIN) from error
-        except DataError as error:
-            raise _NotTakenError(f"{what}{error}") from None
+        except (NotRestorableError, DataError) as error:
+            where = f"{run.folder}: the checkpoint of round {point['rounds']}"
+            raise RefusedError(f"{where}: {error} (start the run again {FROM_START})") from error
         return work, RestorePoint(facts, folder, point["ledger"]["run"], point)
 
 

@@ -28,7 +28,6 @@ class Checkpointing(Protocol):
 
     def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
         """Make a checkpoint if one is due; `last`: the run stops now."""
-        ...
 
 
 class Records(Protocol):
@@ -47,19 +46,15 @@ class Records(Protocol):
     @property
     def path(self) -> Path | None:
         """The run's folder; None if it has none."""
-        ...
 
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table."""
-        ...
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
         """Write a table, and replace what it held."""
-        ...
 
     def round_done(self) -> None:
         """Count a round."""
-        ...
 
 
 class RunTask[R](Protocol):
@@ -68,29 +63,22 @@ class RunTask[R](Protocol):
     @property
     def asked(self) -> AnswerRecorder | None:
         """The LLM or reasoner that is asked, if any."""
-        ...
 
     def scope(self) -> str:
         """Return a name that runs share if equal answers give them equal tables."""
-        ...
 
     @property
     def checkpoint_every(self) -> int | None:
         """Rounds from one checkpoint to the next; None: by time; 0: no checkpoints."""
-        ...
 
     def facts(self) -> dict[str, Any]:
         """Return what the manifest says before the run begins, besides `machine.provenance`."""
-        ...
 
     def carry_out(self, folder: R) -> str:
         """Run it; return why it counts as failed although it reached its end, or an empty string."""
-        ...
 
     def where(self) -> str:
         """Return the round or quarter, for errors."""
-        ...
 
     def finish(self, folder: R, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write the last tables, and return the summary; `ending` has the status, and the error if there is one."""
-        ...

@@ -145,11 +145,7 @@ def last_holder(folder: Path) -> Holder | None:
 
 
 def require_free(folder: Path) -> None:
-    """Check that no process writes to a run's folder now.
-
-    Raises:
-        DataError: If one does.
-    """
+    """Check that no process writes to a run's folder now; raises DataError if one does."""
     if is_locked(folder):
         raise _busy(folder, last_holder(folder))
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import in_command
 from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.lock import is_locked, last_holder
 
@@ -38,30 +37,6 @@ class RunState:
     def unfinished(self) -> bool:
         """Whether its manifest says that it is running."""
         return self.status in ("running", "died")
-
-    def way_on(
-        self, folder: Path, *, from_python: bool = False, from_start: bool = False, of_own_code: bool = False
-    ) -> str:
-        """Return what the user can do with an unfinished run; an empty string if nothing.
-
-        Args:
-            folder: The run's folder.
-            from_python: It was given objects in Python, which its folder does not hold.
-            from_start: All its rounds are done, so it can only start again.
-            of_own_code: It failed in the user's own code.
-        """
-        if self.status == "running":
-            return "wait until it has ended"
-        if self.status not in ("died", "interrupted", "failed"):
-            return ""
-        if of_own_code:
-            return "correct that code, and run it anew: it would fail again in it"
-        last = last_round(folder)
-        does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
-        if from_python:
-            call = "resume(..., from_start=True)" if from_start else "resume(...)"
-            return f"{call} in Python, with what it was given there, {does}"
-        return f"'prism resume {in_command(folder)}{' --from-start' if from_start else ''}' {does}"
 
 
 def state_of(folder: Path, status: str, rounds: int | None) -> RunState:

@@ -32,11 +32,7 @@ def write_aside(run: Path, table: str, done: int, rows: pa.Table) -> Aside:
 
 
 def read_aside(run: Path, table: str, aside: Aside) -> bytes:
-    """Return what `write_aside` wrote.
-
-    Raises:
-        DamagedError: If the file is missing, or has changed.
-    """
+    """Return what `write_aside` wrote; raises DamagedError if the file is missing, or has changed."""
     done, checksum = aside
     file = _file(run, table, done)
     try:

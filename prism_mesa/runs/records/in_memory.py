@@ -50,11 +50,7 @@ class RowsInMemory:
         """Count a round: nothing is written."""
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table as `run_files.read_table` does.
-
-        Raises:
-            DataError: If nothing of it was recorded.
-        """
+        """Return a table as `run_files.read_table` does; raises DataError if nothing of it was recorded."""
         if name in self._whole:
             blocks = self._whole.pop(name)
             rows = self._rows[name] = WaitingRows(self._schemas.get(name))

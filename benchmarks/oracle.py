@@ -37,7 +37,7 @@ from prism_mesa import load_config
 from prism_mesa.domain import Post
 from prism_mesa.llm import OllamaChatClient
 from prism_mesa.llm.params import DECISION_MODEL
-from prism_mesa.params import said_of
+from prism_mesa.params import explicit_values
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, answer_schema, question_prompt
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import AgentState
@@ -190,7 +190,7 @@ def with_reason(body: Body) -> Said:
 
 def by_form(n: int, rounds: int, slots: int, latency_ms: float) -> None:
     """Print a table: the cost of 1,000 agent-rounds of the calibrated world for each form of answer."""
-    calibrated = said_of(load_config(ROOT / "configs" / "calibrated.yaml"))
+    calibrated = explicit_values(load_config(ROOT / "configs" / "calibrated.yaml"))
     world = {key: calibrated[key] for key in calibrated if not key.startswith(("name", "reasoner"))}
     world |= {"agents.n": n, "rounds": rounds}
     print(f"\nconfigs/calibrated.yaml, agents.n={n} rounds={rounds}; {slots} answers at a time after {latency_ms:g} ms")

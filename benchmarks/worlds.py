@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa import load_config
-from prism_mesa.params import said_of
+from prism_mesa.params import explicit_values
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 
@@ -12,7 +12,7 @@ TICKS: Final = 10
 DEGREE: Final = 20
 SEED: Final = 42
 PLAIN_FILE: Final = Path(__file__).parents[1] / "configs" / "plain.yaml"
-PLAIN: Final = {key: value for key, value in said_of(load_config(PLAIN_FILE)).items() if key != "name"}
+PLAIN: Final = {key: value for key, value in explicit_values(load_config(PLAIN_FILE)).items() if key != "name"}
 """In what the plain world, in which speeds have always been measured, differs from the default one, by dotted key."""
 PLAIN_KEYWORDS: Final = {key.replace(".", "_"): value for key, value in PLAIN.items()}
 """The same by the names of a model's keywords."""

@@ -9,7 +9,6 @@ from .api.runs import branch as branch
 from .api.runs import list_runs as list_runs
 from .api.runs import measure as measure
 from .api.runs import open_run as open_run
-from .api.runs import replay as replay
 from .api.runs import resume as resume
 from .api.runs import run as run
 from .api.runs import run_economy as run_economy
@@ -25,6 +24,7 @@ from .reasoner import Reasoner as Reasoner
 from .reasoner import RuleReasoner as RuleReasoner
 from .runs.config import Config as Config
 from .runs.config import load_config as load_config
+from .runs.replay import replay as replay
 from .social.agent import SocialAgent as SocialAgent
 from .social.cascades import cascades as cascades
 from .social.model import SocialModel as SocialModel

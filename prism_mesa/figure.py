@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 class NotebookFigure(Figure):
     """A figure that a notebook shows as a picture, whether or not pyplot was imported.
 
-    IPython learns how matplotlib's own figures are shown as pyplot is imported, and shows them in words until then.
+    IPython learns to show matplotlib's own figures only when pyplot is imported.
     """
 
     def _repr_png_(self) -> bytes:

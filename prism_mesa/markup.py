@@ -1,16 +1,12 @@
-"""Objects as a notebook shows them: cards of HTML, in which whatever was given is escaped.
-
-Colours are the page's own, so that a card is read on light and dark; without styles it is plain tables.
-"""
+"""HTML cards of objects for notebooks, with all text escaped, and readable on light and dark pages."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from prism_mesa.errors import printable, said_openly, shortened
+from markupsafe import Markup, escape
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
+from prism_mesa.errors import printable, redact_credentials, shortened
 
 _STYLE: Final = """
 .prism-card { max-width: 46rem; border-left: .2rem solid var(--prism-accent, #0072b2); padding: .1rem 0 .1rem .8rem; }
@@ -35,108 +31,82 @@ _LONGEST: Final = 280
 
 
 def shown_or_plain[T](make: Callable[[T], str]) -> Callable[[T], str | None]:
-    """Make a ``_repr_html_`` that returns None where it raises: a notebook then shows the object's `repr`."""
+    """Decorate a ``_repr_html_``: where it raises, return None, so that the notebook shows the `repr`."""
 
     @wraps(make)
-    def said(self: T) -> str | None:
+    def represent(self: T) -> str | None:
         try:
             return str(make(self))
-        except Exception:  # what is half made, damaged, or was made by a subclass that lacks a part
+        except Exception:  # the object is half made, or damaged
             return None
 
-    return said
+    return represent
 
 
-def escaped(value: object, most: int = _LONGEST) -> "Markup":
-    """Return a value as HTML: what is HTML already as it is, anything else on one line, escaped and not too long."""
-    from markupsafe import Markup, escape
-
-    return value if isinstance(value, Markup) else escape(shortened(printable(said_openly(str(value))), most))
+def escaped(value: object, most: int = _LONGEST) -> Markup:
+    """Return a value as HTML: markup as it is, anything else escaped, shortened and on one line."""
+    return value if isinstance(value, Markup) else escape(shortened(printable(redact_credentials(str(value))), most))
 
 
-def card_of(kind: str, title: object, *parts: object, about: object = "") -> "Markup":
-    """Return a card: what it is of, its name, quietly what is to be known at once, and its parts below each other."""
-    from markupsafe import Markup
-
+def card_of(kind: str, title: object, *parts: object, about: object = "") -> Markup:
+    """Return a card: the kind of object, its name, a quiet remark, and its parts below each other."""
     head = Markup('<p><span class="quiet">{}</span> <b>{}</b> <span class="quiet">{}</span></p>').format(
         escaped(kind), escaped(title), escaped(about)
     )
     body = Markup("").join(escaped(part) for part in parts if part)
-    return Markup('<div class="prism-card"><style>{}</style>{}{}</div>').format(_style(), head, body)
+    return Markup('<div class="prism-card"><style>{}</style>{}{}</div>').format(Markup(_STYLE), head, body)  # noqa: S704 - it is ours
 
 
-def _style() -> "Markup":
-    from markupsafe import Markup
-
-    return Markup(_STYLE)  # noqa: S704 - it is ours
-
-
-def quote_of(text: str) -> "Markup":
-    """Return a text that somebody wrote."""
-    from markupsafe import Markup
-
+def quote_of(text: str) -> Markup:
+    """Return a quotation."""
     return Markup("<blockquote>{}</blockquote>").format(escaped(text))
 
 
-def note_of(text: object) -> "Markup":
-    """Return a line that steps back."""
-    from markupsafe import Markup
-
+def note_of(text: object) -> Markup:
+    """Return a quiet line."""
     return Markup('<p class="quiet">{}</p>').format(escaped(text))
 
 
-def facts_of(facts: Mapping[str, object] | Sequence[tuple[str, object]]) -> "Markup":
-    """Return facts, a line each: what, and the value; those without a value (None, empty) are left out."""
-    from markupsafe import Markup
-
+def facts_of(facts: Mapping[str, object] | Sequence[tuple[str, object]]) -> Markup:
+    """Return facts, a line each; those without a value (None, empty) are left out."""
     row = Markup('<tr><th scope="row">{}</th><td>{}</td></tr>')
     pairs = facts.items() if isinstance(facts, Mapping) else facts
-    told = [row.format(escaped(what), escaped(value)) for what, value in pairs if value not in (None, "")]
-    return Markup("<table><tbody>{}</tbody></table>").format(Markup("").join(told)) if told else Markup("")
+    rows = [row.format(escaped(what), escaped(value)) for what, value in pairs if value not in (None, "")]
+    return Markup("<table><tbody>{}</tbody></table>").format(Markup("").join(rows)) if rows else Markup("")
 
 
-def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> "Markup":
-    """Return a table with a line above that names its columns."""
-    from markupsafe import Markup
-
+def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
+    """Return a table with a header."""
     cell = Markup("<td>{}</td>")
     head = Markup("").join(Markup('<th scope="col">{}</th>').format(escaped(name)) for name in columns)
     lines = Markup("").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(cell.format(escaped(one)) for one in row)) for row in rows
+        Markup("<tr>{}</tr>").format(Markup("").join(cell.format(escaped(value)) for value in row)) for row in rows
     )
     table = '<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
     return Markup(table).format(head, lines)  # noqa: S704 - it is ours
 
 
-def chip_of(color: str, text: object) -> "Markup":
-    """Return a text with a dot of its colour before it."""
-    from markupsafe import Markup
-
+def chip_of(color: str, text: object) -> Markup:
+    """Return a text after a dot in a colour."""
     return Markup('<span class="chip"><i style="background: {}"></i>{}</span>').format(color, escaped(text))
 
 
-def joined_of(parts: Iterable[object]) -> "Markup":
-    """Return parts beside each other, with a space between them."""
-    from markupsafe import Markup
-
+def joined_of(parts: Iterable[object]) -> Markup:
+    """Return parts with spaces between them."""
     return Markup(" ").join(escaped(part) for part in parts)
 
 
-def bar_of(shares: Sequence[tuple[str, str, float]]) -> "Markup":
-    """Return a bar of shares side by side; of each its name, which is shown where one points at it, and its colour."""
-    from markupsafe import Markup
-
+def bar_of(shares: Sequence[tuple[str, str, float]]) -> Markup:
+    """Return a bar of (name, colour, share); pointing at a share shows its name."""
     part = Markup('<i style="width: {:.2f}%; background: {}" title="{}"></i>')
-    told = ", ".join(f"{name} {share:.1%}" for name, _, share in shares)
+    label = ", ".join(f"{name} {share:.1%}" for name, _, share in shares)
     parts = Markup("").join(
         part.format(100 * share, color, f"{name} {share:.1%}") for name, color, share in shares if share > 0
     )
-    return Markup('<div class="bar" role="img" aria-label="{}">{}</div>').format(told, parts)
+    return Markup('<div class="bar" role="img" aria-label="{}">{}</div>').format(label, parts)
 
 
-def fold_of(title: str, *parts: object) -> "Markup":
-    """Return parts that are opened by who wants to read them."""
-    from markupsafe import Markup
-
+def fold_of(title: str, *parts: object) -> Markup:
+    """Return parts that unfold when the title is clicked."""
     body = Markup("").join(escaped(part) for part in parts)
     return Markup("<details><summary>{}</summary>{}</details>").format(escaped(title), body)

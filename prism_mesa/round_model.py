@@ -15,7 +15,7 @@ type Reporters = Mapping[str, Any] | None
 
 
 class Read[T]:
-    """A field of a part of a model, such as its platform, that can be read on the model."""
+    """A read-only attribute of a model that belongs to a part of it, such as its platform."""
 
     part = ""
 
@@ -31,10 +31,10 @@ class Read[T]:
 
 
 class RoundCollector(DataCollector):
-    """A DataCollector that the rounds of a model fill: calling `collect` yourself adds no second row."""
+    """A DataCollector that a model's rounds fill."""
 
     def collect(self, model: mesa.Model[Any, Any]) -> None:
-        """Do nothing: each round collects by itself."""
+        """Do nothing, as each round collects by itself."""
 
     def collect_round(self, model: mesa.Model[Any, Any]) -> None:
         """Add the row of a round."""
@@ -45,8 +45,8 @@ class RoundModel(mesa.Model):
     """A Mesa model whose step runs rounds.
 
     Attributes:
-        datacollector: PRISM's own, or the one that you set; yours collects as a step ends, if the step has not done so.
-        prism_datacollector: PRISM's own.
+        datacollector: PRISM's collector, or yours; yours collects at the end of a step, unless the step did so.
+        prism_datacollector: PRISM's collector.
     """
 
     params: Any
@@ -71,11 +71,11 @@ class RoundModel(mesa.Model):
 
     @property
     def their_datacollector(self) -> Any:
-        """The collector that a user has set in place of PRISM's; None if there is none."""
+        """The user's collector in place of PRISM's; None if there is none."""
         return None if self.datacollector is self.prism_datacollector else self.datacollector
 
     def _start_collecting(self, collector: RoundCollector, **added: Reporters) -> None:
-        """Add a user's reporters to PRISM's collector; it is `datacollector` too unless a subclass has set one."""
+        """Add a user's reporters to PRISM's collector, which is `datacollector` unless a subclass has set one."""
         for kind, reporters in added.items():
             where, known = f"{type(self).__name__}: {kind}", getattr(collector, kind)
             if reporters is not None and not isinstance(reporters, Mapping):
@@ -86,14 +86,14 @@ class RoundModel(mesa.Model):
                     raise ConfigError(f"{where}: {name!r} is collected already; give yours another name")
                 if kind == "model_reporters":
                     collector._new_model_reporter(name, reporter)
-                else:  # the closure that Mesa makes of a name does not pickle
+                else:  # Mesa's closure for a name does not pickle
                     collector._new_agent_reporter(name, attrgetter(reporter) if isinstance(reporter, str) else reporter)
         self.prism_datacollector = collector
         if not hasattr(self, "datacollector"):
             self.datacollector = collector
 
     def _do_step(self) -> None:
-        """Do a step at its time; if it fails, schedule it again, because Mesa has dropped it."""
+        """Do a step; if it fails, schedule it again, as Mesa has dropped it."""
         before = self.rounds_done
         try:
             super()._do_step()

@@ -1,6 +1,6 @@
-"""Plain data of what changes in a run: arrays, and values that JSON holds. Nothing in it is code.
+"""Snapshots of a run's state as plain data: arrays and JSON values, never code.
 
-A class says in `changes` which of its attributes a run changes; all else is made from the configuration once more.
+A class names in `changes` the attributes that a run changes; the rest is made from the configuration again.
 """
 
 from collections import Counter, deque
@@ -13,10 +13,7 @@ import numpy as np
 from prism_mesa.errors import DataError, NotRestorableError
 
 type Plain = Any
-"""An array, None, a truth value, a number, a text, a list of these, or a dict of them by text.
-
-A number may be infinite or none at all (nan): JSON has to hold these as Python writes them.
-"""
+"""An array, None, a boolean, a number (also inf and nan), a text, or a list of these, or a dict of them by text."""
 
 _MARK: Final = "is"
 _COLUMNS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
@@ -26,33 +23,32 @@ _COLUMNS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
 _NO_COLUMN: Final = ("", np.generic)
 _KINDS: Final = [name for name, _ in _COLUMNS.values()]
 _SHORT: Final = 255
-"""Up to so many numbers a list of them stays a list: an array of a file costs as much as so many numbers in JSON."""
+"""Most numbers of a list that stays one: an array in a file costs as much as so many numbers in JSON."""
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
 class OwnedArray(np.ndarray[Any, np.dtype[Any]]):
-    """An array that nobody else has, in one piece: `restored` returns its memory, where it copies other arrays."""
+    """A contiguous array without another owner: `restored` returns its memory, where it copies other arrays."""
 
 
 class Restorable:
-    """What can be put down as plain data, and be brought back into an equal one that has just been made.
+    """An object whose state goes into plain data, and back into a newly made equal object.
 
-    Arrays of a snapshot are those of the object, not copies: it holds until the object changes. What is restored has
-    arrays of its own.
+    The arrays of a snapshot are the object's, so it is valid until the object changes. Restored arrays are copies.
     """
 
     changes: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what a run changes."""
+        """Return the state that a run changes."""
         return {name: plain(getattr(self, name)) for name in self.changes}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
+        """Restore what `snapshot` returned."""
         self.restore_each(self.changes, kept)
 
     def restore_each(self, names: Iterable[str], kept: Mapping[str, Plain]) -> None:
-        """Bring back some of what `snapshot` returned, as `restore` does."""
+        """Restore some attributes of what `snapshot` returned."""
         for name in names:
             before = getattr(self, name)
             if isinstance(before, Restorable):
@@ -62,9 +58,9 @@ class Restorable:
 
 
 def plain(value: Any) -> Plain:
-    """Return a value as plain data; what is no list or JSON value is a dict that says what it is.
+    """Return a value as plain data; other values than lists and JSON become dicts that name their type.
 
-    Long lists of whole numbers, or of floats, are arrays there.
+    Long lists of whole numbers, or of floats, become arrays.
 
     >>> plain({1: (2, None)})
     {'is': 'dict', 'of': [[1, {'is': 'tuple', 'of': [2, None]}]]}
@@ -88,8 +84,8 @@ def plain(value: Any) -> Plain:
     if isinstance(value, dict):
         return {_MARK: kind, "of": [[plain(key), plain(held)] for key, held in value.items()]}
     held = sorted(value) if isinstance(value, set) else value
-    found = {_MARK: kind, "of": _plain_list(list(held))}
-    return found | {"most": value.maxlen} if isinstance(value, deque) else found
+    result = {_MARK: kind, "of": _plain_list(list(held))}
+    return result | {"most": value.maxlen} if isinstance(value, deque) else result
 
 
 def _plain_list(values: list[Any]) -> Plain:
@@ -101,11 +97,11 @@ def _plain_list(values: list[Any]) -> Plain:
             return {_MARK: name, "of": np.array(values, dtype)}
     if kind is str:
         return values
-    return [plain(one) for one in values]
+    return [plain(item) for item in values]
 
 
 def restored(value: Plain) -> Any:
-    """Return what `plain` was given; arrays are copied, but for those that are handed over."""
+    """Return the value that `plain` was given; arrays are copied, except each `OwnedArray`."""
     if isinstance(value, list):
         return [restored(item) for item in value]
     if isinstance(value, np.ndarray):
@@ -121,10 +117,10 @@ def restored(value: Plain) -> Any:
 
 
 def state_of(thing: object) -> Plain:
-    """Return what an object's own `snapshot` says; None of None.
+    """Return an object's own `snapshot`; None for None.
 
     Raises:
-        NotRestorableError: If it has none, or something in it that is no plain data.
+        NotRestorableError: If it has none, or its snapshot is no plain data.
     """
     if thing is None or isinstance(thing, Restorable):
         return None if thing is None else thing.snapshot()
@@ -136,12 +132,8 @@ def state_of(thing: object) -> Plain:
     return plain(thing.snapshot())  # type: ignore[attr-defined]
 
 
-def bring_back(thing: object, kept: Plain) -> None:
-    """Let an object take back what `state_of` said; nothing if that is None.
-
-    Raises:
-        DataError: If only one of the two is there.
-    """
+def restore_object(thing: object, kept: Plain) -> None:
+    """Restore an object from what `state_of` returned; raises DataError if only one of the two is None."""
     if (thing is None) != (kept is None):
         raise DataError(f"{type(thing).__name__}: is not what the run was given")
     if isinstance(thing, Restorable):

@@ -1,7 +1,6 @@
 """Keyed randomness: every draw is a hash of (seed, purpose, round, tick, agent, index).
 
-No draw depends on another one, so adding an agent or a purpose shifts nobody else's numbers. All random
-numbers of the package come from here.
+No draw depends on another, so a new agent or purpose changes no other draw. PRISM has no other random numbers.
 """
 
 from dataclasses import dataclass
@@ -24,12 +23,12 @@ def digest64(*parts: str) -> int:
 
 
 def fresh_seed() -> int:
-    """Return a seed nobody has chosen, from the operating system; whoever takes it must record it."""
+    """Return a random seed from the operating system; record it."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def generator(*parts: str) -> np.random.Generator:
-    """Return a generator for a library that wants one, in the same state at each call with the same texts.
+    """Return a generator for a library; equal texts give the same state.
 
     >>> bool(generator("a").random() == generator("a").random() != generator("b").random())
     True
@@ -69,7 +68,7 @@ class Streams:
         return out
 
     def key(self, purpose: str, *parts: int) -> np.uint64:
-        """Return what draws of a purpose begin with; a kernel mixes in the rest of round, tick, index, agent."""
+        """Return the key of a purpose's draws; a kernel mixes in the rest of round, tick, index and agent."""
         key = _purpose_key(self.seed, purpose)
         for part in parts:
             key = np.uint64(mixed(key, np.uint64(part % 2**64)))
@@ -82,13 +81,13 @@ class Streams:
         return units(self.bits(purpose, agent, round_=round_, tick=tick, index=index))
 
     def happens(self, purpose: str, probability: Floats, *, round_: int = 0) -> npt.NDArray[np.bool_]:
-        """Return for agents 0, 1, 2, ... whether something comes about: whether its draw lies below its probability."""
+        """Return for agents 0, 1, 2, ... whether their draws lie below their probabilities."""
         return happens(self.key(purpose, round_, 0, 0), probability)
 
-    def since(self, purpose: str, agent: Key | list[int], *, round_: int, lasting: float) -> Ints:
-        """Return for each agent the round whose draw counts, if a draw lasts into the next round with some probability.
+    def last_redraw_round(self, purpose: str, agent: Key | list[int], *, round_: int, lasting: float) -> Ints:
+        """Return for each agent the round of its current draw, if a draw lasts with a probability of `lasting`.
 
-        Round 0 has draws of its own, so all rounds are alike. The draws that tell whether one lasts are of `purpose`.
+        The draws of `purpose` decide whether one lasts. Every agent draws in round 0.
         """
         agents = np.atleast_1d(np.asarray(agent)).astype(np.int64, copy=False)
         return last_renewals(self.key(purpose), round_, lasting, agents) if lasting else np.full(len(agents), round_)

@@ -1,11 +1,11 @@
-"""What a table of a run holds: columns with their types, units and meanings, declared beside what fills them."""
+"""Schemas of a run's tables: columns with their types, units and meanings."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 type ColumnType = Literal["int", "float32", "float64", "bool", "text", "category"]
-"""int: 32 bits, or 64 where one does not fit; category: texts, kept as codes."""
+"""int: 32 bits, or 64 if a number needs them; category: texts as codes."""
 
 
 @dataclass(frozen=True)
@@ -13,12 +13,12 @@ class Column:
     """A column of a table.
 
     Attributes:
-        meaning: In words; begins in lower case, and ends without a full stop.
-        unit: Of numbers that are no counts and no row numbers.
-        one_of: The texts that there are; empty: any.
-        blank: Whether a cell may hold nothing.
-        finite: Whether no number may be infinite, or not a number.
-        optional: Whether a run only has it where the mechanism is on that its meaning names.
+        meaning: In words, in lower case and without a full stop.
+        unit: The unit of numbers that are neither counts nor rows.
+        one_of: The allowed texts; empty: any.
+        blank: Whether a cell may be empty.
+        finite: Whether numbers must be finite.
+        optional: Whether it is there only if a mechanism is on, which its meaning names.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table: what it is written as, read as, and described as.
+    """A table, by which it is written, checked and documented.
 
     Attributes:
         name: Its name, and that of its file without the ending.
-        row: What a row is of, in words.
-        columns: In the order in which they are written.
+        row: What a row is, in words.
+        columns: Its columns, in order.
     """
 
     name: str
@@ -57,5 +57,5 @@ class TableSchema:
 
 
 def by_name(*tables: TableSchema) -> dict[str, TableSchema]:
-    """Return tables by their names, in the order given."""
+    """Return tables by name, in order."""
     return {table.name: table for table in tables}

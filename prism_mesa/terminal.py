@@ -1,4 +1,4 @@
-"""Through here goes all that is shown in a terminal: nothing in it can steer one, whoever wrote it."""
+"""Print to the terminal, without control characters."""
 
 import json
 import sys
@@ -14,20 +14,14 @@ class Dimmed(str):
 
 
 def show(text: object = "", *, to: TextIO | None = None, end: str = "\n") -> None:
-    """Print a text, whose lines stay lines, without control characters.
-
-    Args:
-        text: What is shown.
-        to: Where; by default standard output.
-        end: What comes after the last line.
-    """
+    """Print the lines of a text without control characters, by default to standard output."""
     lines = [printable(line) for line in str(text).split("\n")]
     before, after = _DIM if isinstance(text, Dimmed) else ("", "")
     print(f"{before}{'\n'.join(lines)}{after}", file=to or sys.stdout, end=end, flush=True)
 
 
 def show_line(text: object, *, to: TextIO | None = None) -> None:
-    """Print a text on one line, whatever it holds."""
+    """Print a text on one line."""
     show(" ".join(str(text).split("\n")), to=to)
 
 

@@ -1,4 +1,4 @@
-"""Keys that have no effect under a condition, and the words for it."""
+"""Keys that have no effect under a condition."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class WithoutEffect[K]:
-    """Keys that change nothing under a condition.
+    """Keys that have no effect under a condition.
 
     Attributes:
-        keys: Dotted keys, with white space between them; ``feed.x_algo.*`` are all of a group.
-        when: Whether they change nothing, by what is known of the model.
-        why: Why, and what to do; a field of what is known may stand in it in braces.
+        keys: Dotted keys, separated by white space; ``feed.x_algo.*`` is a whole group.
+        when: Whether they have no effect, given facts of the model.
+        why: The reason, and what to do; fields of the facts in braces are filled in.
     """
 
     keys: str
@@ -20,7 +20,7 @@ class WithoutEffect[K]:
     why: str
 
     def holds(self, key: str) -> bool:
-        """Return whether it is about a key."""
+        """Return whether a key is among them."""
         return key in self._single or key.startswith(self._groups)
 
     @cached_property
@@ -29,15 +29,15 @@ class WithoutEffect[K]:
 
     @cached_property
     def _groups(self) -> tuple[str, ...]:
-        return tuple(own[:-1] for own in self._single if own.endswith(".*"))
+        return tuple(key[:-1] for key in self._single if key.endswith(".*"))
 
 
 def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequence[str]) -> tuple[str, ...]:
-    """Return in words which of some keys have no effect, and why: by the first entry of the table that says so."""
+    """Return a note for each group of keys without effect, with the reason of the first entry that applies."""
     idle: dict[int, list[str]] = {}
-    holding = [(place, entry) for place, entry in enumerate(table) if entry.when(known)]
+    active = [(index, entry) for index, entry in enumerate(table) if entry.when(known)]
     for key in keys:
-        place = next((place for place, entry in holding if entry.holds(key)), None)
-        if place is not None:
-            idle.setdefault(place, []).append(key)
-    return tuple(f"{', '.join(own)}: no effect: {table[place].why.format(known)}" for place, own in idle.items())
+        index = next((index for index, entry in active if entry.holds(key)), None)
+        if index is not None:
+            idle.setdefault(index, []).append(key)
+    return tuple(f"{', '.join(names)}: no effect: {table[index].why.format(known)}" for index, names in idle.items())

@@ -1,7 +1,6 @@
-"""Every kind of file that PRISM reads: good ones to begin with, how each is damaged, and who reads it.
+"""Every kind of file that PRISM reads, with good files, damage and a reader: `KINDS`.
 
-Nothing here is a test: `tests/runs/test_hostile_files.py` reads some of each kind, `benchmarks/fuzz.py` many. Another
-kind is one more entry of `KINDS`.
+`tests/runs/test_hostile_files.py` reads some of each kind, `benchmarks/fuzz.py` many.
 """
 
 import json
@@ -14,18 +13,16 @@ from pathlib import Path
 
 import hostile_seeds as good
 import yaml
-from damaged_runs import VALUES
-from hostile_damage import (
+from damage import (
     damaged_csv,
     damaged_gzip,
     damaged_json,
     damaged_parquet,
     damaged_sqlite,
     damaged_text,
-    keys_of,
+    schema_keys,
     value_for,
 )
-from hostile_settings import EXPRESSIONS, attributes
 
 from prism_mesa import EconomyModel
 from prism_mesa.analysis.survey.questionnaire import read_questionnaire
@@ -41,7 +38,7 @@ from prism_mesa.runs.ledgers import ledger_stats
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.run_files import batches_of, columns_of, read_table
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.params import CHANGEABLE, SocialParams
+from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import start_platform
 from prism_mesa.social.world.build import make_world
@@ -52,7 +49,7 @@ from prism_mesa.studies.params import read_study
 from prism_mesa.studies.validation.real import load_real_values
 
 MEMORY = 50_000_000
-"""Bytes that files may unpack to: of users' files by their key, of runs' tables as half of the memory of a machine."""
+"""Most bytes that a file may unpack to."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +60,11 @@ class Kind:
         name: What it is.
         file: Its name, in a folder of its own.
         seeds: Returns good files, as bytes.
-        read: Reads one, given its path; what it raises other than a `BadInputError` is a defect.
-        damaged: Returns a damaged one: of the bytes of a good one, and a `random.Random`.
-        bombs: Returns files that are small and would be large, or endless, when read.
-        share: Of the cases of a benchmark; some take longer than others.
-        is_config: Whether it counts among the configurations, not the files.
+        read: Reads a file; another error than a `BadInputError` is a defect.
+        damaged: Returns a damaged file, given a good one and a `random.Random`.
+        bombs: Returns small files that would be large, or endless, when read.
+        share: Its share of the cases of the benchmark; some take longer.
+        is_config: Whether it is a configuration.
     """
 
     name: str
@@ -112,48 +109,28 @@ def _read_and_begin(file: Path) -> object:
 
 @cache
 def _keys(kind: type) -> list[tuple[tuple[str, ...], dict]]:
-    return list(keys_of(kind.model_json_schema()))
+    return list(schema_keys(kind.model_json_schema()))
 
 
 def _damaged_config(kind: type) -> Callable[[bytes, random.Random], bytes]:
-    """Return what damages its text, or sets some keys, of all that there are, to values that are allowed, or nearly."""
+    """Return a function that damages its text, or sets some keys to values that are allowed, or nearly."""
 
     def damaged(raw: bytes, draws: random.Random) -> bytes:
         if draws.randrange(3) == 0:
             return _damaged_yaml(raw, draws)
         values = yaml.safe_load(raw)
-        for path, told in draws.sample(_keys(kind), draws.choice((1, 1, 2, 3, 6))):
+        for path, schema in draws.sample(_keys(kind), draws.choice((1, 1, 2, 3, 6))):
             group = values
             for name in path[:-1]:
                 group = group.setdefault(name, {})
-            group[path[-1]] = value_for(told, draws)
-        if kind is Config and draws.randrange(3) == 0:
-            values["interventions"] = _interventions(draws)
-        if kind is Config and draws.randrange(3) == 0:
-            values["attributes"] = attributes(draws)
+            group[path[-1]] = value_for(schema, draws)
         return yaml.safe_dump(values, allow_unicode=False).encode("utf-8", "replace")
 
     return damaged
 
 
-def _interventions(draws: random.Random) -> list[object]:
-    """Return settings that change in a run: mostly of keys that can, in rounds that there are, in order."""
-    keys = [(path, told) for path, told in _keys(Config) if ".".join(path) in CHANGEABLE or draws.randrange(40) == 0]
-    found: list[object] = []
-    for at in sorted(draws.choice((0, 1, 1, 2, 30)) for _ in range(draws.choice((1, 1, 2, 5)))):
-        chosen = {".".join(path): value_for(told, draws) for path, told in draws.sample(keys, draws.choice((1, 1, 3)))}
-        found.append({"at": at, "set": chosen} if draws.randrange(20) else draws.choice(VALUES))
-        if isinstance(found[-1], dict) and draws.randrange(3) == 0:
-            found[-1] = {**found[-1], "until": draws.choice((*VALUES, at, at + 1, 3))}
-        if isinstance(found[-1], dict) and draws.randrange(3) == 0:
-            found[-1] = {**found[-1], "agents": draws.choice((*EXPRESSIONS, *VALUES))}
-    if draws.randrange(10) == 0:
-        draws.shuffle(found)
-    return found
-
-
 def _damaged_yaml(raw: bytes, draws: random.Random) -> bytes:
-    """Damage its text, or what it holds, which is then written as JSON: that is YAML too."""
+    """Damage its text, or its values, written as JSON, which is YAML too."""
     if draws.randrange(2):
         return damaged_text(raw, draws)
     return damaged_json(json.dumps(yaml.safe_load(raw), default=str).encode(), draws)
@@ -217,16 +194,16 @@ def _read_real(file: Path) -> object:
 
 
 def _read_manifest(file: Path) -> object:
-    told = [repr(one) for one in listed(file.parent)]
-    found = open_run(file.parent)
-    return told, recorded_config(file.parent), found.manifest, repr(found)
+    entries = [repr(entry) for entry in listed(file.parent)]
+    opened = open_run(file.parent)
+    return entries, recorded_config(file.parent), opened.manifest, repr(opened)
 
 
 def _read_lock(file: Path) -> object:
     """Read it beside the manifest of a run that says that it is running."""
     manifest = json.loads(good.run_files()["manifest.json"]) | {"status": "running"}
     (file.parent / "manifest.json").write_text(json.dumps(manifest))
-    return [repr(one) for one in listed(file.parent)], repr(open_run(file.parent))
+    return [repr(entry) for entry in listed(file.parent)], repr(open_run(file.parent))
 
 
 def _read_ledger(file: Path) -> object:
@@ -258,30 +235,28 @@ def _table(name: str) -> Callable[[Path], object]:
 
 def _read_journal(file: Path) -> object:
     (file.parent / "study.json").write_bytes(good.records()[0])
-    told = [repr(one) for one in listed(file.parent.parent)]
+    entries = [repr(entry) for entry in listed(file.parent.parent)]
     with Journals([file]) as journals:
-        return [told, list(journals.entries()), journals.calls(), journals.entry("r3"), journals.rows("r3", "rounds")]
+        return [
+            entries,
+            list(journals.entries()),
+            journals.calls(),
+            journals.entry("r3"),
+            journals.rows("r3", "rounds"),
+        ]
 
 
 def _read_record(file: Path) -> object:
-    return [repr(one) for one in listed(file.parent.parent)]
+    return [repr(entry) for entry in listed(file.parent.parent)]
 
 
 def _tables() -> list[Kind]:
-    """Return a kind for each table that a run of a platform leaves."""
-    columns = {"rounds": "likes", "posts": "post", "engagements": "agent", "agents": "id", "ticks": "tick"}
-    names = ("rounds", "posts", "engagements", "agents", "ticks", "transitions", "impressions", "cascades")
+    """Return a kind for each of some tables of a run."""
+    columns = {"rounds": "likes", "posts": "post", "agents": "id", "transitions": "round"}
     return [
-        Kind(
-            f"table of a run: {name}",
-            f"{name}.parquet",
-            good.of_run(f"{name}.parquet"),
-            _table(name),
-            damaged_parquet,
-            good.big(columns.get(name, "round")),
-            0.3,
-        )
-        for name in names
+        Kind(f"table of a run: {name}", file, good.of_run(file), _table(name), damaged_parquet, good.big(column), 0.3)
+        for name, column in columns.items()
+        for file in [f"{name}.parquet"]
     ]
 
 
@@ -292,25 +267,10 @@ EDGES, POSTS, PROFILES = _world("network.edges"), _world("posts.file"), _world("
 
 NATIONS = _damaged_config(EconomyConfig)
 
+PLATFORM = _damaged_config(Config)
 KINDS = [
-    Kind(
-        "configuration",
-        "a.yaml",
-        good.yaml_files("*.yaml"),
-        _read_config,
-        _damaged_config(Config),
-        YAML[1],
-        is_config=True,
-    ),
-    Kind(
-        "configuration, begun",
-        "a.yaml",
-        good.small_configs,
-        _read_and_begin,
-        _damaged_config(Config),
-        YAML[1],
-        is_config=True,
-    ),
+    Kind("configuration", "a.yaml", good.yaml_files("*.yaml"), _read_config, PLATFORM, YAML[1], is_config=True),
+    Kind("configuration, begun", "a.yaml", good.small_configs, _read_and_begin, PLATFORM, YAML[1], is_config=True),
     Kind("configuration of nations", "a.yaml", good.nations, _read_nations, NATIONS, YAML[1], 0.5, is_config=True),
     Kind("overrides", "a.txt", good.overrides, _read_overrides, damaged_text, is_config=True),
     Kind("study", "a.yaml", good.studies, _read_study, *YAML),

@@ -1,7 +1,4 @@
-"""A folder in which a hostile file is read, and what is noticed of it: how it ended, and what happened outside.
-
-Nothing here is a test.
-"""
+"""A folder in which a hostile file is read, while everything outside of it is watched."""
 
 import os
 import re
@@ -19,41 +16,22 @@ LONGEST_LINE = 600
 """Characters of a message."""
 
 _WRITES = re.compile(r"[wax+]")
-_CHANGES = {
-    "os.mkdir",
-    "os.remove",
-    "os.rmdir",
-    "os.rename",
-    "os.symlink",
-    "os.link",
-    "os.chmod",
-    "os.truncate",
-    "os.utime",
-}
+_CHANGES = {f"os.{name}" for name in "mkdir remove rmdir rename symlink link chmod truncate utime".split()}
 _NEVER = {"os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "webbrowser.open"}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What became of a file.
-
-    Attributes:
-        accepted: Whether a value came of it; else it was refused.
-        defect: What should not have been, in words; mostly nothing.
-    """
+    """The outcome of reading a file: whether it was accepted, and a defect in words, if any."""
 
     accepted: bool
     defect: str = ""
 
 
 class Jail:
-    """A folder, the only one that may be written to, and where nobody is reached, while a file is read in it.
+    """The only folder that a reader may write to, and without a network.
 
-    Python tells of every file that it opens to write, by an audit hook that stays for as long as the process does; what
-    C libraries do is seen in the folder around.
-
-    Args:
-        around: A folder of its own; the jail lies in it, beside others that may not change.
+    An audit hook reports each file that Python opens to write; writes by C libraries show in the folder `around`.
     """
 
     _watched: "Jail | None" = None
@@ -96,15 +74,9 @@ class Jail:
             try:
                 kind.read(file)
             except BadInputError as error:
-                said = str(error)
-                fault = (
-                    "more than a line"
-                    if len(said.splitlines()) != 1
-                    else "a long line"
-                    if len(said) > LONGEST_LINE
-                    else ""
-                )
-                return Reading(False, f"{fault}: {said[:300]!r}" if fault else "")
+                message = str(error)
+                is_line = len(message.splitlines()) == 1 and len(message) <= LONGEST_LINE
+                return Reading(False, "" if is_line else f"more than a line: {message[:300]!r}")
             except BaseException as error:
                 if isinstance(error, KeyboardInterrupt):
                     raise

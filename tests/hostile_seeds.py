@@ -1,7 +1,4 @@
-"""Good files of every kind that PRISM reads, and files that are small and would be large, or endless, when read.
-
-Nothing here is a test; `hostile_files` says who reads them.
-"""
+"""Good files of every kind that PRISM reads, and small files that would be large, or endless, when read."""
 
 import gzip
 import io
@@ -14,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from hostile_damage import parquet_bomb
+from damage import parquet_bomb
 
 from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
 from prism_mesa.runs.identity import Identity
@@ -119,19 +116,15 @@ def overrides() -> list[bytes]:
 # What users bring
 
 
-def _table(columns: dict[str, list[object]]) -> pa.Table:
-    return pa.table(columns)
-
-
 @cache
 def edges() -> pa.Table:
-    return _table({"src": [i % 20 for i in range(60)], "dst": [(i * 7 + 1) % 20 for i in range(60)]})
+    return pa.table({"src": [i % 20 for i in range(60)], "dst": [(i * 7 + 1) % 20 for i in range(60)]})
 
 
 @cache
 def posts() -> pa.Table:
     n = 24
-    return _table(
+    return pa.table(
         {
             "text": [f"post {i} on music with words" for i in range(n)],
             "topic": [("music", "sports", None)[i % 3] for i in range(n)],
@@ -146,7 +139,7 @@ def posts() -> pa.Table:
 @cache
 def profiles() -> pa.Table:
     n = 20
-    return _table(
+    return pa.table(
         {
             "agent": [str(i) for i in range(n)],
             "name": [f"Agent {i}" for i in range(n)],
@@ -198,13 +191,9 @@ def csv_bombs() -> list[bytes]:
     ]
 
 
-def big_columns(names: tuple[str, ...]) -> list[bytes]:
-    return [parquet_bomb(column=name) for name in names]
-
-
 def big(*names: str) -> Callable[[], list[bytes]]:
-    """Return what makes a Parquet file for each column that says, truly, that it has very many rows."""
-    return lambda: big_columns(names)
+    """Return a function that makes a Parquet file with very many rows for each column."""
+    return lambda: [parquet_bomb(column=name) for name in names]
 
 
 # What runs leave

@@ -102,12 +102,6 @@ def test_a_model_shows_how_far_it_is_and_what_came_of_it():
     assert f"follows {model.network.n_edges:,}, " in read.text
 
 
-def test_an_agent_that_is_only_half_made_is_shown_as_its_repr():
-    agent = small(agents_n=20).agents[0]
-    bare = type(agent).__new__(type(agent))
-    assert bare._repr_html_() is None
-
-
 def test_a_policy_shows_its_measures_and_a_nation_where_it_stands():
     policy = Policy(measures=(Measure(lever="policy_rate", size=0.25, unit="points"),))
     assert "policy rate by +0.25 points" in _Read(policy._repr_html_()).text

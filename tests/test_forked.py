@@ -43,13 +43,6 @@ def test_it_finds_what_a_new_one_finds_and_ends_as_that_does(how, tmp_path):
     assert new.returncode == 3
 
 
-def test_no_two_draw_the_same():
-    code = "import random, numpy as np; print(random.random(), np.random.random())"
-    first, second = (subprocess.check_output([*PYTHON, "-c", code], text=True).split() for _ in range(2))
-    assert first[0] != second[0]
-    assert first[1] != second[1]
-
-
 def test_it_has_imported_already_in_the_environment_of_the_session():
     code = "import sys; print('numba' in sys.modules)"
     assert subprocess.check_output([*PYTHON, "-c", code], text=True) == "True\n"

@@ -31,22 +31,9 @@ def test_what_numba_was_told_comes_before_the_users_cache(monkeypatch, tmp_path)
     assert not (tmp_path / "users").exists()
 
 
-def test_without_either_it_lies_in_the_home(monkeypatch, tmp_path):
-    monkeypatch.setattr(compiling.Path, "home", lambda: tmp_path)
-    assert compiling._cache_folder().startswith(str(tmp_path / ".cache" / "prism-mesa"))
-
-
 def test_where_nothing_can_be_written_nothing_is_kept(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert compiling._cache_folder() == ""
-
-
-def test_who_has_no_home_keeps_nothing(monkeypatch):
-    def nobody():
-        raise RuntimeError("no home")
-
-    monkeypatch.setattr(compiling.Path, "home", nobody)
     assert compiling._cache_folder() == ""
 
 

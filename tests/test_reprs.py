@@ -1,6 +1,5 @@
 """What models, agents, posts, charts, runs and configurations say of themselves: one line that tells what they are."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,11 +47,6 @@ def test_a_model_of_nations_says_how_far_it_is_and_who_decides():
     said = "1 nation, quarter 1 of 40 (2009Q4), seed 7, decided by Taylor's rule (1993)"
     assert repr(model) == f"<EconomyModel: {said}>"
     assert repr(model.nations[0]) == "<RuleAgent 0 'Sweden': decided by Taylor's rule (1993)>"
-
-
-def test_a_nation_that_asks_an_llm_says_which():
-    model = EconomyModel(economy_nations=["Sweden"], economy_policy="llm", llm=lambda prompt: "")
-    assert repr(model.nations[0]) == f"<EconLLMAgent 0 'Sweden': decided by {model.llm.label}>"
 
 
 def test_an_agent_says_its_state_and_the_post_at_hand(model):
@@ -115,13 +109,6 @@ def test_a_result_is_one_line_whatever_its_path_is(path):
     assert said.startswith("<RunResult done: a")
 
 
-def test_a_replay_says_whether_the_tables_are_equal_or_which_differ():
-    equal = Replay(None, {}, {"posts": 3, "ticks": 8}, answered=4, recomputed=2, texts=0, calls=0)
-    assert repr(equal) == "<Replay equal: 2 tables>"
-    other = replace(equal, run_dir=Path("out/run-2"), differences={"posts": "row 1, likes: 2 in the run, 3 ..."})
-    assert repr(other) == "<Replay of 2 tables: posts differ, out/run-2>"
-
-
 def test_an_agent_that_left_says_so(model):
     user, scripted = model.agents[3], SocialAgent(model, 5)
     named = {agent: f"<SocialAgent {agent.row} {agent.name!r}: " for agent in (user, scripted)}
@@ -139,14 +126,6 @@ def test_reasoners_say_who_answers():
     client = OllamaChatClient("qwen", host="http://me:pass@llm.example:11434")
     assert repr(client) == "<OllamaChatClient 'qwen' at http://llm.example:11434>"
     assert repr(Reasoner(client)) == "<Reasoner: Ollama qwen at http://llm.example:11434>"
-
-
-def test_a_ledger_says_where_it_is_and_whether_it_is_only_read(tmp_path):
-    file = tmp_path / "a.sqlite"
-    with Ledger(file) as ledger:
-        assert repr(ledger) == f"<Ledger {file}>"
-    with Ledger(file, read_only=True) as ledger:
-        assert repr(ledger) == f"<Ledger {file}, read only>"
 
 
 HALF_MADE = [

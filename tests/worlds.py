@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from prism_mesa import load_config
-from prism_mesa.params import leaves, said_of
+from prism_mesa.params import explicit_values, leaves
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
@@ -17,7 +17,7 @@ from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.studies.params import flat
 
 PLAIN_FILE = Path(__file__).parents[1] / "configs" / "plain.yaml"
-PLAIN = said_of(load_config(PLAIN_FILE))
+PLAIN = explicit_values(load_config(PLAIN_FILE))
 """In what the plain world differs from the default one, by dotted key: every mechanism of the default world is off."""
 del PLAIN["name"]
 

@@ -17,21 +17,21 @@ def archive(
     license: str | None = None,
     author: str | None = None,
 ) -> "Packed":
-    """Write the archive of a run or a study: one zip, of the same bytes for the same content.
+    """Write the archive of a run or a study: one zip, with the same bytes for the same content.
 
-    It holds configurations, tables or measures, ledgers, versions, the ODD protocol, checksums and a Process Run Crate,
-    without keys and paths of this machine.
+    It has configurations, tables or measures, ledgers, versions, the ODD protocol, checksums and a Process Run Crate,
+    but no keys and no paths of this machine.
 
     Args:
-        folder: The folder of a run (or a `RunResult`), or of a study; it is only read.
+        folder: The folder of a run or a study, or a `RunResult`; it is only read.
         out: The file; by default the folder's name with ``.zip``, beside it.
-        data: Whether files that runs read (a network, posts, profiles) are packed.
-        license: Under which the content may be used: its address or SPDX name.
-        author: Who made it.
+        data: Whether to pack the input files of runs (a network, posts, profiles).
+        license: The license of the content: its address or SPDX name.
+        author: The author's name.
 
     Raises:
-        DataError: If there is no run and no study, it has not come to an end, holds a secret that cannot be taken out,
-            or something else has the name of the file.
+        DataError: If there is no run and no study, it is not over, has a secret that cannot be removed, or `out` is
+            something else.
         RunError: If the file cannot be written.
     """
     from prism_mesa.studies.supplement.packed import pack
@@ -48,15 +48,15 @@ def archive(
 
 
 def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "Checked":
-    """Return whether an archive, a zip or the folder it was unpacked into, is whole, and what is missing or changed.
+    """Return whether an archive is whole, and what is missing or changed.
 
     Args:
-        path: The archive. It is data: nothing in it is run, and nothing of it is written but below `unpack_to`.
-        unpack_to: A folder, missing or empty, into which it is unpacked if it is whole.
+        path: The archive, a zip or an unpacked folder. Nothing in it is run.
+        unpack_to: A missing or empty folder into which it is unpacked if it is whole.
 
     Raises:
-        DataError: If it is no archive, is damaged as a zip, a name in it leads out of its folder, it unpacks to more
-            than an archive has, or there is something in the folder.
+        DataError: If it is no archive, is damaged, leads out of its folder, or unpacks to too much; or the folder is
+            not empty.
         RunError: If the folder cannot be written.
     """
     from prism_mesa.studies.supplement.checking import check

@@ -1,4 +1,4 @@
-"""What PRISM keeps on this machine outside of results: where, how much, and taking old things of it away."""
+"""What PRISM keeps on this machine outside of results: where it is, its size, and how to remove it."""
 
 import os
 import re
@@ -8,15 +8,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 OLD_DAYS: Final = 7
-"""Days without use after which what is kept counts as old."""
+"""Days without use after which a cache is old."""
 _KERNELS: Final = re.compile(r"kernels-[0-9a-f]{16}")
 _LEFT_BEHIND: Final = re.compile(r"prism-(?:ledger|page|replay|interview)-\w{8}\.temporary")
-"""Folders for temporary files that a process left behind which was killed; nobody calls a folder of results so."""
+"""Folders of temporary files that a killed process left behind."""
 _VECTORS: Final = re.compile(r"\.?[\w-]+-[0-9a-f]{32}\.npy")
 
 
@@ -26,10 +27,10 @@ class Kept:
 
     Attributes:
         what: `kernels`, `older kernels`, `embeddings`, `front end` or `left behind`.
-        path: Where it is.
-        size_bytes: Of all its files.
+        path: Its path.
+        size_bytes: The size of all its files.
         unused_days: Days since something in it was last read or written.
-        removable: Whether it is old, and is made again where it is needed.
+        removable: Whether it is old, and made again when needed.
     """
 
     what: str
@@ -41,44 +42,40 @@ class Kept:
 
 def front_end_place() -> Path:
     """Return where Solara looks for front ends, without loading it, which takes a second."""
-    given = os.environ.get("SOLARA_ASSETS_PROXY_CACHE_DIR")
-    return Path(given) if given else Path(sys.prefix, "share", "solara", "cdn")
+    return Path(os.environ.get("SOLARA_ASSETS_PROXY_CACHE_DIR") or Path(sys.prefix, "share", "solara", "cdn"))
 
 
 def cache_folders() -> list[Path]:
-    """Return the folders of caches that are PRISM's own."""
-    try:
-        home = Path.home() / ".cache"
-    except RuntimeError:  # nobody's home
-        home = Path()
-    given = [os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")]
-    places = [Path(one) for one in given if one] or ([home] if home.is_absolute() else [])
-    return list(dict.fromkeys(place / "prism-mesa" for place in places))
+    """Return the folders of PRISM's own caches."""
+    parents = [Path(os.environ[name]) for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME") if os.environ.get(name)]
+    if not parents:
+        with suppress(RuntimeError):  # no home
+            parents = [Path.home() / ".cache"]
+    return list(dict.fromkeys(parent / "prism-mesa" for parent in parents))
 
 
 def kept_here(kernels: str) -> list[Kept]:
-    """Return what is kept; `kernels` is the folder of the kernels of this version, empty if they are not kept."""
-    now, found = time.time(), []
+    """Return what is kept; `kernels` is the folder of this version's kernels, empty if they are not kept."""
+    caches = []
     for folder in cache_folders():
-        for path in _inside(folder):
+        for path in _own_entries(folder):
             if _KERNELS.fullmatch(path.name) and path.is_dir():
                 ours = str(path) == kernels
-                found.append(_kept("kernels" if ours else "older kernels", path, now, never=ours))
-        for path in _inside(folder / "embeddings"):
+                caches.append(_kept("kernels" if ours else "older kernels", path, never=ours))
+        for path in _own_entries(folder / "embeddings"):
             if _VECTORS.fullmatch(path.name) and path.is_file():
-                found.append(_kept("embeddings", path, now))
+                caches.append(_kept("embeddings", path))
     if front_end_place().is_dir():
-        found.append(_kept("front end", front_end_place(), now, never=True))
-    temporary = Path(tempfile.gettempdir())
-    for path in _inside(temporary):
+        caches.append(_kept("front end", front_end_place(), never=True))
+    for path in _own_entries(Path(tempfile.gettempdir())):
         if _LEFT_BEHIND.fullmatch(path.name) and path.is_dir():
-            found.append(_kept("left behind", path, now))
-    return found
+            caches.append(_kept("left behind", path))
+    return caches
 
 
 def remove(kept: Kept) -> int:
-    """Take away what is old, and return how many bytes that freed; 0 if it is used again, or cannot be taken away."""
-    again = _kept(kept.what, kept.path, time.time())
+    """Remove an old cache, and return the bytes that this freed; 0 if it is in use again, or cannot be removed."""
+    again = _kept(kept.what, kept.path)
     if not (kept.removable and again.removable) or kept.path.is_symlink():
         return 0
     try:
@@ -91,40 +88,29 @@ def remove(kept: Kept) -> int:
     return again.size_bytes
 
 
-def _inside(folder: Path) -> Iterator[Path]:
-    """Yield what of this user's lies in a folder; links are left out."""
-    try:
-        with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in found:
-        try:
-            ours = not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
-        except OSError:  # gone meanwhile
-            continue
-        if ours and not entry.is_symlink():
-            yield Path(entry.path)
+def _own_entries(folder: Path) -> Iterator[Path]:
+    """Yield this user's entries of a folder, without links."""
+    with suppress(OSError):
+        for path in sorted(folder.iterdir()):
+            with suppress(OSError):  # gone meanwhile
+                ours = not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid()
+                if ours and not path.is_symlink():
+                    yield path
 
 
-def _kept(what: str, path: Path, now: float, *, never: bool = False) -> Kept:
+def _kept(what: str, path: Path, *, never: bool = False) -> Kept:
     size, used = _size_and_use(path)
-    unused = max(0.0, now - used) / 86_400
+    unused = max(0.0, time.time() - used) / 86_400
     return Kept(what, path, size, unused, removable=not never and unused > OLD_DAYS)
 
 
 def _size_and_use(path: Path) -> tuple[int, float]:
-    """Return the bytes of a file, or of all files of a folder, and when one of them was last read or written."""
+    """Return the bytes of a file or folder, and when it, or a file in it, was last read or written."""
     try:
-        own = path.lstat()
-        size, used = (own.st_size if stat.S_ISREG(own.st_mode) else 0), own.st_mtime
-        if stat.S_ISREG(own.st_mode):
-            return size, max(used, own.st_atime)
-        if stat.S_ISDIR(own.st_mode):
-            with os.scandir(path) as entries:
-                for entry in entries:
-                    one, at = _size_and_use(Path(entry.path))
-                    size, used = size + one, max(used, at)
-    except OSError:  # gone meanwhile, or not to be read: then it is in use as far as is known
+        info = path.lstat()
+        if stat.S_ISREG(info.st_mode):
+            return info.st_size, max(info.st_mtime, info.st_atime)
+        parts = list(map(_size_and_use, path.iterdir())) if stat.S_ISDIR(info.st_mode) else []
+    except OSError:  # gone meanwhile, or unreadable: count it as in use
         return 0, time.time()
-    return size, used
+    return sum(size for size, _ in parts), max([info.st_mtime, *(used for _, used in parts)])

@@ -1,11 +1,11 @@
-"""Calibrations as users call them: parameters fitted to targets, and reported on data that the fit did not see."""
+"""Calibrations: parameters fitted to targets, and reported on data that the fit did not see."""
 
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.api.studies import look_beside, name_of
+from prism_mesa.api.studies import add_import_path, study_name
 from prism_mesa.errors import ConfigError, counted, one_line
 from prism_mesa.params import shown
 from prism_mesa.studies.calibration.calibrate import calibrate, resolve_budget
@@ -19,16 +19,16 @@ class Calibration:
     """Named parameters, fitted to named targets by simulation; ``prism calibrate`` in Python.
 
     Args:
-        calibration: A calibration file, or what one holds; None where the values are given by name.
-        out: Parent folder of the calibration's own, ``out/<name>``. What is there already is not run again.
-        values: What a calibration file holds, by name (``parameters=..., fit=...``); on top of `calibration`.
+        calibration: A calibration file, or its values; None if they are given by name.
+        out: Parent folder of the calibration's folder, ``out/<name>``. Runs that are there are not repeated.
+        values: Values of a calibration file by name (``parameters=..., fit=...``); on top of `calibration`.
 
     Attributes:
-        plan: The calibration as it was checked.
+        plan: The checked calibration.
 
     Raises:
-        BadInputError: If a key, a value or a measure is wrong, no model can be made at the ends of the ranges, data
-            are both fitted and held out, or another calibration is in its folder.
+        BadInputError: If a key, value or measure is wrong, no model can be made at the ends of the ranges, data are
+            both fitted and held out, or another calibration is in its folder.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class Calibration:
             raise ConfigError(f"Calibration: give a calibration file, or its values, not {shown(calibration)}")
         file = None if calibration is None or isinstance(calibration, Mapping) else Path(calibration)
         where = "Calibration" if file is None else str(file)
-        given = dict(calibration) if isinstance(calibration, Mapping) else {}
-        look_beside(file)
+        base = dict(calibration) if isinstance(calibration, Mapping) else {}
+        add_import_path(file)
         if file is not None:
-            given = read_calibration(file).model_dump(exclude_unset=True)
-        name = "calibration" if file is None else name_of(file)
-        self.plan: CalibrationPlan = plan_calibration(calibration_params({**given, **values}, where), name, where)
+            base = read_calibration(file).model_dump(exclude_unset=True)
+        name = "calibration" if file is None else study_name(file)
+        self.plan: CalibrationPlan = plan_calibration(calibration_params({**base, **values}, where), name, where)
         self._folder: CalibrationFolder = open_calibration_folder(self.plan, out)
         self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""
 
@@ -60,10 +60,8 @@ class Calibration:
     @one_line
     def __repr__(self) -> str:
         axes, params = self.plan.axes, self.plan.params
-        told = (
-            f"{counted(len(axes), 'parameter')}, {counted(len(params.fit), 'target')}, {len(params.holdout)} held out"
-        )
-        return f"<Calibration {self.plan.name}: {told}, {self.calibration_dir}>"
+        counts = f"{counted(len(axes), 'parameter')}, {counted(len(params.fit), 'target')}"
+        return f"<Calibration {self.plan.name}: {counts}, {len(params.holdout)} held out, {self.calibration_dir}>"
 
     def run(
         self,
@@ -74,21 +72,19 @@ class Calibration:
         report: bool = True,
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> CalibrationResult:
-        """Go on until the budget is spent, and return what came of it.
+        """Run until the budget is spent, and return the result.
 
         Args:
-            workers: Runs at the same time; None: one for each core that the threads of a run leave. What is tried does
-                not depend on it.
-            runs: Runs of all trials, those of earlier calls among them; None with None for `minutes`: what the file
-                says.
-            minutes: On the wall, from now, after which no batch of trials is begun.
-            report: Whether report.html and report.md are written.
+            workers: Runs at the same time; None: one for each free core. The trials do not depend on it.
+            runs: Runs of all trials, also of earlier calls; None, with None for `minutes`: what the file says.
+            minutes: Wall minutes after which no batch of trials begins.
+            report: Whether to write report.html and report.md.
             on_run: Called with the progress at first and after each run.
 
         Raises:
             DataError: If the folder cannot be used, or another process runs the calibration.
-            RunError: If no trial came to a good end.
-            KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
+            RunError: If no trial succeeded.
+            KeyboardInterrupt: If the user ends it; the same call continues.
         """
         budget = resolve_budget(self.plan, runs, minutes)
         try:

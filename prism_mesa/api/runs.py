@@ -1,4 +1,4 @@
-"""What users call: run something, open it again, repeat it, ask why. Runs meet their pictures here, and only here."""
+"""What users call: run something, open it again, ask why. Only here runs get their pictures."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +24,8 @@ from prism_mesa.runs.lifecycle import RunResult as KeptRun
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.state import STATUSES
 from prism_mesa.runs.recorded import is_economy
-from prism_mesa.runs.replay import Replay
-from prism_mesa.runs.replay import replay as repeat
 from prism_mesa.runs.resume import resume as resume_run
-from prism_mesa.runs.resume import say_without_effect
+from prism_mesa.runs.resume import warn_without_effect
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
@@ -36,7 +34,7 @@ from prism_mesa.studies.listing import Listed, listed
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
 from prism_mesa.studies.measures.finished import finished_run
 
-__all__ = ["RunResult", "branch", "measure", "open_run", "replay", "resume", "run", "run_economy", "why"]
+__all__ = ["RunResult", "branch", "measure", "open_run", "resume", "run", "run_economy", "why"]
 
 
 def run(
@@ -55,23 +53,20 @@ def run(
         config: A `Config`, nested values for one, a YAML file (see `load_config`), or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         chart: A chart of your own, as an object.
-        reasoner: Who is asked, as an object (``Reasoner(function)``); with `content: llm` it writes as well. The folder
-            of such a run has its ledger, but cannot be repeated from the command line.
-        prepare: Called with the model before its first round, to add agents of your own. Neither it nor
-            `chart` nor `reasoner` stands in the manifest's configuration, which says so.
+        reasoner: A reasoner of your own (``Reasoner(function)``); with `content: llm` it writes as well.
+        prepare: Called with the model before its first round, to add agents of your own. A run with a `chart`,
+            `reasoner` or `prepare` from Python cannot be repeated from the command line.
         on_round: Called with the number of rounds done, after each round.
-        pictures: Whether states.png, cascades.png, engagement.png and, of a network that moves, network.png are drawn,
-            which takes a second or two.
+        pictures: Whether states.png, cascades.png, engagement.png and, for a live network, network.png are drawn.
 
     Returns:
-        The result; its status is `failed` if more answers were fallbacks than
-        `reasoner.max_fallback_share` allows (the tables are kept).
+        The result; its status is `failed` if more answers were fallbacks than `reasoner.max_fallback_share` allows, or
+        a guard always raised (the tables are kept).
 
     Raises:
         BadInputError: If input is bad; no folder is made.
-        RunError: If the run cannot go on; its folder says so, and keeps what was recorded. The same holds
-            for KeyboardInterrupt, after which its status is `interrupted`. Both have the attribute `result`, and
-            pictures of what there is.
+        RunError: If the run cannot go on; its folder keeps what was recorded. So does KeyboardInterrupt, with the
+            status `interrupted`. Both have the attribute `result`.
     """
     if reasoner is not None and not isinstance(reasoner, Reasoner | RuleReasoner | DistilledReasoner):
         raise ConfigError(
@@ -98,15 +93,13 @@ def run_economy(
     Args:
         config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
-        llm: Who is asked, as for `EconomyModel`; None: what the configuration names.
+        llm: The LLM to ask, as for `EconomyModel`; None: the one that the configuration names.
         on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
-        pictures: Whether indicators.png, policies.png and responses.png are drawn, which takes a second or two.
+        pictures: Whether indicators.png, policies.png and responses.png are drawn.
 
     Raises:
         BadInputError: If input is bad; no folder is made.
-        RunError: If an LLM gave no usable answer, or the run cannot go on for another reason; its folder says so, and
-            keeps what was recorded. The same holds for KeyboardInterrupt, after which its status is `interrupted`.
-            Both have the attribute `result`, and pictures of what there is.
+        RunError: If an LLM gave no usable answer, or the run cannot go on; as for `run`.
     """
 
     def go() -> KeptRun:
@@ -116,15 +109,15 @@ def run_economy(
 
 
 def open_run(path: str | os.PathLike[str]) -> RunResult:
-    """Return a run of a platform or of nations from its folder, whatever its status is.
+    """Return a run of a platform or of nations from its folder, whatever its status.
 
     Args:
         path: The run's folder, ``results/<run-id>``.
 
     Returns:
-        The run as its folder has it. Its status is `done`, `failed`, `interrupted`, `running`, or `died` if its process
-        is gone without a word. Of a run that is running or died the summary is empty, the tables hold the rounds that
-        were written so far, and `state` tells the round that it is or was in.
+        The run. Its status is `done`, `failed`, `interrupted`, `running`, or `died` if its process is gone. While it
+        runs, or if it died, the summary is empty, the tables have the rounds that are written, and `state` tells the
+        round.
 
     Raises:
         DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
@@ -156,41 +149,40 @@ def resume(
 ) -> RunResult:
     """Go on with a run that was stopped, or died, in its folder, as ``prism resume`` does.
 
-    It goes on from its last checkpoint; without one, as all runs of nations, it starts again with the answers that its
-    ledger holds. Its tables are those of a run that was never stopped. One that has come to its end is left as it is.
+    It goes on from its last checkpoint. Without one, like all runs of nations, it starts again with the answers in its
+    ledger. Its tables are those of a run that was never stopped. A run that is over is left as it is.
 
     Args:
         run: A result, or the run's folder.
         overrides: ``key=value`` of how its LLM is reached: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
-        chart: What `run` was given in Python, if it was given one; so `reasoner` and `prepare`. `prepare` is called
-            with the model before it goes on: agents and reasoners whose state is more than numbers and texts have
-            ``snapshot()``, which returns it as plain data, and ``restore(data)``.
+        chart: What `run` was given in Python, if anything; so `reasoner` and `prepare`. Agents and reasoners whose
+            state is more than numbers and texts need ``snapshot()``, which returns plain data, and ``restore(data)``.
         reasoner: See `chart`.
         prepare: See `chart`.
         llm: What `run_economy` was given.
         on_round: Called with the number of rounds or quarters done, after each.
         pictures: As for `run`.
-        trust: Whether a run that was not made here may be resumed: its checkpoints, and the modules, servers and files
-            that it names, are used then.
-        from_start: Whether it is started again, although there is a checkpoint.
+        trust: Whether to resume a run that was not made here, with its checkpoints, and the modules, servers and files
+            that it names.
+        from_start: Whether to start again although there is a checkpoint.
 
     Returns:
         The result, as `run` returns it.
 
     Warns:
-        PrismWarning: If something is damaged, packages are of other versions than before, or what is given is idle.
+        PrismWarning: If something is damaged, packages have other versions than before, or an argument has no effect.
 
     Raises:
-        BadInputError: If it cannot be gone on with, or another process writes to it; nothing has been changed then.
+        BadInputError: If it cannot go on, or another process writes to it; nothing has changed then.
         RunError: As for `run`; so KeyboardInterrupt.
     """
     recorded = read_run(folder_of(run))
-    if recorded.is_over and not (from_start and recorded.manifest.status == "failed"):
-        say_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
+    if recorded.is_left(from_start=from_start):
+        warn_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
     draw = draw_nations if recorded.manifest.of_nations else draw_platform
-    own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
-    go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start, overrides=overrides)
+    objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
+    go = partial(resume_run, run, **objects, on_round=on_round, trust=trust, from_start=from_start, overrides=overrides)
     return run_and_draw(go, draw if pictures else draw_nothing)
 
 
@@ -207,16 +199,16 @@ def branch(
     pictures: bool = True,
     trust: bool = False,
 ) -> RunResult:
-    """Run a counterfactual of a run, as ``prism branch`` does: the rounds before `at` are the same, the others are not.
+    """Run a counterfactual of a run, as ``prism branch`` does: the same up to round `at`, then under other settings.
 
-    Both have the same random numbers, and nobody is asked again what the run's ledger answers; so what differs, differs
-    by the new settings. `compare` tells what does.
+    Both have the same random numbers, and nothing is asked twice, so only the new settings make a difference; `compare`
+    shows it.
 
     Args:
         run: A result, or the run's folder, which is only read.
         at: The first round under the new settings, from 0.
-        overrides: What changes: values by dotted key, or texts ``key=value``, of keys that can change in a run (see
-            `interventions` in docs/interventions.md). Without any the branch has the tables of the run.
+        overrides: Changes, as values by dotted key or texts ``key=value``; docs/resuming.md lists the keys that can
+            change. Without any, the branch has the tables of the run.
         out: Parent folder of the branch; None: that of the run.
         chart: As for `resume`; so `reasoner` and `prepare`.
         reasoner: See `chart`.
@@ -229,35 +221,9 @@ def branch(
         BadInputError: If there is no such run or round, or a key cannot change; no folder is made.
         RunError: As for `run`; so KeyboardInterrupt.
     """
-    own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
-    go = partial(branch_run, run, at, overrides, out=out, **own, on_round=on_round, trust=trust)
+    objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
+    go = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
     return run_and_draw(go, draw_platform if pictures else draw_nothing)
-
-
-def replay(
-    run: str | os.PathLike[str],
-    *,
-    out: str | Path | None = None,
-    on_round: Callable[[int], None] | None = None,
-    trust: bool = False,
-) -> Replay:
-    """Repeat a run from its ledger, without any LLM, and compare every table, as ``prism replay`` does.
-
-    Args:
-        run: A result, or the run's folder, which is only read.
-        out: Parent folder for the repetition, which is then kept; by default it is dropped.
-        on_round: Called with the number of rounds or quarters done, after each.
-        trust: Whether a module, and files outside of the folder, that only the folder names may be used; those of runs
-            made here may be.
-
-    Returns:
-        What differs; `equal` says whether every table is the same.
-
-    Raises:
-        DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
-        RunError: If the ledger lacks an answer; the message names the question.
-    """
-    return repeat(run, out=out, on_round=on_round, trust=trust)
 
 
 def why(
@@ -274,14 +240,14 @@ def why(
     Args:
         run: A result, or the run's folder, which is only read.
         agent: Row, id, or name of an agent or nation.
-        at: The round, from 0, or the quarter (``"2011Q2"``); by default the last with most to tell.
-        post: The id of a post: why it was in the agent's feeds, or was not, round by round up to `at`.
-        on_round: Called with the number of rounds repeated, after each; of nations nothing is repeated.
+        at: The round, from 0, or the quarter (``"2011Q2"``); None: the last with most to tell.
+        post: The id of a post: why it was in the agent's feeds, or was not, in each round up to `at`.
+        on_round: Called with the number of rounds repeated, after each; runs of nations are not repeated.
         trust: As for `replay`.
 
     Returns:
-        The report; printing it, or showing it in a notebook, gives its text. `brief` has its first lines, at most
-        five, which the command prints without ``--all``.
+        The report; printing it gives its text. `brief` has the lines (at most five) that the command prints without
+        ``--all``.
 
     Raises:
         BadInputError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.
@@ -308,9 +274,9 @@ def measure(
 
     Args:
         run: A result, or the run's folder, which is only read.
-        names: Names of the catalogue (``prism study measures``), or ``module:function`` for your own: a function of a
-            `studies.measures.catalogue.FinishedRun` that returns a number. None: the whole catalogue.
-        trust: As for `replay`; measures of who follows whom make the network again from the run's configuration.
+        names: Names of the catalogue (``prism study measures``), or ``module:function`` for your own function of a
+            `studies.measures.catalogue.FinishedRun`. None: the whole catalogue.
+        trust: As for `replay`; measures of follows make the network again from the configuration.
 
     Raises:
         BadInputError: If there is no such run or measure, or the run has not come to an end.
@@ -324,17 +290,17 @@ def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """Return the runs, studies, calibrations and validations in a folder, newest first, as ``prism runs`` lists them.
 
     Args:
-        out: The folder in which they lie; of a study, the runs that have kept their tables.
+        out: Their folder; of a study, the runs that kept their tables.
 
     Returns:
         A row for each, with the columns of `studies.listing.Listed`: `run_dir`, `kind`, `config`, `seed`, `status`
-        (`done`, `failed`, `interrupted`, `running`, `died`; of many runs also `incomplete`; `damaged`), `state` (the
-        same in words, with the round), `round`, `rounds`, `started`, `age_s` (seconds), `size_bytes`, `error`.
+        (`done`, `failed`, `interrupted`, `running`, `died`, `damaged`; of many runs also `incomplete`), `state` (with
+        the round), `round`, `rounds`, `started`, `age_s` (seconds), `size_bytes`, `error`.
 
     Raises:
         DataError: If there is no such folder.
     """
     columns = [field.name for field in fields(Listed)]
-    table = pd.DataFrame([asdict(one) for one in listed(out)], columns=columns)
+    table = pd.DataFrame([asdict(entry) for entry in listed(out)], columns=columns)
     whole = dict.fromkeys(("seed", "round", "rounds"), "Int64")
     return table.astype({**whole, "size_bytes": "int64", "age_s": "float64"})

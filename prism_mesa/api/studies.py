@@ -1,4 +1,4 @@
-"""Studies as users call them: planned, run, looked at, and reported."""
+"""Studies: planned, run and reported."""
 
 import os
 import re
@@ -44,16 +44,16 @@ class Study:
     """A question, the conditions under which runs are compared, and what is measured; ``prism study`` in Python.
 
     Args:
-        study: A study file, or what one holds; None where the values are given by name.
-        out: Parent folder of the study's own, ``out/<name>``. What is there already is not run again.
-        values: What a study file holds, by name (``question=..., arms=..., seeds=20``); on top of `study`.
+        study: A study file, or its values; None if they are given by name.
+        out: Parent folder of the study's folder, ``out/<name>``. Runs that are there are not repeated.
+        values: Values of a study file by name (``question=..., arms=..., seeds=20``); on top of `study`.
 
     Attributes:
-        design: The study as it was checked: its conditions, and every run.
+        design: The checked study: its conditions, and every run.
 
     Raises:
-        BadInputError: If a key, a value, a measure or an expectation is wrong, or another study is in its folder. That
-            a model cannot be made is said by `plan` and `run`, before anything runs.
+        BadInputError: If a key, value, measure or expectation is wrong, or another study is in its folder. `plan` and
+            `run` raise it if no model can be made, before anything runs.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Study:
             raise ConfigError(f"Study: give a study file, or its values, not {shown(study)}")
         file = None if study is None or isinstance(study, Mapping) else Path(study)
         where = "Study" if file is None else str(file)
-        given = dict(study) if isinstance(study, Mapping) else {}
-        look_beside(file)
+        base = dict(study) if isinstance(study, Mapping) else {}
+        add_import_path(file)
         if file is not None:
-            given = read_study(file).model_dump(exclude_unset=True)
-        name = "study" if file is None else name_of(file)
-        self.design: StudyDesign = design_study(study_params({**given, **values}, where), name, where)
+            base = read_study(file).model_dump(exclude_unset=True)
+        name = "study" if file is None else study_name(file)
+        self.design: StudyDesign = design_study(study_params({**base, **values}, where), name, where)
         self._folder: StudyFolder = open_folder(self.design, out)
         self._checked = False
         self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""
@@ -97,10 +97,10 @@ class Study:
         scheduler: str | None = None,
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> StudyPlan:
-        """Run two seeds of up to eight conditions, and return what all of it will take; arguments as for `run`."""
-        who = engine_of(engine, workers, scheduler)
+        """Run two seeds of up to eight conditions, and return the cost of the whole study; arguments as for `run`."""
+        checked_engine = open_engine(engine, workers, scheduler)
         self._check()
-        return plan_study(self.design, self._folder, who, text=self._text, on_run=on_run)
+        return plan_study(self.design, self._folder, checked_engine, text=self._text, on_run=on_run)
 
     def run(
         self,
@@ -115,34 +115,28 @@ class Study:
         figures: "FigureKind" = "png",
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> AnsweredStudy:
-        """Run what is missing, and return what all runs say.
+        """Run what is missing, and return the result of all runs.
 
         Args:
-            workers: Runs at the same time; None: one for each core that the threads of a run leave.
-            engine: `local`: processes of this machine; `dask` (extra `dask`); `slurm`: jobs that Dask hands in.
+            workers: Runs at the same time; None: one for each free core.
+            engine: `local`: processes of this machine; `dask` (extra `dask`); `slurm`: jobs through Dask.
             scheduler: Address of a Dask scheduler; None: Dask starts its own here.
-            shard: ``"K/N"``: only the K-th of N parts, K from 1, as in a job array; each writes a journal of its own.
-            attempts: How often a run is tried that fails.
-            retry: Whether runs that failed in an earlier call are tried again.
-            report: Whether report.html and report.md are written.
+            shard: ``"K/N"``: only the K-th of N parts, K from 1, as in a job array; each writes its own journal.
+            attempts: The number of attempts for a run that fails.
+            retry: Whether to try runs again that failed in an earlier call.
+            report: Whether to write report.html and report.md.
             figures: The format of its figures beside PNG: `svg` or `pdf`.
             on_run: Called with the progress at first and after each run.
 
         Raises:
             DataError: If the folder cannot be used, or another process runs the study.
-            KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
+            KeyboardInterrupt: If the user ends it; the same call continues.
         """
-        part, who = _shard(shard), engine_of(engine, workers, scheduler, attempts)
+        part, checked_engine = _shard(shard), open_engine(engine, workers, scheduler, attempts)
         self._check()
         try:
             result = run_study(
-                self.design,
-                self._folder,
-                who,
-                text=self._text,
-                shard=part,
-                retry=retry,
-                on_run=on_run,
+                self.design, self._folder, checked_engine, text=self._text, shard=part, retry=retry, on_run=on_run
             )
         except KeyboardInterrupt as stop:
             status = study_status(self.design, self._folder)
@@ -151,7 +145,7 @@ class Study:
         return _answered(result, figures if report else None)
 
     def _check(self) -> None:
-        """Make models of the conditions, once: what cannot run is an error, what has no effect is noted."""
+        """Make a model of each condition, once: an impossible one is an error, a key without effect a note."""
         if not self._checked:
             from prism_mesa.studies.design.models import check_models, find_skipped
 
@@ -160,17 +154,14 @@ class Study:
             self._checked = True
 
     def status(self) -> StudyStatus:
-        """Return how far it is: runs done, failed with their reasons, missing, stale. Nothing is run or written."""
+        """Return its runs that are done, failed (with reasons), missing or stale. Nothing is run or written."""
         return study_status(self.design, self._folder)
 
     def report(self, figures: "FigureKind" = "png") -> AnsweredStudy:
-        """Write the report of the runs that are there, and return what they say. Nothing is run.
-
-        Args:
-            figures: As for `run`.
+        """Write the report of the runs that are there, and return their result; `figures` as for `run`.
 
         Raises:
-            DataError: If none has been run.
+            DataError: If nothing has been run.
         """
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
@@ -178,11 +169,8 @@ class Study:
         return _answered(collect_result(self.design, self._folder), figures)
 
 
-def look_beside(file: Path | None) -> None:
-    """Have modules of the user's own looked for beside a study file too, after everything else.
-
-    Not beside the copy that the folder of a study or a calibration holds: a folder is data, and comes from anybody.
-    """
+def add_import_path(file: Path | None) -> None:
+    """Let modules be imported from beside a study file, but not from a study's folder, which may come from anybody."""
     if file is not None and not any((file.parent / name).exists() for name in (MANIFEST, CALIBRATION)):
         folder = str(file.parent.absolute())
         if folder not in sys.path:
@@ -190,31 +178,27 @@ def look_beside(file: Path | None) -> None:
 
 
 def configs_by_condition(file: Path) -> dict[str, Config]:
-    """Return the configuration of each arm of a study file, and of each level of its factors, by a label.
-
-    Raises:
-        BadInputError: If the study is wrong.
-    """
-    look_beside(file)
-    design = design_study(read_study(file), name_of(file), str(file))
+    """Return the configuration of each arm of a study file, and of each level of its factors, by label."""
+    add_import_path(file)
+    design = design_study(read_study(file), study_name(file), str(file))
     first = design.seeds[0]
     return {condition_text(c, design): design.config(design.planned_run(c, first)) for c in conditions_to_check(design)}
 
 
-def name_of(file: Path) -> str:
-    """Return what the study of a file is called: as the file is, but for what a folder's name had better not hold."""
+def study_name(file: Path) -> str:
+    """Return the name of a file's study: the file's, reduced to characters that suit a folder."""
     return re.sub(r"[^\w.-]+", "-", file.stem).lstrip(".-")[:60] or "study"
 
 
-def engine_of(kind: EngineKind, workers: int | None, scheduler: str | None = None, attempts: int = 1) -> Engine:
-    """Return who runs the runs, once it is known that there is such an engine."""
+def open_engine(kind: EngineKind, workers: int | None, scheduler: str | None = None, attempts: int = 1) -> Engine:
+    """Return the engine that runs the runs, checked for being there."""
     engine = Engine(kind, workers, scheduler, attempts)
     engine.open(1 if workers is None else workers)
     return engine
 
 
 def _shard(text: str | None) -> Shard:
-    """Return which part of a study's runs a text ``K/N`` means."""
+    """Return the part of a study's runs that a text ``K/N`` means."""
     k, n = (whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
     if k is None or n is None or not 1 <= k <= n:
         raise ConfigError(f"shard: {text!r}: is written K/N, K from 1 to N, as 3/8")
@@ -222,7 +206,7 @@ def _shard(text: str | None) -> Shard:
 
 
 def _answered(result: StudyResult, figures: "FigureKind | None") -> AnsweredStudy:
-    """Write the report, unless `figures` is None, and return the study's result as users get it."""
+    """Write the report, unless `figures` is None, and return the result as users get it."""
     if figures is not None:
         from prism_mesa.view.study.report import write_report
 

@@ -1,4 +1,4 @@
-"""A configuration held against real data, as users call it."""
+"""Validate a configuration against real data."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.api.studies import engine_of
+from prism_mesa.api.studies import open_engine
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import shown
-from prism_mesa.runs.config import Config, given_config
+from prism_mesa.runs.config import Config, as_given
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.driver import Progress
 from prism_mesa.studies.validation import validation
@@ -32,50 +32,46 @@ def validate(
     on_run: Callable[[Progress], object] = lambda progress: None,
     on_match: Callable[[int, int], object] = lambda done, of: None,
 ) -> Validation:
-    """Run a configuration with several seeds, hold it against what is known of real platforms, and write a report.
+    """Run a configuration with several seeds, compare it with real platforms, and write a report.
 
     Args:
         config: A `Config`, its values, or the path of a YAML file.
-        data: Folder of the real data, from which real values are computed; None: those that PRISM carries.
-        seeds: How many, counted from the configuration's own.
-        variants: Names of null models and ablations that are run beside it; `nulls` or `all` for several.
-        fitted: Calibration file, whose `fit` names the measures that parameters were fitted to; None: as it is known of
-            PRISM's own configuration.
-        workers: Runs at the same time; None: one for each core that the threads of a run leave.
-        out: Parent folder of what is made; the same call continues what is there.
-        name: What the folder's name begins with; None: the file's, or the configuration's own.
-        report: Whether report.md and figures are written.
+        data: Folder of the real data; None: the real values that PRISM carries.
+        seeds: The number of seeds, from the configuration's seed on.
+        variants: Names of null models and ablations to run beside it; `nulls` or `all` for several.
+        fitted: Calibration file whose `fit` names the fitted measures; None: those of PRISM's own configuration.
+        workers: Runs at the same time; None: one for each free core.
+        out: Parent folder of the results; the same call continues what is there.
+        name: Beginning of the folder's name; None: the name of the file, or of the configuration.
+        report: Whether to write report.md and figures.
         on_run: Called with the progress at first and after each run.
-        on_match: Called, while variants are matched before that, with the thresholds tried and how many it can be.
+        on_match: Called before the runs, while variants are matched, with the thresholds tried and their most.
 
     Returns:
         The tables, and whether all required targets that apply are inside (`passed`).
 
     Raises:
-        BadInputError: If a key, a value, a variant or the folder of data is wrong.
-        RunError: If a run failed; what was done is kept.
+        BadInputError: If a key, value or variant, or the folder of data is wrong.
+        RunError: If a run failed; finished runs are kept.
     """
     if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= 10_000:
         raise ConfigError(f"seeds: give a whole number from 1 to 10,000, not {shown(seeds)}")
     chosen = chosen_variants(variants)
-    known = None if fitted is None else _measures_fitted(Path(fitted))
-    made = given_config(Config, config)
-    stem = Path(config).stem if isinstance(config, str | os.PathLike) else made.name
-    run_all = partial(validation.validate, engine=engine_of("local", workers), on_run=on_run, on_match=on_match)
-    found = run_all(made, name or stem, load_real_values(data), seeds=seeds, variants=chosen, fitted=known, out=out)
+    measures = None if fitted is None else _fitted_measures(Path(fitted))
+    checked = as_given(Config, config)
+    stem = Path(config).stem if isinstance(config, str | os.PathLike) else checked.name
+    run_all = partial(validation.validate, engine=open_engine("local", workers), on_run=on_run, on_match=on_match)
+    real = load_real_values(data)
+    result = run_all(checked, name or stem, real, seeds=seeds, variants=chosen, fitted=measures, out=out)
     if report:
         from prism_mesa.view.validation.report import write_report
 
-        write_report(found)
-    return found
+        write_report(result)
+    return result
 
 
-def _measures_fitted(file: Path) -> set[str]:
-    """Return the measures that a calibration file names under `fit`.
-
-    Raises:
-        ConfigError: If it has no such key.
-    """
+def _fitted_measures(file: Path) -> set[str]:
+    """Return the measures that a calibration file names under `fit`; raises ConfigError if there are none."""
     fit = read_yaml(file, what="calibration file", hint="").get("fit")
     if not isinstance(fit, Mapping) or not fit:
         raise ConfigError(f"{file}: fit: names no measures: it is to be a calibration file (prism calibrate)")

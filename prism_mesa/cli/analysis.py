@@ -1,4 +1,4 @@
-"""Commands that ask finished runs: why, survey, distill, interview."""
+"""Commands that ask finished runs: why, survey, distill, interview, ledger."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, OutOption
 from prism_mesa.cli.console import (
     InterruptedByUserError,
     as_typed,
-    failure_of,
     progress_bar,
+    run_failure,
     say,
     show_warnings,
     summary_on_interrupt,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.*: reasoner.kind=ollama")
 ]
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="a decisions.sqlite, or the folder of a run")]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="folders of runs in which an LLM was asked")]
 
 
@@ -57,14 +58,14 @@ def why(
 
     Prints at most five lines; --all adds what it saw, each guard with its values, who was asked, prompt and answer.
     """
-    from prism_mesa.api.runs import why as explained
+    from prism_mesa.api.runs import why as explain
     from prism_mesa.params import whole_number
     from prism_mesa.runs.manifest import read_run
 
     round_, run = None if at is None else whole_number(at), read_run(run_dir)
     rounds = run.manifest.planned if round_ is None else round_ + 1
     with progress_bar(rounds or 0, "rounds") as advance:
-        report = explained(run_dir, agent, at, post=post, on_round=lambda done: advance(), trust=trust)
+        report = explain(run_dir, agent, at, post=post, on_round=lambda done: advance(), trust=trust)
     for line in report.lines if everything else report.brief:
         show_line(line)
     if not everything:
@@ -92,27 +93,27 @@ def survey(
 
     Tables and a picture go to OUT/survey-<time>.
     """
-    from prism_mesa.analysis.survey.survey import survey as asked_of
+    from prism_mesa.analysis.survey.survey import survey as run_survey
 
-    said = 0
-    tell = partial(_tell_survey, as_json=as_json)
-    with summary_on_interrupt(tell), progress_bar(0, "answers", then="tables") as advance:
+    show_result = partial(_show_survey, as_json=as_json)
+    with summary_on_interrupt(show_result), progress_bar(0, "answers", then="tables") as advance:
+        before = 0
 
         def on_answers(done: int, total: int) -> None:
-            nonlocal said
-            advance(done - said, total)
-            said = done
+            nonlocal before
+            advance(done - before, total)
+            before = done
 
-        result = asked_of(
+        result = run_survey(
             run_dir, questions, each_once(overrides), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
         )
-    tell(result)
+    show_result(result)
     if result.status != "done":
-        raise failure_of({"run_dir": result.folder, **result.summary}, "survey")
+        raise run_failure({"run_dir": result.folder, **result.summary}, "survey")
 
 
-def _tell_survey(result: "SurveyResult", *, as_json: bool) -> None:
-    """Draw a survey, and print its summary."""
+def _show_survey(result: "SurveyResult", *, as_json: bool) -> None:
+    """Draw the pictures of a survey, and print its summary."""
     from prism_mesa.view.plots.survey import draw_survey
 
     asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
@@ -143,39 +144,39 @@ def distill(
     It is judged on personas and posts that it never saw.
     """
     from prism_mesa.analysis.distill.dataset import completed_rounds
-    from prism_mesa.analysis.distill.distill import distill as distilled_from
+    from prism_mesa.analysis.distill.distill import distill as distill_runs
     from prism_mesa.analysis.distill.fit import check_installed
-    from prism_mesa.analysis.distill.share_sweep import drift as drift_of
+    from prism_mesa.analysis.distill.share_sweep import drift as measure_drift
     from prism_mesa.analysis.distill.share_sweep import drift_rounds
     from prism_mesa.view.plots.distilled import draw_distilled
 
     check_installed()
     with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as advance:
-        found = distilled_from(run_dirs, kind=kind, out=out, on_round=advance, trust=trust)
-    moved = None
+        result = distill_runs(run_dirs, kind=kind, out=out, on_round=advance, trust=trust)
+    table = None
     if drift:
         with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as advance:
-            where = found.folder / "drift"
-            moved = drift_of(run_dirs[0], found.file, where, n_seeds=seeds, on_round=advance, trust=trust).table
-    pictures = draw_distilled(found.folder, found.model.report, moved)
+            folder = result.folder / "drift"
+            table = measure_drift(run_dirs[0], result.file, folder, n_seeds=seeds, on_round=advance, trust=trust).table
+    pictures = draw_distilled(result.folder, result.model.report, table)
     if as_json:
-        told = {"folder": str(found.folder), "file": str(found.file), "pictures": [str(path) for path in pictures]}
-        table = {} if moved is None else {"drift": json.loads(moved.to_json(orient="records"))}
-        show_json(told | {"provenance": found.model.provenance, "report": found.model.report} | table)
+        paths = {"folder": str(result.folder), "file": str(result.file), "pictures": list(map(str, pictures))}
+        drifts = {} if table is None else {"drift": json.loads(table.to_json(orient="records"))}
+        show_json(paths | {"provenance": result.model.provenance, "report": result.model.report} | drifts)
         return
-    for choice in found.model.report["choices"]:
+    for choice in result.model.report["choices"]:
         _print_choice(choice)
-    if moved is not None:
-        _print_drift(moved)
-    show_line(f"kept: {found.file} ({kind}); use it with reasoner.distilled={found.file}, and either")
+    if table is not None:
+        _print_drift(table)
+    show_line(f"kept: {result.file} ({kind}); use it with reasoner.distilled={result.file}, and either")
     show_line("  reasoner.kind=distilled, or reasoner.llm_share=0.25 beside an LLM")
     show_line(f"drawn: {', '.join(map(str, pictures))}")
 
 
 def _print_choice(choice: dict[str, Any]) -> None:
-    """Print how well models of one choice do."""
-    held = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
-    show_line(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({held})")
+    """Print the scores of models of one choice."""
+    counts = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
+    show_line(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({counts})")
     columns = {"log_loss": "log loss", "auc": "AUC", "js": "JS (bits)", "calibration_error": "off by"}
     if "scores" in choice:
         show_line("  held out  " + "".join(f"{title:>11}" for title in columns.values()))
@@ -185,7 +186,7 @@ def _print_choice(choice: dict[str, Any]) -> None:
 
 
 def _print_drift(table: Any) -> None:
-    """Print how outcomes move with the share of the LLM: the mean over seeds."""
+    """Print outcomes by the LLM's share, as means over seeds."""
     wide = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
     show_line("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in wide.columns))
     for outcome, values in wide.iterrows():
@@ -229,26 +230,27 @@ def interview(
 
     for question in ask or ():
         check_text("--ask", question)
-    own = [] if iterations is None else [f"deliberation.iterations={iterations}"]
-    given = each_once([*(arguments or ()), *own])
+    most = [] if iterations is None else [f"deliberation.iterations={iterations}"]
+    overrides = each_once([*(arguments or ()), *most])
     with (
         show_warnings(),
-        Interview(run_dir, agent, at=at, overrides=given, free=free, out=out, trust=trust) as talk,
+        Interview(run_dir, agent, at=at, overrides=overrides, free=free, out=out, trust=trust) as talk,
         Interrupts() as interrupts,
     ):
         _introduce(talk)
         folder = _talk_and_keep(talk, ask, interrupts, thoughts=thoughts, quiet=as_json)
-        _tell_interview(talk, folder, as_json=as_json)
+        _show_interview(talk, folder, as_json=as_json)
         if ask and talk.transcript and not any(exchange.text for exchange in talk.transcript):
             raise PrismError(f"{talk.llm.label} answered none of the questions: {talk.transcript[-1].errors[-1]}")
 
 
 def _introduce(talk: "Interview") -> None:
-    """Say who is talked with, as of when, and who plays it."""
+    """Print the agent, the moment, and the LLM that plays it."""
     from prism_mesa.analysis.interview.transcript import CONSTRAINED
 
-    held = f"; {CONSTRAINED}" if talk.constrained else ""
-    say(f"{talk.snapshot.name}, {_moment(talk.snapshot.at)}, played by {talk.llm.label}{held}")
+    limits = f"; {CONSTRAINED}" if talk.constrained else ""
+    when = "before the run" if talk.snapshot.at < 0 else f"after round {talk.snapshot.at}"
+    say(f"{talk.snapshot.name}, {when}, played by {talk.llm.label}{limits}")
     if talk.llm.note:
         say(f"prism: {talk.llm.note}")
 
@@ -256,11 +258,7 @@ def _introduce(talk: "Interview") -> None:
 def _talk_and_keep(
     talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
 ) -> Path | None:
-    """Talk, and return where it is kept, whatever ended it; None if nothing was asked.
-
-    Raises:
-        InterruptedByUserError: If Ctrl-C ended it.
-    """
+    """Talk, and return the folder in which it is kept; None if nothing was asked."""
     try:
         _talk_with(talk, questions, interrupts, thoughts=thoughts, quiet=quiet)
     except KeyboardInterrupt:
@@ -273,18 +271,14 @@ def _talk_and_keep(
     return folder
 
 
-def _tell_interview(talk: "Interview", folder: Path | None, *, as_json: bool) -> None:
-    """Say where a talk is kept, or print it as JSON."""
+def _show_interview(talk: "Interview", folder: Path | None, *, as_json: bool) -> None:
+    """Print where an interview is kept, or print it as JSON."""
     if as_json:
         answers = [exchange.as_json() for exchange in talk.transcript]
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
         say(f"kept: {folder / 'transcript.md'}")
         say(as_typed(f"why it did so: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"))
-
-
-def _moment(at: int) -> str:
-    return "before the run" if at < 0 else f"after round {at}"
 
 
 def _talk_with(
@@ -309,3 +303,39 @@ def _talk_with(
         session.take(interrupts.between(typed_lines(prompt_to_stdout=not quiet)))
     else:
         session.take(interrupts.between(piped_lines()))
+
+
+ledger = typer.Typer(help="Look into a ledger: what an LLM was asked, and answered.")
+
+
+@ledger.command()
+def stats(file: LedgerFile, as_json: AsJson = False) -> None:
+    """Count answers, questions, fallbacks, tokens and latencies."""
+    from prism_mesa.runs.ledgers import ledger_stats
+
+    counts = ledger_stats(file)
+    if as_json:
+        show_json(counts)
+        return
+    for name, value in counts.items():
+        text = ", ".join(f"{n:,} {what}" for what, n in value.items()) or 0 if isinstance(value, dict) else value
+        show_line(f"{name:<12}{text}")
+
+
+@ledger.command()
+def export(
+    file: LedgerFile,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="folder for the files; by default that of the ledger")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a ledger as answers.parquet and asked.parquet."""
+    from prism_mesa.runs.ledgers import export_ledger
+
+    files = export_ledger(file, out)
+    if as_json:
+        show_json({table: {"file": str(path), "rows": rows} for table, (path, rows) in files.items()})
+    else:
+        for path, rows in files.values():
+            show_line(f"{rows:>10,} rows  {path}")

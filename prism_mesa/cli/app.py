@@ -1,4 +1,4 @@
-"""The command `prism`: which commands there are, and how each error ends."""
+"""The command `prism`: its commands, and how errors end it."""
 
 import gc
 import sys
@@ -25,8 +25,7 @@ from prism_mesa.cli import (
 )
 from prism_mesa.cli.arguments import GroupedCommands
 from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, say, warning_line
-from prism_mesa.cli.ledger import ledger
-from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
+from prism_mesa.errors import BadInputError, NotedWarning, PrismError, format_error
 from prism_mesa.terminal import show_line
 
 app = typer.Typer(
@@ -48,10 +47,10 @@ def _version(wanted: bool) -> None:
 def _main(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    """Do nothing but take the options that stand before a command."""
+    """Take the options before a command."""
 
 
-# in the order in which --help shows them, by what one wants
+# in the order of --help
 _SIMULATE, _LOOK, _ASK, _SHARE = "Simulate", "Look at runs", "Answer questions with many runs", "Set up and share"
 for panel, commands in (
     (_SIMULATE, (runs.run, runs.economy, runs.resume, runs.branch, runs.chart)),
@@ -62,9 +61,9 @@ for panel, commands in (
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command(name="app", rich_help_panel=_SIMULATE)(page.browser_page)
-# --with stands among the runs
+# --with comes between the runs
 app.command(rich_help_panel=_LOOK, context_settings={"ignore_unknown_options": True})(comparison.compare)
-app.add_typer(ledger, name="ledger", rich_help_panel=_LOOK)
+app.add_typer(analysis.ledger, name="ledger", rich_help_panel=_LOOK)
 app.add_typer(studies.study, name="study", rich_help_panel=_ASK)
 
 # typer brings its own copy of click, whose names are private: this is its click.UsageError
@@ -78,38 +77,42 @@ def _command() -> Any:
 
 
 def main() -> None:
-    """Run the command line; every known error ends as one line on stderr and its exit code."""
+    """Run the command line as a process of its own."""
     # imports make a million objects that stay: looking through them again and again takes most of a second
     gc.set_threshold(20_000, 20)
+    code = run_command()
+    gc.freeze()  # the process ends: to look through what is left takes a third of a second
+    sys.exit(code)
+
+
+def run_command() -> int:
+    """Run the command in `sys.argv`, and return its exit code; each known error is one line on stderr."""
     keep_streams_open()
     warnings.formatwarning = warning_line
     warnings.simplefilter("ignore", NotedWarning)
-    sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed
+    sys.path.append(str(Path.cwd()))  # a user's modules are looked for here, after everything installed
+    code, message = 1, ""
     try:
-        code = _command()(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False)
+        code = _command()(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False) or 0
+        if code == InterruptedByUserError.exit_code:  # typer returns it for an interrupt
+            message = "interrupted"
     except PrismError as error:
-        say(f"prism: {told(error)}")
-        sys.exit(error.exit_code)
+        code, message = error.exit_code, format_error(error)
     except _UsageError as error:
-        say(f"prism: {error.format_message()} (see prism --help)")
-        sys.exit(BadInputError.exit_code)
+        code, message = BadInputError.exit_code, f"{error.format_message()} (see prism --help)"
     except (KeyboardInterrupt, typer.Abort):
-        code = InterruptedByUserError.exit_code
+        code, message = InterruptedByUserError.exit_code, "interrupted"
     except MemoryError as error:
-        say(f"prism: not enough memory: {error} (fewer agents, or a smaller feed.size or feed.window, need less)")
-        sys.exit(1)
-    except OSError as error:  # a full disk, a picture's name taken by a folder
-        say(f"prism: {error}")
-        sys.exit(1)
+        message = f"not enough memory: {error} (fewer agents, or a smaller feed.size or feed.window, need less)"
+    except OSError as error:  # a full disk, or a folder where a picture should be
+        message = str(error)
     except Exception as error:
         if not hasattr(error, "__notes__"):
             raise
-        say(f"prism: {told(error)}")  # a user's guard or action: the note says on which line
-        sys.exit(1)
-    if code == InterruptedByUserError.exit_code:  # typer itself makes that of an interrupt
-        say("prism: interrupted")
-    gc.freeze()  # what is left goes with the process: to look through it takes a third of a second
-    sys.exit(code or 0)
+        message = format_error(error)  # a user's guard or action: the note says on which line
+    if message:
+        say(f"prism: {message}")
+    return code
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import typer
 
 from prism_mesa.cli.arguments import AsJson
 from prism_mesa.cli.console import as_typed
-from prism_mesa.cli.listing import size_in_words
+from prism_mesa.cli.listing import format_size
 from prism_mesa.errors import BadInputError, RunError, counted, in_command
 from prism_mesa.terminal import show_json, show_line
 
@@ -42,42 +42,38 @@ def archive(
     if check or unpack is not None:
         if out is not None or license is not None or author is not None or not data:
             raise BadInputError("--check and --unpack look at an archive: the other options are for packing one")
-        _tell_checked(target, unpack, as_json=as_json)
+        _check(target, unpack, as_json=as_json)
         return
-    from prism_mesa.api.archives import archive as packed
+    from prism_mesa.api.archives import archive as pack
 
-    made = packed(target, out=out, data=data, license=license, author=author)
+    packed = pack(target, out=out, data=data, license=license, author=author)
     if as_json:
-        show_json(vars(made) | {"file": str(made.file)})
+        show_json(vars(packed) | {"file": str(packed.file)})
         return
-    show_line(f"packed: {made.file} ({counted(made.files, 'file')}, {size_in_words(made.size_bytes)})")
-    for line in made.left_out:
+    show_line(f"packed: {packed.file} ({counted(packed.files, 'file')}, {format_size(packed.size_bytes)})")
+    for line in packed.left_out:
         show_line(f"left out: {line}")
-    show_line(as_typed(f"check it with: prism archive --check {in_command(made.file)}"))
+    show_line(as_typed(f"check it with: prism archive --check {in_command(packed.file)}"))
 
 
-def _tell_checked(path: Path, unpack: Path | None, *, as_json: bool) -> None:
-    """Print what is known of an archive.
-
-    Raises:
-        RunError: If something of it is missing or changed.
-    """
+def _check(path: Path, unpack: Path | None, *, as_json: bool) -> None:
+    """Check an archive and print the result; raises RunError if something is missing or changed."""
     from prism_mesa.api.archives import check_archive
 
-    found = check_archive(path, unpack_to=unpack)
+    checked = check_archive(path, unpack_to=unpack)
     if as_json:
-        unpacked = {"unpacked": None if unpack is None or found.faults else str(unpack)}
-        show_json(vars(found) | {"path": str(path), "whole": not found.faults} | unpacked)
+        unpacked = {"unpacked": None if unpack is None or checked.faults else str(unpack)}
+        show_json(vars(checked) | {"path": str(path), "whole": not checked.faults} | unpacked)
     else:
-        for line in found.faults:
+        for line in checked.faults:
             show_line(line)
-        for line in found.left_out:
+        for line in checked.left_out:
             show_line(f"left out when packed: {line}")
-    if found.faults:
+    if checked.faults:
         unpacked_too = "" if unpack is None else "; nothing was unpacked"
-        raise RunError(f"{path}: is not whole: {counted(len(found.faults), 'fault')}{unpacked_too}")
+        raise RunError(f"{path}: is not whole: {counted(len(checked.faults), 'fault')}{unpacked_too}")
     if not as_json:
-        size = size_in_words(found.size_bytes)
-        show_line(f"whole: {found.kind} {found.name}, {counted(found.files, 'file')}, {size} unpacked")
+        size = format_size(checked.size_bytes)
+        show_line(f"whole: {checked.kind} {checked.name}, {counted(checked.files, 'file')}, {size} unpacked")
         if unpack is not None:
             show_line(f"unpacked: {unpack}")

@@ -1,4 +1,4 @@
-"""What several commands share: types of arguments, configurations that arguments name, and grouped help."""
+"""What commands share: types of arguments, configurations from arguments, and grouped help."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from prism_mesa.runs.config import Config
 
 DEFAULT_FILE = Path("configs/default.yaml")
-"""What the commands take where no file is named, if it is there; it says the same as the defaults."""
+"""The file that commands take if none is named and it is there; it has the defaults."""
 
 CONFIG_DEFAULTS: Final[dict[str, Any]] = {"reasoner": {"kind": "auto"}}
-"""What holds for a platform where the file says nothing."""
+"""Values of a platform that the file does not have."""
 
 MOST_AGENTS, MOST_ROUNDS = 50_000_000, 10_000_000  # as agents.n and rounds have it
 
@@ -41,41 +41,37 @@ Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: resul
 
 
 def configured(arguments: list[str] | None) -> "Config":
-    """Return the configuration that arguments name."""
+    """Return the configuration of a command's arguments."""
     from prism_mesa.runs.config import load_config
 
-    file, given = file_and_overrides(arguments, DEFAULT_FILE)
-    return load_config(file, given, defaults=CONFIG_DEFAULTS)
+    file, overrides = file_and_overrides(arguments, DEFAULT_FILE)
+    return load_config(file, overrides, defaults=CONFIG_DEFAULTS)
 
 
 def file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:
-    """Return the file that arguments name first, if any, else the default one if it is there; and the overrides."""
-    given = arguments or []
-    if given and ("=" not in given[0] or is_file(given[0])):
-        return given[0], each_once(given[1:])
-    return (default if default.is_file() else None), each_once(given)
+    """Return the file that comes first in arguments, else the default one if it is there, and the overrides."""
+    words = arguments or []
+    if words and ("=" not in words[0] or is_file(words[0])):
+        return words[0], each_once(words[1:])
+    return (default if default.is_file() else None), each_once(words)
 
 
 def each_once(overrides: Sequence[str] | None) -> list[str]:
-    """Return texts ``key=value``, none of which gives a key that another one gives.
-
-    Raises:
-        BadInputError: If one does: in a file, too, a key stands once.
-    """
-    given = list(overrides or ())
-    keys = [text.partition("=")[0].strip() for text in given]
+    """Return texts ``key=value``; raises BadInputError if a key comes twice."""
+    texts = list(overrides or ())
+    keys = [text.partition("=")[0].strip() for text in texts]
     for key in filter(None, keys):
         if keys.count(key) > 1:
-            both = ", ".join(shortened(text, 80) for text, of in zip(given, keys, strict=True) if of == key)
+            both = ", ".join(shortened(text, 80) for text, other in zip(texts, keys, strict=True) if other == key)
             raise BadInputError(f"override: {key!r} stands here twice ({both}): give it once")
-    return given
+    return texts
 
 
 def is_file(name: str) -> bool:
     """Return whether there is a file of that name."""
     try:
         return Path(name).is_file()
-    except OSError:  # a name longer than the system allows is none
+    except OSError:  # the name is too long
         return False
 
 
@@ -83,10 +79,10 @@ _NO_LIMIT = 10_000
 
 
 class GroupedCommands(TyperGroup):
-    """A group of commands whose help shows them under the titles that their ``rich_help_panel`` has."""
+    """A group of commands whose help has the titles of their ``rich_help_panel``."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, those of one title together; lines that are too long are wrapped, never cut off."""
+        """Write the commands by title; long lines are wrapped, not cut off."""
         shown = [self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden]
         titles: dict[str, list[tuple[str, str]]] = {}
         for command in shown:
@@ -94,5 +90,5 @@ class GroupedCommands(TyperGroup):
             titles.setdefault(title, []).append((command.name or "", command.get_short_help_str(_NO_LIMIT)))
         widest = max((len(command.name or "") for command in shown), default=0)
         for title, rows in titles.items():
-            with formatter.section(title):  # one width for all, so that the texts stand in one column
+            with formatter.section(title):  # one width for all sections
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_mesa.cli.arguments import AsJson, OutOption
-from prism_mesa.cli.console import print_lines, progress_bar
-from prism_mesa.cli.studies import Workers, finite
+from prism_mesa.cli.console import print_lines
+from prism_mesa.cli.studies import Workers, finite, runs_bar
 from prism_mesa.terminal import show_json
 
 if TYPE_CHECKING:
@@ -35,26 +35,18 @@ def calibrate(
     """
     from prism_mesa.api.calibrations import Calibration
 
-    asked = Calibration(file, out=out)
-    with progress_bar(1, "runs", "fitted world and report") as advance:
-        before = 0
-
-        def on_run(progress: Any) -> None:
-            nonlocal before
-            now = progress.done + progress.failed
-            advance(now - before, of=progress.planned)
-            before = now
-
-        result = asked.run(workers=workers, runs=runs, minutes=minutes, report=report, on_run=on_run)
+    calibration = Calibration(file, out=out)
+    with runs_bar(1, "runs", "fitted world and report") as on_run:
+        result = calibration.run(workers=workers, runs=runs, minutes=minutes, report=report, on_run=on_run)
     if as_json:
-        show_json(finite(_told(result)))
+        show_json(finite(_as_json(result)))
     else:
         from prism_mesa.view.calibration import calibration_lines
 
         print_lines(calibration_lines(result))
 
 
-def _told(result: "CalibrationResult") -> dict[str, Any]:
+def _as_json(result: "CalibrationResult") -> dict[str, Any]:
     failed = int((result.trials["status"] == "failed").sum())
     reports = (result.calibration_dir / name for name in ("report.html", "report.md"))
     return {

@@ -40,27 +40,23 @@ def compare(
 
     Settings, measures and rounds are compared; the report goes to OUT/compare-<names>.
     """
-    base, other = sides_of(arguments)
+    base, other = split_sides(arguments)
 
-    from prism_mesa.api.comparison import compare as compared
+    from prism_mesa.api.comparison import compare as compare_runs
     from prism_mesa.view.comparison.words import comparison_lines
 
-    found = compared(base, other, measures=measure, why=why, trust=trust)
-    folder = found.write(out)
+    comparison = compare_runs(base, other, measures=measure, why=why, trust=trust)
+    folder = comparison.write(out)
     if as_json:
-        show_json(found.as_json() | {"folder": str(folder)})
+        show_json(comparison.as_json() | {"folder": str(folder)})
         return
-    for line in comparison_lines(found, show_all=show_all):
+    for line in comparison_lines(comparison, show_all=show_all):
         show_line(line)
     show_line(f"kept: {folder} (report.md, comparison.json, rounds.png, rounds.pdf)")
 
 
-def sides_of(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the two sides that arguments name: before and after ``--with``; two without it; or by configuration.
-
-    Raises:
-        BadInputError: If they name no two sides.
-    """
+def split_sides(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the two sides of arguments: before and after ``--with``, or two runs, or by configuration."""
     for argument in arguments:
         if argument.startswith("-") and argument != WITH:
             raise BadInputError(
@@ -82,4 +78,4 @@ def sides_of(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     from prism_mesa.studies.comparison.pairs import sides_by_settings
 
     left, right = sides_by_settings(arguments)
-    return [str(one) for one in left], [str(one) for one in right]
+    return list(map(str, left)), list(map(str, right))

@@ -1,4 +1,4 @@
-"""What commands show besides their results: progress, warnings, how a run ended, errors."""
+"""What commands print besides their results: progress, warnings, and how a run ended."""
 
 import io
 import logging
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, in_command, printable, said_openly, shortened
+from prism_mesa.errors import PrismError, PrismWarning, RunError, in_command, printable, redact_credentials, shortened
 from prism_mesa.terminal import show, show_json, show_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class InterruptedByUserError(PrismError):
-    """Ctrl-C ended something that has more to say about it than that."""
+    """Ctrl-C ended a command; the message says what is kept."""
 
     exit_code = 130
 
@@ -32,13 +32,13 @@ class InterruptedByUserError(PrismError):
 def warning_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """Return a warning as stderr shows it: without where in the program it comes from."""
-    said = f"{message}" if issubclass(category, PrismWarning) else f"{category.__name__}: {message}"
-    return f"prism: {printable(said_openly(said))}\n"
+    """Return a warning as one line for stderr, without its place in the program."""
+    text = f"{message}" if issubclass(category, PrismWarning) else f"{category.__name__}: {message}"
+    return f"prism: {printable(redact_credentials(text))}\n"
 
 
 class _Output(io.FileIO):
-    """Standard output or error. It drops what is written after the reader has gone, and progress on a full disk."""
+    """Standard output or error that drops text after its reader is gone, and progress on a full disk."""
 
     is_lost = False
 
@@ -48,14 +48,14 @@ class _Output(io.FileIO):
             return super().write(data)
         except OSError as error:
             if self.fileno() == 1 and not self.is_lost and not isinstance(error, ConnectionError):
-                self.is_lost = True  # Python writes it again as it ends
+                self.is_lost = True  # Python writes it again at exit
                 raise
             return memoryview(data).nbytes
 
 
 def keep_streams_open() -> None:
-    """Let a command finish although its output is closed, or is a pipe without a reader."""
-    while (free := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the next file to open takes its place
+    """Let a command finish although its output is closed, or a pipe without a reader."""
+    while (free := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the next file that opens takes the number
         pass
     os.close(free)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
@@ -69,11 +69,11 @@ def keep_streams_open() -> None:
 
 def say(text: str) -> None:
     """Print a text on one line of stderr."""
-    show_line(shortened(said_openly(text)), to=sys.stderr)
+    show_line(shortened(redact_credentials(text)), to=sys.stderr)
 
 
 def say_compiling() -> None:
-    """Tell whoever waits at a terminal for a first round that kernels are compiled, if none is kept."""
+    """Say at a terminal that kernels are compiled, if none is kept."""
     from prism_mesa.kernels import compiling
 
     if sys.stderr.isatty() and not compiling.n_kept():
@@ -82,7 +82,7 @@ def say_compiling() -> None:
 
 
 class FirstWarnings(logging.Handler):
-    """Shows the first warning of each kind; how many there were stands in the summary and in the ledger."""
+    """Shows the first log record of each kind; the summary and the ledger count them all."""
 
     def __init__(self, console: "Console") -> None:
         super().__init__(logging.WARNING)
@@ -90,78 +90,73 @@ class FirstWarnings(logging.Handler):
         self._shown: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a warning, if none of its kind has been shown."""
+        """Show a record if none of its kind was shown."""
         if record.msg not in self._shown:
             self._shown.add(record.msg)
-            said = printable(shortened(said_openly(record.getMessage())))
-            text = f"prism: {said} (more of this kind are counted, not shown)"
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            text = printable(shortened(redact_credentials(record.getMessage())))
+            line = f"prism: {text} (more of this kind are counted, not shown)"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def show_warnings() -> Iterator[None]:
-    """Show the first warning of each kind on stderr while the block runs."""
+def show_warnings(console: "Console | None" = None) -> Iterator[None]:
+    """Show the first warning of each kind while the block runs, on stderr or a console."""
     from rich.console import Console
 
-    warnings = FirstWarnings(Console(stderr=True))
-    logging.getLogger("prism_mesa").addHandler(warnings)
+    handler = FirstWarnings(console or Console(stderr=True))
+    logging.getLogger("prism_mesa").addHandler(handler)
     try:
         yield
     finally:
-        logging.getLogger("prism_mesa").removeHandler(warnings)
+        logging.getLogger("prism_mesa").removeHandler(handler)
 
 
 @contextmanager
 def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
-    """Show a progress bar on stderr while the block runs; yields what advances it by one.
-
-    `then` is what still goes on when the bar is full.
-    """
+    """Show a progress bar on stderr, and `then` once it is full; yields a function to advance it."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=Console(stderr=True))
     task = progress.add_task(unit, total=total)
-    warnings = FirstWarnings(progress.console)
-    logging.getLogger("prism_mesa").addHandler(warnings)
 
     def advance(rounds: int = 1, of: int = total) -> None:
-        progress.start()  # only now: what fails before the first round is not half a bar
+        progress.start()  # only now: a failure before the first round shows no bar
         progress.update(task, total=of)
         progress.advance(task, rounds)
         if progress.finished:
             progress.update(task, description=then or unit)
 
     try:
-        yield advance
+        with show_warnings(progress.console):
+            yield advance
     except KeyboardInterrupt as stop:
         raise InterruptedByUserError(str(stop) or "interrupted") from stop
     finally:
         progress.update(task, description=unit)
-        if progress.live.is_started:  # else stopping would print an empty line
+        if progress.live.is_started:  # else stopping prints an empty line
             progress.stop()
-        logging.getLogger("prism_mesa").removeHandler(warnings)
 
 
 @contextmanager
-def summary_on_interrupt(tell: Callable[[Any], None]) -> Iterator[None]:
-    """Tell what a run or survey came to that Ctrl-C ends in the block."""
+def summary_on_interrupt(show_result: Callable[[Any], None]) -> Iterator[None]:
+    """Show the result of a run or survey that Ctrl-C ends in the block."""
     try:
         yield
     except InterruptedByUserError as stop:
         result = getattr(stop.__cause__, "result", None)
         if result is not None:
-            tell(result)
+            show_result(result)
         raise
 
 
-def tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
-    """Print a run's summary with the clocks of the whole command; the run's own are then `run_cpu_s`, `run_wall_s`."""
+def show_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
+    """Print a run's summary with the clocks of the whole command; the run's clocks become `run_cpu_s`, `run_wall_s`."""
     from prism_mesa.runs.process.machine import whole_process
 
-    own = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
-    summary = {**result.summary, **own, **whole_process()}
+    of_run = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
+    summary = {**result.summary, **of_run, **whole_process()}
     if as_json:
         show_json(summary)
     else:
@@ -169,12 +164,12 @@ def tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
 
 
 def as_typed(commands: str) -> str:
-    """Return commands, alone or after what they do, as the user types them in this folder."""
+    """Return a text with commands as the user types them in this folder."""
     return re.sub(r"(^|[:;] )prism ", lambda match: f"{match[1]}{called_from(Path.cwd())} ", commands)
 
 
 def called_from(folder: Path) -> str:
-    """Return how to call `prism` from a folder: through uv if uv runs it now, with the project if it lies elsewhere."""
+    """Return how to call `prism` from a folder: through uv if uv runs it now, with the project if that is elsewhere."""
     project = Path(sys.prefix).parent
     if "UV_RUN_RECURSION_DEPTH" not in os.environ or not (project / "pyproject.toml").is_file():
         return "prism"
@@ -182,21 +177,15 @@ def called_from(folder: Path) -> str:
     return "uv run prism" if is_inside else f"uv run --project {in_command(project)} prism"
 
 
-def failure_of(summary: dict[str, Any], what: str = "run") -> PrismError:
-    """Return the error with which a command ends whose run counts as failed."""
+def run_failure(summary: dict[str, Any], what: str = "run") -> PrismError:
+    """Return the error of a command whose run failed."""
     return RunError(f"{summary['run_dir']}: the {what} failed: {summary.get('error', '')}")
 
 
 def print_lines(lines: Iterable[tuple[str, str]], indent: int = 12) -> None:
-    """Print (what, text) as two columns, the second `indent` from the left, wrapped in a terminal only."""
+    """Print (name, text) in two columns, the second `indent` from the left; wrapped in a terminal only."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    wrapper.subsequent_indent = " " * indent
     for name, text in lines:
-        show(
-            textwrap.fill(
-                f"{name:<{indent}}{text}",
-                width,
-                subsequent_indent=" " * indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
+        show(wrapper.fill(f"{name:<{indent}}{text}"))

@@ -1,4 +1,4 @@
-"""The command that says what is installed, what answers, and what to do about what is missing."""
+"""The command that checks the installation."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from prism_mesa.cli.arguments import AsJson
-from prism_mesa.cli.listing import size_in_words
+from prism_mesa.cli.listing import format_size
 from prism_mesa.errors import PrismError
 from prism_mesa.terminal import show_json, show_line
 
@@ -32,48 +32,52 @@ def doctor(
     """
     from prism_mesa.api.installation import look
 
-    found = look(ollama)
-    freed = _clean(found.kept) if clean else []
+    installation = look(ollama)
+    removed = _clean(installation.kept) if clean else []
     if as_json:
-        findings, kept = [asdict(one) for one in found.findings], [_as_json(one) for one in found.kept]
-        removed = [{"path": str(one.path), "size_bytes": size} for one, size in freed]
-        show_json({"findings": findings, "kept": kept, "removed": removed, "broken": len(found.broken)})
+        findings, kept = [asdict(finding) for finding in installation.findings], list(map(_as_json, installation.kept))
+        sizes = [{"path": str(cache.path), "size_bytes": cache.size_bytes} for cache in removed]
+        show_json({"findings": findings, "kept": kept, "removed": sizes, "broken": len(installation.broken)})
     else:
-        _tell(found, {one.path for one, _ in freed}, clean=clean)
+        _show(installation, removed, clean=clean)
         if clean:
-            for one, size in freed:
-                show_line(f"{'removed':<{_WIDTH}}{size_in_words(size):>9}  {one.path}")
-            show_line(f"{'freed':<{_WIDTH}}{size_in_words(sum(size for _, size in freed)):>9}")
-    if found.broken:
-        raise PrismError(f"broken, and needed by every run: {', '.join(one.what for one in found.broken)}")
+            for cache in removed:
+                show_line(f"{'removed':<{_WIDTH}}{format_size(cache.size_bytes):>9}  {cache.path}")
+            show_line(f"{'freed':<{_WIDTH}}{_total_size(removed):>9}")
+    if installation.broken:
+        names = ", ".join(finding.what for finding in installation.broken)
+        raise PrismError(f"broken, and needed by every run: {names}")
 
 
-def _clean(kept: "Iterable[Kept]") -> "list[tuple[Kept, int]]":
-    """Remove what is old; return what was removed, with its bytes."""
+def _clean(kept: "Iterable[Kept]") -> "list[Kept]":
+    """Remove old caches, and return them."""
     from prism_mesa.api.caches import remove
 
-    return [(one, one.size_bytes) for one in kept if one.removable and remove(one)]
+    return [cache for cache in kept if cache.removable and remove(cache)]
 
 
-def _as_json(kept: "Kept") -> dict[str, Any]:
-    return asdict(kept) | {"path": str(kept.path)}
+def _as_json(cache: "Kept") -> dict[str, Any]:
+    return asdict(cache) | {"path": str(cache.path)}
 
 
-def _tell(found: "Installation", removed: "set[Any]", *, clean: bool) -> None:
+def _total_size(caches: "Iterable[Kept]") -> str:
+    return format_size(sum(cache.size_bytes for cache in caches))
+
+
+def _show(installation: "Installation", removed: "list[Kept]", *, clean: bool) -> None:
     from prism_mesa.api.caches import OLD_DAYS
 
-    for one in found.findings:
-        mark = "" if one.standing == "ok" else f"{one.standing}: "
-        show_line(f"{one.what:<{_WIDTH}}{mark}{one.told}")
-        if one.todo:
-            show_line(f"{'':<{_WIDTH}}-> {one.todo}")
-    left = [one for one in found.kept if one.path not in removed]
-    for what in dict.fromkeys(one.what for one in left):
-        group = [one for one in left if one.what == what]
-        where = str(group[0].path if len(group) == 1 else group[0].path.parent)
-        size, many = size_in_words(sum(one.size_bytes for one in group)), "" if len(group) == 1 else f"{len(group)} in "
-        show_line(f"{'kept: ' + what:<{_WIDTH + 4}}{size:>9}  {many}{where}")
-    old = [one for one in left if one.removable]
+    for finding in installation.findings:
+        mark = "" if finding.standing == "ok" else f"{finding.standing}: "
+        show_line(f"{finding.what:<{_WIDTH}}{mark}{finding.told}")
+        if finding.todo:
+            show_line(f"{'':<{_WIDTH}}-> {finding.todo}")
+    left = [cache for cache in installation.kept if cache not in removed]
+    for what in dict.fromkeys(cache.what for cache in left):
+        group = [cache for cache in left if cache.what == what]
+        where = group[0].path if len(group) == 1 else f"{len(group)} in {group[0].path.parent}"
+        show_line(f"{'kept: ' + what:<{_WIDTH + 4}}{_total_size(group):>9}  {where}")
+    old = [cache for cache in left if cache.removable]
     if old and not clean:
-        size = size_in_words(sum(one.size_bytes for one in old))
-        show_line(f"{'':<{_WIDTH}}-> prism doctor --clean frees {size} that nobody has used for {OLD_DAYS} days")
+        freed = f"{_total_size(old)} that nobody has used for {OLD_DAYS} days"
+        show_line(f"{'':<{_WIDTH}}-> prism doctor --clean frees {freed}")

@@ -33,45 +33,45 @@ def runs(
 
     from prism_mesa.studies.listing import listed
 
-    found = listed(out)
+    entries = listed(out)
     if as_json:
-        show_json([asdict(one) for one in found])
+        show_json([asdict(entry) for entry in entries])
         return
-    if not found:
+    if not entries:
         show_line(f"no runs in {out}")
         return
-    rows = [_TITLES, *map(_row, found)]
+    rows = [_TITLES, *map(_row, entries)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(_TITLES))]
     for row in rows:
         show_line("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     kinds = ("platform", "nations")
-    stopped = next((one for one in found if one.status in ("died", "interrupted") and one.kind in kinds), None)
+    stopped = next((run for run in entries if run.status in ("died", "interrupted") and run.kind in kinds), None)
     if stopped is not None:
         show_line(as_typed(f"what died or was interrupted goes on with: prism resume {in_command(stopped.run_dir)}"))
 
 
-def _row(one: "Listed") -> Sequence[str]:
-    why = f": {one.error}" if one.status in ("damaged", "failed") and one.error else ""
-    name = printable(shortened(Path(one.run_dir).name, _LONGEST_NAME))
-    seed = "" if one.seed is None else str(one.seed)
-    state = shortened(f"{one.state}{why}", _LONGEST_STATE)
-    return name, one.kind, one.config, seed, state, age_in_words(one.age_s), size_in_words(one.size_bytes)
+def _row(run: "Listed") -> Sequence[str]:
+    why = f": {run.error}" if run.status in ("damaged", "failed") and run.error else ""
+    name = printable(shortened(Path(run.run_dir).name, _LONGEST_NAME))
+    seed = "" if run.seed is None else str(run.seed)
+    state = shortened(f"{run.state}{why}", _LONGEST_STATE)
+    return name, run.kind, run.config, seed, state, format_age(run.age_s), format_size(run.size_bytes)
 
 
-def age_in_words(seconds: float) -> str:
-    """Return how long ago something was.
+def format_age(seconds: float) -> str:
+    """Return an age in words.
 
-    >>> age_in_words(0.2), age_in_words(3599), age_in_words(200_000)
+    >>> format_age(0.2), format_age(3599), format_age(200_000)
     ('0 s', '59 min', '2 d')
     """
     unit, name = next(((unit, name) for unit, name in _AGES if seconds >= unit), _AGES[-1])
     return f"{int(seconds // unit):,} {name}"
 
 
-def size_in_words(n_bytes: int) -> str:
-    """Return a size on disk.
+def format_size(n_bytes: int) -> str:
+    """Return a size on disk in words.
 
-    >>> size_in_words(0), size_in_words(12_345), size_in_words(3_456_789_012)
+    >>> format_size(0), format_size(12_345), format_size(3_456_789_012)
     ('0 kB', '12 kB', '3.5 GB')
     """
     if n_bytes < 10**6:

@@ -1,4 +1,4 @@
-"""The command that writes a small project to start from."""
+"""The command that writes a small project."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -18,13 +18,13 @@ FILES: Final = {
     "study.yaml": "a question with two arms",
     "first.ipynb": "a notebook: a run, looked at",
 }
-"""What is written, each as it lies in the package `prism_mesa.cli.new_project`, and what it holds."""
+"""The files of `prism_mesa.cli.new_project`, and what they hold."""
 
 _WIDTH: Final = 1 + max(map(len, FILES))
 
 
 def new(
-    given: Annotated[str, typer.Argument(metavar="DIR", help="folder of the project: a new one, or an empty one")],
+    name: Annotated[str, typer.Argument(metavar="DIR", help="folder of the project: a new one, or an empty one")],
     as_json: AsJson = False,
 ) -> None:
     """Write a small project to start from.
@@ -32,45 +32,38 @@ def new(
     It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder that
     holds more than a .git is left as it is.
     """
-    if not given:
+    if not name:
         raise BadInputError("DIR: is empty: name a folder (. is the one you are in)")
-    folder = Path(given)
+    folder = Path(name)
     _make_empty(folder)
     texts = files("prism_mesa.cli.new_project")
-    for name in FILES:
-        with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
-            file.write(texts.joinpath(name).read_text(encoding="utf-8"))
+    for file in FILES:
+        with (folder / file).open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(texts.joinpath(file).read_text(encoding="utf-8"))
     prism = called_from(folder)
-    cd = [] if folder.resolve() == Path.cwd() else [f"cd {in_command(_no_option(folder))}"]
+    target = f"./{folder}" if str(folder).startswith("-") else folder
+    cd = [] if folder.resolve() == Path.cwd() else [f"cd {in_command(target)}"]
     then = [*cd, f"{prism} run config.yaml", f"{prism} study run study.yaml --seeds 2"]
     if as_json:
         show_json({"dir": str(folder), "files": list(FILES), "next": then})
         return
     show_line(f"made: {folder}")
-    for name, holds in FILES.items():
-        show_line(f"  {name:<{_WIDTH}} {holds}")
+    for file, holds in FILES.items():
+        show_line(f"  {file:<{_WIDTH}} {holds}")
     show_line("next:")
     for line in then:
         show_line(f"  {line}")
 
 
 def _make_empty(folder: Path) -> None:
-    """Make a folder and its parents, if they are missing; a repository that has nothing in it counts as empty.
-
-    Raises:
-        BadInputError: If it is there and not empty, or cannot be made.
-    """
+    """Make a folder and its parents; raises BadInputError if it holds more than a .git, or cannot be made."""
     if not str(folder).isprintable():
         raise BadInputError(f"DIR: {str(folder)!r}: holds a character that cannot be shown; choose another name")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = sorted(path.name for path in folder.iterdir() if path.name != ".git")
+        names = sorted(path.name for path in folder.iterdir() if path.name != ".git")
     except OSError as error:
         raise BadInputError(f"DIR: {folder}: cannot make that folder: {error.strerror}") from None
-    if held:
-        some = shortened(", ".join(held), 60)
+    if names:
+        some = shortened(", ".join(names), 60)
         raise BadInputError(f"DIR: {folder}: is not empty ({some}): name a folder that is empty, or not there yet")
-
-
-def _no_option(folder: Path) -> Path | str:
-    return f"./{folder}" if str(folder).startswith("-") else folder

@@ -9,13 +9,13 @@ import typer
 
 from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, each_once, is_file
 from prism_mesa.cli.console import say
-from prism_mesa.errors import BadInputError, PrismError, in_command, told
+from prism_mesa.errors import BadInputError, PrismError, format_error, in_command
 from prism_mesa.terminal import show_line
 
 if TYPE_CHECKING:
     from prism_mesa.view.server.opened import Opened
 
-_OF_CONFIGS: Final = (".yaml", ".yml")
+_YAML: Final = (".yaml", ".yml")
 
 
 def browser_page(
@@ -50,40 +50,34 @@ def browser_page(
     from prism_mesa.view.server.opened import fault_of, open_page
     from prism_mesa.view.server.serving import serve
 
-    opened = _opened(arguments or [])
-    wrong = fault_of(opened)
-    if wrong:
-        if not opened.paths:  # nothing that could be mended while the page is open
-            raise BadInputError(wrong)
-        say(f"prism: {wrong} (the page says so too: mend it, and reload)")
+    opened = parse_arguments(arguments or [])
+    fault = fault_of(opened)
+    if fault:
+        if not opened.paths:  # there is no file to correct while the page is open
+            raise BadInputError(fault)
+        say(f"prism: {fault} (the page says so too: mend it, and reload)")
     open_page(opened)
     if find_faults(front_end_folder()):
         say("fetching the page's front end, once ...")
         try:
             fetch_front_end(front_end_folder())
         except PrismError as error:
-            say(f"prism: {told(error)}; the page says so too")
-    serve(host, port, on_open=_tell_address, browse=open_browser)
+            say(f"prism: {format_error(error)}; the page says so too")
+
+    def show_address(url: str) -> None:
+        show_line(f"the page is at {url} (end with Ctrl-C)", to=sys.stderr)
+
+    serve(host, port, on_open=show_address, browse=open_browser)
 
 
-def _tell_address(url: str) -> None:
-    show_line(f"the page is at {url} (end with Ctrl-C)", to=sys.stderr)
-
-
-def _opened(arguments: list[str]) -> "Opened":
-    """Return what arguments name: files and folders first, then keys to override.
-
-    Raises:
-        BadInputError: If they name more than can be shown together.
-    """
+def parse_arguments(arguments: list[str]) -> "Opened":
+    """Return the files, folders and overrides of arguments; raises BadInputError if they cannot be shown together."""
     from prism_mesa.view.server.opened import MOST_RUNS, Opened
 
-    named = [one for one in arguments if "=" not in one or is_file(one) or os.path.isdir(one)]
-    overrides = tuple(each_once([one for one in arguments if one not in named]))
-    paths = tuple(map(Path, named))
-    configs = [
-        path for path in paths if os.path.isfile(path) or (path.suffix in _OF_CONFIGS and not os.path.isdir(path))
-    ]
+    names = [word for word in arguments if "=" not in word or is_file(word) or os.path.isdir(word)]
+    overrides = tuple(each_once([word for word in arguments if word not in names]))
+    paths = tuple(map(Path, names))
+    configs = [path for path in paths if os.path.isfile(path) or (path.suffix in _YAML and not os.path.isdir(path))]
     if not configs and paths:
         if overrides:
             raise BadInputError(f"{overrides[0]}: a finished run is shown as it was: no key can be overridden")

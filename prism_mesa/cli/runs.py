@@ -1,4 +1,4 @@
-"""Commands that run something or repeat it, and those that show what would be run."""
+"""Commands that run something, repeat it, or show its chart."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from prism_mesa.cli.arguments import (
     each_once,
     file_and_overrides,
 )
-from prism_mesa.cli.console import failure_of, progress_bar, say, say_compiling, summary_on_interrupt, tell_run
+from prism_mesa.cli.console import progress_bar, run_failure, say, say_compiling, show_run, summary_on_interrupt
 from prism_mesa.errors import BadInputError, PrismError
 from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import economy_lines, run_lines
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from prism_mesa.statechart.checks import Finding
 
 ECONOMY_FILE = Path("configs/economy.yaml")
-"""The same for nations."""
+"""The file that `prism economy` takes if none is named and it is there."""
 
-_BIG = 100_000  # agents; it takes seconds to make so many
-_LONGEST = 60  # characters of arms in the name of a picture
+_BIG = 100_000  # agents that take seconds to make
+_LONGEST = 60  # characters of arms in a picture's name
 
 
 def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
@@ -48,16 +48,19 @@ def run(arguments: Configured = None, out: OutOption = Path("results"), as_json:
     config = configured(arguments)
     say_building(config)
     say_compiling()
-    tell = partial(tell_run, lines=run_lines, as_json=as_json)
-    with summary_on_interrupt(tell), progress_bar(config.rounds, "rounds", then="tables and pictures") as advance:
+    show_result = partial(show_run, lines=run_lines, as_json=as_json)
+    with (
+        summary_on_interrupt(show_result),
+        progress_bar(config.rounds, "rounds", then="tables and pictures") as advance,
+    ):
         result = run_config(config, out=out, on_round=lambda done: advance())
-    tell(result)
+    show_result(result)
     if result.status != "done":
-        raise failure_of(result.summary)
+        raise run_failure(result.summary)
 
 
 def say_building(config: "Config") -> None:
-    """Say that a big world is being built: it takes a while before the first round is done."""
+    """Say that a big world is built, which takes a while."""
     if config.network.edges is None and config.agents.n >= _BIG:
         say(f"building {config.agents.n:,} agents ...")
 
@@ -70,12 +73,15 @@ def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"
     from prism_mesa.api.runs import run_economy
     from prism_mesa.runs.config import EconomyConfig, load
 
-    file, given = file_and_overrides(arguments, ECONOMY_FILE)
-    config = load(EconomyConfig, file, given, defaults={"economy": {"policy": "llm"}})
-    tell = partial(tell_run, lines=economy_lines, as_json=as_json)
-    with summary_on_interrupt(tell), progress_bar(config.rounds, "quarters", then="tables and pictures") as advance:
+    file, overrides = file_and_overrides(arguments, ECONOMY_FILE)
+    config = load(EconomyConfig, file, overrides, defaults={"economy": {"policy": "llm"}})
+    show_result = partial(show_run, lines=economy_lines, as_json=as_json)
+    with (
+        summary_on_interrupt(show_result),
+        progress_bar(config.rounds, "quarters", then="tables and pictures") as advance,
+    ):
         result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
-    tell(result)
+    show_result(result)
 
 
 def resume(
@@ -94,12 +100,14 @@ def resume(
 
     Its tables are those of a run that was never stopped.
     """
-    from prism_mesa.api.runs import resume as go_on
+    from prism_mesa.api.runs import resume as resume_run
     from prism_mesa.runs.manifest import read_run
 
-    if (found := read_run(run_dir)).is_left(from_start=from_start):
-        say(f"{run_dir}: had come to its end (status {found.state}), so nothing is computed; it came to this:")
-    _go_on(run_dir, partial(go_on, run_dir, each_once(overrides), trust=trust, from_start=from_start), as_json=as_json)
+    if (recorded := read_run(run_dir)).is_left(from_start=from_start):
+        say(f"{run_dir}: had come to its end (status {recorded.state}), so nothing is computed; it came to this:")
+    _go_on(
+        run_dir, partial(resume_run, run_dir, each_once(overrides), trust=trust, from_start=from_start), as_json=as_json
+    )
 
 
 def branch(
@@ -122,26 +130,23 @@ def branch(
 
 
 def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> None:
-    """Call what goes on with a run, from some round on, show how far it is, and tell what came of it."""
+    """Go on with a run, with a progress bar, and show the result."""
     from prism_mesa.runs.recorded import is_economy, recorded_rounds
 
-    nations, shown = is_economy(run_dir), 0
-    tell = partial(tell_run, lines=economy_lines if nations else run_lines, as_json=as_json)
+    nations, before = is_economy(run_dir), 0
+    show_result = partial(show_run, lines=economy_lines if nations else run_lines, as_json=as_json)
 
     def on_round(done: int) -> None:
-        nonlocal shown
-        advance(done - shown)
-        shown = done
+        nonlocal before
+        advance(done - before)
+        before = done
 
-    unit = "quarters" if nations else "rounds"
-    with (
-        summary_on_interrupt(tell),
-        progress_bar(recorded_rounds(run_dir), unit, then="tables and pictures") as advance,
-    ):
+    bar = progress_bar(recorded_rounds(run_dir), "quarters" if nations else "rounds", then="tables and pictures")
+    with summary_on_interrupt(show_result), bar as advance:
         result = go(on_round=on_round)
-    tell(result)
+    show_result(result)
     if result.status != "done":
-        raise failure_of(result.summary)
+        raise run_failure(result.summary)
 
 
 def replay(
@@ -156,28 +161,27 @@ def replay(
 
     Answers come from its ledger.
     """
-    from prism_mesa.api.runs import replay as repeat
     from prism_mesa.runs.recorded import recorded_rounds
+    from prism_mesa.runs.replay import replay as repeat
 
     with progress_bar(recorded_rounds(run_dir), "rounds") as advance:
-        found = repeat(run_dir, out=out, on_round=lambda done: advance(), trust=trust)
+        result = repeat(run_dir, out=out, on_round=lambda done: advance(), trust=trust)
     if as_json:
-        kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
-        told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
-        told |= {"recomputed": found.recomputed, "texts": found.texts, "notes": list(found.notes)}
-        show_json(kept | told)
+        kept = str(result.run_dir) if result.run_dir else None
+        show_json(vars(result) | {"run_dir": kept, "equal": result.equal, "notes": list(result.notes)})
     else:
-        for note in found.notes:
+        for note in result.notes:
             show_line(f"{'note':<12}{note}")
-        for table, rows in found.rows.items():
-            show_line(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
-        again = f", {found.recomputed:,} decided again without an LLM" if found.recomputed else ""
-        texts = f" and {found.texts:,} thoughts and texts" if found.texts else ""
-        show_line(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
-    if not found.equal:
-        table, difference = next(iter(found.differences.items()))
-        fault = f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}"
-        raise PrismError("; ".join([fault, *found.notes]))
+        for table, rows in result.rows.items():
+            show_line(f"{table:<12}{rows:>12,} rows  {result.differences.get(table, 'equal')}")
+        again = f", {result.recomputed:,} decided again without an LLM" if result.recomputed else ""
+        texts = f" and {result.texts:,} thoughts and texts" if result.texts else ""
+        decisions = f"{result.answered:,} decisions{texts} answered from the ledger{again}"
+        show_line(f"{decisions}, {result.calls} calls of an LLM")
+    if not result.equal:
+        table, difference = next(iter(result.differences.items()))
+        fault = f"{run_dir}: repeated, {len(result.differences)} tables differ; {table}: {difference}"
+        raise PrismError("; ".join([fault, *result.notes]))
 
 
 def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
@@ -185,15 +189,15 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 
     For a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
-    faults, shown = [], []
+    faults, charts = [], []
     for place, (label, config) in enumerate(_configs_with_charts(arguments).items(), 1):
         drawn, findings = _checked_chart(config)
         title = f"{label}: chart {drawn.name}" if label else f"chart {drawn.name}"
         picture, text = _draw_chart(drawn, out, label if len(label) <= _LONGEST else f"{label[:_LONGEST]}-{place}")
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
         listed = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
-        of_arms = {"arms": label} if label else {}
-        shown.append(of_arms | {"chart": drawn.name, "findings": listed, "picture": str(picture), "mermaid": str(text)})
+        files = {"picture": str(picture), "mermaid": str(text)}
+        charts.append(({"arms": label} if label else {}) | {"chart": drawn.name, "findings": listed} | files)
         if not as_json:
             show_line(f"{title}: drawn in {picture}; the same as Mermaid text in {text}, and below.")
             show_line("What the check found (error: must be mended; warning: may be a mistake; note: good to know):")
@@ -202,13 +206,13 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
             show_line("As Mermaid, which Markdown on GitHub, GitLab and mermaid.live draw:")
             show(text.read_text(encoding="utf-8"))
     if as_json:
-        show_json({"charts": shown} if "arms" in shown[0] else shown[0])
+        show_json({"charts": charts} if "arms" in charts[0] else charts[0])
     if faults:
         raise BadInputError(faults[0])
 
 
 def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
-    """Return the configuration under an empty label, or those of a study's arms by label, each chart once."""
+    """Return the configuration under an empty label, or those of a study's arms, one for each chart, by label."""
     from prism_mesa.api.studies import configs_by_condition
     from prism_mesa.runs.yaml_text import read_yaml
 

@@ -59,12 +59,12 @@ def plan(
 
     planned = Study(file, out=out)
     with runs_bar(planned.design.n_runs, "pilot runs") as on_run:
-        found = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
+        costs = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
     if as_json:
-        widths = found.widths.to_dict("records")
-        show_json(finite({**vars(found), "study_dir": str(planned.study_dir), "widths": widths}))
+        widths = costs.widths.to_dict("records")
+        show_json(finite({**vars(costs), "study_dir": str(planned.study_dir), "widths": widths}))
     else:
-        print_lines(plan_lines(found))
+        print_lines(plan_lines(costs))
 
 
 @study.command()
@@ -112,13 +112,13 @@ def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = 
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import status_lines
 
-    asked = Study(file, out=out)
-    found = asked.status()
+    looked_at = Study(file, out=out)
+    counts = looked_at.status()
     if as_json:
-        own = {"study_dir": str(asked.study_dir), "status": found.status}
-        show_json({**own, **vars(found), "notes": found.notes})
+        facts = {"study_dir": str(looked_at.study_dir), "status": counts.status}
+        show_json({**facts, **vars(counts), "notes": counts.notes})
     else:
-        print_lines(status_lines(asked.design.name, found))
+        print_lines(status_lines(looked_at.design.name, counts))
 
 
 @study.command()
@@ -128,7 +128,7 @@ def report(
     """Write the report of the runs that are there. Nothing is run."""
     from prism_mesa.api.studies import Study
 
-    _tell(Study(file, out=out).report(figures), as_json=as_json, ran=False)
+    _show(Study(file, out=out).report(figures), as_json=as_json, ran=False)
 
 
 @study.command()
@@ -143,18 +143,18 @@ def measures(as_json: AsJson = False) -> None:
 
     subjects = {**SUBJECTS, "By an attribute": list(measures_by_attribute("NAME").values())}
     if as_json:
-        told = {
-            one.name: {"subject": subject, "meaning": one.meaning, "unit": one.unit}
-            | {"low": one.low, "high": one.high, "source": one.source}
-            for subject, found in subjects.items()
-            for one in found
+        facts = ("meaning", "unit", "low", "high", "source")
+        table = {
+            measure.name: {"subject": subject} | {fact: getattr(measure, fact) for fact in facts}
+            for subject, group in subjects.items()
+            for measure in group
         }
-        show_json(finite(told))
+        show_json(finite(table))
         return
-    widest = max(len(one.name) for found in subjects.values() for one in found)
-    for subject, found in subjects.items():
+    widest = max(len(measure.name) for group in subjects.values() for measure in group)
+    for subject, group in subjects.items():
         show_line(f"{subject}:")
-        print_lines(((f"  {one.name}", one.meaning) for one in found), widest + 4)
+        print_lines(((f"  {measure.name}", measure.meaning) for measure in group), widest + 4)
 
 
 def sweep(
@@ -185,26 +185,26 @@ def sweep(
     from prism_mesa.api.studies import Study
     from prism_mesa.runs.config import load_config, parse_override
 
-    file, given = file_and_overrides(arguments, DEFAULT_FILE)
-    load_config(file, given)  # so that bad input is said as prism run says it
-    own = dict(_varied(text) for text in each_once(vary))
-    if not own and not (design or "").endswith(".csv"):
+    file, overrides = file_and_overrides(arguments, DEFAULT_FILE)
+    load_config(file, overrides)  # for the errors of prism run
+    varied = dict(_parse_vary(text) for text in each_once(vary))
+    if not varied and not (design or "").endswith(".csv"):
         raise BadInputError("sweep: nothing varies: give --vary KEY=A,B,... or --design FILE.csv")
     values: dict[str, Any] = {
-        "question": f"How do results depend on {', '.join(own) or design}?",
+        "question": f"How do results depend on {', '.join(varied) or design}?",
         "base": str(file) if file is not None else {},
-        "set": dict(map(parse_override, given)),
-        "vary": own,
+        "set": dict(map(parse_override, overrides)),
+        "vary": varied,
         "design": _design(design),
         "seeds": seeds,
         "keep": keep,
         **({"measures": measure} if measure else {}),
-        "name": name or re.sub(r"[^\w.-]+", "-", "-".join(["sweep", *(own or [Path(design or "").stem])]))[:60],
+        "name": name or re.sub(r"[^\w.-]+", "-", "-".join(["sweep", *(varied or [Path(design or "").stem])]))[:60],
     }
     _run(Study(values, out=out), {"workers": workers}, as_json=as_json)
 
 
-def _varied(text: str) -> tuple[str, list[Any]]:
+def _parse_vary(text: str) -> tuple[str, list[Any]]:
     from prism_mesa.studies.params import parse_value
 
     key, equals, values = text.partition("=")
@@ -218,15 +218,15 @@ def _design(text: str | None) -> str | dict[str, int] | None:
     return {kind: int(n)} if colon and n.isdecimal() and len(n) < 10 else text
 
 
-def _run(asked: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
-    with runs_bar(asked.design.n_runs, "runs", then="tables and report") as on_run:
-        result = asked.run(**how, on_run=on_run)
-    _tell(result, as_json=as_json)
+def _run(chosen: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
+    with runs_bar(chosen.design.n_runs, "runs", then="tables and report") as on_run:
+        result = chosen.run(**how, on_run=on_run)
+    _show(result, as_json=as_json)
 
 
 @contextmanager
 def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
-    """Show how far many runs are; yields what is called with the progress at first and after each run."""
+    """Show a progress bar of many runs; yields a function to call with the progress at first and after each run."""
     with progress_bar(planned, unit, then) as advance:
         before = 0
 
@@ -239,31 +239,27 @@ def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
         yield on_run
 
 
-def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
-    """Print what a study came to; a call that ran it ends as failed if a run did."""
+def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
+    """Print the result of a study; raises RunError if the call ran it and a run failed."""
     from prism_mesa.view.study.contents import run_counts
     from prism_mesa.view.study.summary import study_lines
 
     runs = run_counts(result.table.runs)
     if as_json:
-        expected = result.analysis.expectations
-        verdicts = [vars(one) | {"interval": list(one.interval), "means": list(one.means)} for one in expected]
+        verdicts = map(vars, result.analysis.expectations)
         files = (result.study_dir / name for name in ("report.html", "report.md"))
-        reports = [str(file) for file in files if file.is_file()]
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "study_dir": str(result.study_dir),
             "question": result.question,
             "status": result.status,
             "runs": runs,
-        }
-        told |= {
-            "expectations": verdicts,
+            "expectations": list(verdicts),
             "sensitivity": result.analysis.sensitivity.to_dict("records"),
             "failures": _failures(result),
-            "report": reports,
+            "report": [str(file) for file in files if file.is_file()],
             "notes": list(result.notes),
         }
-        show_json(finite(told))
+        show_json(finite(facts))
     else:
         print_lines(study_lines(result))
     if ran and runs["failed"]:
@@ -282,11 +278,11 @@ def _failures(result: "StudyResult") -> list[dict[str, Any]]:
 
 
 def finite(value: Any) -> Any:
-    """Return a value as JSON has it: null for numbers that are none."""
+    """Return a value for JSON: null for NaN and infinity."""
     if isinstance(value, Mapping):
-        return {key: finite(one) for key, one in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [finite(one) for one in value]
+        return [finite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.item() if hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""The command that holds a configuration against real data."""
+"""The command that validates a configuration against real data."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +14,7 @@ from prism_mesa.errors import RunError
 from prism_mesa.terminal import show, show_json
 
 CALIBRATED_FILE = Path("configs/calibrated.yaml")
-"""What is validated where no file is named."""
+"""The file that is validated if none is named."""
 
 Fitted = Annotated[
     Path | None,
@@ -47,16 +47,16 @@ def validate(
 
     It takes measures, intervals and figures, and ends with 1 if a target is missed.
     """
-    from prism_mesa.api.validation import validate as validated
+    from prism_mesa.api.validation import validate as run_validation
     from prism_mesa.runs.config import load_config
     from prism_mesa.studies.validation.validation import as_json as row_as_json
     from prism_mesa.studies.validation.variants import chosen_variants
     from prism_mesa.view.validation.words import joint, validation_lines
 
-    file, given = file_and_overrides(arguments, CALIBRATED_FILE)
-    config, arms = load_config(file, given), 1 + len(chosen_variants(variant or ()))
+    file, overrides = file_and_overrides(arguments, CALIBRATED_FILE)
+    config, arms = load_config(file, overrides), 1 + len(chosen_variants(variant or ()))
     with matching_bar() as on_match, runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
-        found = validated(
+        result = run_validation(
             config,
             data=data,
             seeds=seeds,
@@ -69,16 +69,16 @@ def validate(
             on_match=on_match,
         )
     if as_json:
-        show_json(list(map(row_as_json, found.rows)))
+        show_json(list(map(row_as_json, result.rows)))
     else:
-        show("\n".join(validation_lines(found)))
-    if not found.passed:
-        raise RunError(f"{found.path}: {joint(found)}")
+        show("\n".join(validation_lines(result)))
+    if not result.passed:
+        raise RunError(f"{result.path}: {joint(result)}")
 
 
 @contextmanager
 def matching_bar() -> Iterator[Callable[[int, int], None]]:
-    """Show how far the search for thresholds is; yields what is called with how many were tried, and of how many."""
+    """Show a progress bar of the search for thresholds; yields a function of how many were tried, and of how many."""
     with ExitStack() as stack:
         advance: Callable[[int], None] | None = None
         before = 0

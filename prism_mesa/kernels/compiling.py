@@ -7,12 +7,13 @@ kernels lie does not matter: equal ones in another environment or clone are not 
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numba
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 
 
 def _digest() -> str:
@@ -65,12 +66,29 @@ class Locator(UserProvidedCacheLocator):
         return ""
 
 
+class _LockedCache(FunctionCache):
+    """Let one process at a time save a kernel: two that save it for different types at once could swap them."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save what was compiled for the types `sig`, as Numba does."""
+        Path(self.cache_path).mkdir(parents=True, exist_ok=True)
+        with Path(self.cache_path, ".lock").open("w") as lock:
+            with suppress(ImportError):  # Windows
+                import fcntl
+
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+
 def _njit(function: Any, **options: Any) -> Any:
     config: Any = numba.config
     before = config.CACHE_DIR, getattr(config, "CACHE_LOCATOR_CLASSES", "")
     config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = FOLDER, f"{__name__}.{Locator.__name__}"
     try:
-        return numba.njit(function, nogil=True, error_model="numpy", **options)
+        dispatcher = numba.njit(function, nogil=True, error_model="numpy", **options)
+        if options.get("cache"):
+            dispatcher._cache = _LockedCache(function)  # type: ignore[no-untyped-call]
+        return dispatcher
     finally:
         config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from prism_mesa.errors import ConfigError, LLMFailureException, OracleError, one_line, said_openly
+from prism_mesa.errors import ConfigError, LLMFailureException, OracleError, one_line, redact_credentials
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
 from prism_mesa.llm.dispatcher import NO_BUDGET, Identity, PendingQuestion
@@ -193,7 +193,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     @one_line
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {said_openly(self.label)}>"
+        return f"<{type(self).__name__}: {redact_credentials(self.label)}>"
 
     @property
     def label(self) -> str:

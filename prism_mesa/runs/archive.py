@@ -1,7 +1,4 @@
-"""Agents as a run left them, or as they were after a round: profile, activities, notes, all of it read from its tables.
-
-The run's folder is only read.
-"""
+"""Agents as a run left them, or after a round: profile, activities and notes, read from the run's tables."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -27,35 +24,37 @@ from prism_mesa.social.world.profiles import personality
 NOTE_CAP: Final = 200
 """Characters of a note in what is remembered."""
 _NOTES: Final = 5
-"""Notes that are told with the activities: the last ones."""
+"""The last notes that are remembered."""
 _COUNTED: Final[dict[ActivityKind, tuple[str, str]]] = {
     "post": ("wrote 1 post", "wrote {} posts"),
     "like": ("liked 1 post", "liked {} posts"),
     "reply": ("replied 1 time", "replied {} times"),
     "reshare": ("reshared 1 post", "reshared {} posts"),
 }
-_OF_ACTIVITIES: Final = ("round", "tick", "post", "action")
+_ACTIVITY_COLUMNS: Final = ("round", "tick", "post", "action")
 
 
 def counted(activities: Sequence[Activity]) -> str:
-    """Return how many there are, by kind: ``liked 14 posts, replied 2 times``; empty if there are none."""
+    """Return the activities counted by kind: ``liked 14 posts, replied 2 times``; empty if there are none."""
     counts = Counter(activity.action for activity in activities)
-    return ", ".join((one if n == 1 else many).format(n) for did, (one, many) in _COUNTED.items() if (n := counts[did]))
+    return ", ".join(
+        (once if n == 1 else many).format(n) for action, (once, many) in _COUNTED.items() if (n := counts[action])
+    )
 
 
 @dataclass(frozen=True)
 class AgentSnapshot:
-    """An agent as it was after a round.
+    """An agent after a round.
 
     Attributes:
         at: The last round that counts; -1 before the run.
-        who: The profile as prompts tell it.
-        activities: Oldest first; in a round own posts come first.
-        notes: What it noted down itself, oldest first.
-        likes_recorded: Whether the run recorded what it liked.
-        interests: What of the profile it is interested in, what it likes best first.
-        character: What of the profile it is like, in words.
-        llm: Its LLM if there were several; else empty.
+        who: The profile, as in prompts.
+        activities: Oldest first; in a round its posts come first.
+        notes: Its own notes, oldest first.
+        likes_recorded: Whether the run recorded its likes.
+        interests: Its interests, strongest first.
+        character: Its personality, in words.
+        llm: Its LLM if the run has several; else empty.
     """
 
     run_dir: Path
@@ -71,16 +70,16 @@ class AgentSnapshot:
     llm: str = ""
 
     def memory(self, most: int = 12) -> str:
-        """Return what it remembers, a line each: how much there was, the last `most` activities, the last notes.
+        """Return its memory in lines: a count of older activities, the last `most`, and the last notes.
 
-        Its length is bounded by `most` alone. It is empty before the run.
+        The length depends on `most` alone. It is empty before the run.
         """
         if self.at < 0:
             return ""
-        told = self.activities[-most:] if most > 0 else ()
-        before = self.activities[: len(self.activities) - len(told)]
+        last = self.activities[-most:] if most > 0 else ()
+        before = self.activities[: len(self.activities) - len(last)]
         lines = [f"Before that you {counted(before)}."] if before else []
-        lines += [in_words(activity) for activity in told]
+        lines += [in_words(activity) for activity in last]
         if not self.activities:
             lines.append("You have not posted, replied or reshared anything so far.")
         if not self.likes_recorded:
@@ -90,16 +89,16 @@ class AgentSnapshot:
 
 
 class RunRecords:
-    """The tables of a run of the platform, read when they are needed, each once, and only the columns that are.
+    """The tables of a run of a platform, each read once, when it is needed.
 
     Args:
         run_dir: The run's folder.
 
     Attributes:
-        run: The folder with its manifest; `analysis.llm.config_to_ask` makes a configuration of it.
+        run: The folder with its manifest.
 
     Raises:
-        DataError: If there is no run, it is one of nations, or no round of it was completed.
+        DataError: If there is no run, it is one of nations, or no round was completed.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
@@ -114,56 +113,48 @@ class RunRecords:
                 raise DataError(
                     f"{run_dir}: no table {table!r} there: {why} (status {self.run.state}){self.run.way_on}"
                 )
-        self.rounds = self._completed()
-        if self.rounds == 0:
-            told = f"no round of it was completed (status {self.run.state})"
-            raise DataError(f"{run_dir}: {told}{self.run.way_on}")
-
-    def _completed(self) -> int:
-        rounds = self.run.manifest.summary.rounds
-        if rounds is not None:
-            return rounds
-        return count_rows(self.run_dir, "rounds") if has_table(self.run_dir, "rounds") else 0
+        rounds = manifest.summary.rounds
+        if rounds is None:
+            rounds = count_rows(self.run_dir, "rounds") if has_table(self.run_dir, "rounds") else 0
+        self.rounds = rounds
+        if rounds == 0:
+            why = f"no round of it was completed (status {self.run.state})"
+            raise DataError(f"{run_dir}: {why}{self.run.way_on}")
 
     @property
     def n_agents(self) -> int:
-        """How many agents there are."""
+        """The number of agents."""
         return len(self.names)
 
     @cached_property
     def names(self) -> list[str]:
-        """What the agents are called, by row."""
+        """The agents' names, by row."""
         return [str(name) for name in self._agents["name"]]
 
     @cached_property
     def users(self) -> npt.NDArray[np.bool_]:
-        """Which agents are or were on the platform: all, but those who waited to join to the end (`agents.churn`)."""
+        """Which agents are or were on the platform: all except those who never joined (`agents.churn`)."""
         if not has_table(self.run_dir, "churn"):
             return np.ones(self.n_agents, np.bool_)
         users = np.array(read_table(self.run_dir, "agents", ["present"])["present"], np.bool_)
         came = read_table(self.run_dir, "churn", ["agent"])["agent"].to_numpy()
-        self._must_be_below("churn", "agent", came, self.n_agents)
+        self._check_rows("churn", "agent", came, self.n_agents)
         users[came] = True
         return users
 
     @cached_property
     def posts(self) -> "RecordedPosts":
-        """The posts.
-
-        Raises:
-            DataError: If one is by nobody who is there, or the table cannot be read.
-        """
+        """The posts; raises DataError if the table is damaged."""
         posts = RecordedPosts(self.run_dir)
-        self._must_be_below("posts", "author", posts.author, self.n_agents)
+        self._check_rows("posts", "author", posts.author, self.n_agents)
         return posts
 
-    def _must_be_below(self, table: str, column: str, values: npt.NDArray[Any], most: int) -> None:
-        odd = np.flatnonzero((values < 0) | (values >= most))
+    def _check_rows(self, table: str, column: str, rows: npt.NDArray[Any], n: int) -> None:
+        """Check that a column holds rows of a table of `n` rows."""
+        odd = np.flatnonzero((rows < 0) | (rows >= n))
         if len(odd):
-            raise DataError(
-                f"{self.run_dir}: table {table!r} is damaged: row {odd[0]}, column {column!r}: there is no "
-                f"{values[odd[0]]} (0 .. {most - 1})"
-            )
+            where = f"table {table!r} is damaged: row {odd[0]}, column {column!r}"
+            raise DataError(f"{self.run_dir}: {where}: there is no {rows[odd[0]]} (0 .. {n - 1})")
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
@@ -174,9 +165,9 @@ class RunRecords:
     @cached_property
     def _engagements(self) -> pd.DataFrame:
         if not has_table(self.run_dir, "engagements"):
-            return pd.DataFrame({name: [] for name in ("agent", *_OF_ACTIVITIES)})
-        done = read_table(self.run_dir, "engagements", ["agent", *_OF_ACTIVITIES])
-        self._must_be_below("engagements", "post", done["post"].to_numpy(), len(self.posts))
+            return pd.DataFrame({name: [] for name in ("agent", *_ACTIVITY_COLUMNS)})
+        done = read_table(self.run_dir, "engagements", ["agent", *_ACTIVITY_COLUMNS])
+        self._check_rows("engagements", "post", done["post"].to_numpy(), len(self.posts))
         return done
 
     @cached_property
@@ -186,27 +177,23 @@ class RunRecords:
         return read_table(self.run_dir, "notes", ["round", "agent", "text"])
 
     def row_of(self, agent: str) -> int:
-        """Return the row of an agent that is named by its id, its row, or its name.
-
-        Raises:
-            DataError: If there is none, or several are called so.
-        """
+        """Return the row of an agent, by its id, row or name; raises DataError if there is none, or several."""
         return row_of(agent, self._agents["id"].tolist(), self.names, self.run_dir)
 
     def profile(self, row: int) -> str:
-        """Return who an agent is, as prompts tell it."""
+        """Return an agent's profile, as in prompts."""
         return profile_text(self.names[row], self.interests(row), self.character(row))
 
     def interests(self, row: int) -> tuple[str, ...]:
-        """Return what an agent is interested in, in words, what it likes best first."""
+        """Return an agent's interests, strongest first."""
         return tuple(filter(None, str(self._agents["interests"].iloc[row] or "").split(";")))
 
     def character(self, row: int) -> str:
-        """Return what an agent is like, in words."""
+        """Return an agent's personality, in words."""
         return personality(self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64))
 
     def snapshot(self, row: int, at: int | None = None) -> AgentSnapshot:
-        """Return an agent as it was after round `at`: None is the last that was completed, -1 before the run.
+        """Return an agent after round `at`; None: the last complete round; -1: before the run.
 
         Raises:
             DataError: If there is no such row or round.
@@ -232,14 +219,11 @@ class RunRecords:
         )
 
     def _activities(self, row: int) -> list[Activity]:
-        """Return what an agent did: what it wrote stands among the posts, what it liked among the engagements.
-
-        A reply or a reshare has what it is about as its parent.
-        """
+        """Return what an agent did: its posts, and its likes from the engagements; in order."""
         posts, done = self.posts, self._engagements[self._engagements["agent"] == row]
         ticks: dict[tuple[int, str, int], deque[int]] = {}
         activities = []
-        for round_, tick, post, action in zip(*(done[c].tolist() for c in _OF_ACTIVITIES), strict=True):
+        for round_, tick, post, action in zip(*(done[c].tolist() for c in _ACTIVITY_COLUMNS), strict=True):
             if action == "like":
                 activities.append(self._activity(round_, tick, "like", post))
             ticks.setdefault((round_, action, post), deque()).append(tick)
@@ -256,28 +240,28 @@ class RunRecords:
 
     def _activity(self, round_: int, tick: int, action: ActivityKind, post: int, words: str = "") -> Activity:
         origin = self.posts.origin(post)
-        author, writer = (self.names[self.posts.author[one]] for one in (post, origin))
+        author, writer = (self.names[self.posts.author[which]] for which in (post, origin))
         quotes = "" if origin == post else writer
         return Activity(round_, action, post, author, self.posts.says(post), words, tick, quotes)
 
 
 def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
-    """Return the row of an agent that is named by its id, its row, or its name; `where` is for errors.
+    """Return the row of an agent, by its id, its row, or its name; `where` begins errors.
 
     Raises:
-        DataError: If there is none, or several are called so.
+        DataError: If there is none, or several have the name.
     """
     if agent in ids:
         return ids.index(agent)
-    given = whole_number(agent)
-    if given is not None and given < len(ids):
-        return given
-    found = [row for row, name in enumerate(names) if name.lower() == agent.lower()]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        rows = ", ".join(map(str, found[:10]))
-        raise DataError(f"{where}: {len(found)} agents are called {agent!r}: give a row ({rows})")
+    number = whole_number(agent)
+    if number is not None and number < len(ids):
+        return number
+    rows = [row for row, name in enumerate(names) if name.lower() == agent.lower()]
+    if len(rows) == 1:
+        return rows[0]
+    if rows:
+        some = ", ".join(map(str, rows[:10]))
+        raise DataError(f"{where}: {len(rows)} agents are called {agent!r}: give a row ({some})")
     alike = [f"{name} ({row})" for row, name in enumerate(names) if agent.lower() in name.lower().split()]
     hint = f" There are: {', '.join(alike[:5])}." if alike else did_you_mean(agent, names)
     raise DataError(f"{where}: no agent {agent!r} there (rows: 0 .. {len(ids) - 1}, or an id, or a name).{hint}")
@@ -287,7 +271,7 @@ class RecordedPosts:
     """The posts of a run, by id; `round` is when one appears, `written` when it was written.
 
     Raises:
-        DataError: If the table is damaged: a post has no author, or what it is about does not stand before it.
+        DataError: If the table is damaged: a post has no author, or its parent is not before it.
     """
 
     def __init__(self, run_dir: Path) -> None:
@@ -299,13 +283,13 @@ class RecordedPosts:
         self.kind = table["kind"].astype(object).to_numpy()
         self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # a blank in a run of version 0.1
         ids = np.arange(len(table))
-        own = self.kind == "post"
-        odd = np.flatnonzero((self.author < 0) | (self.parent < -1) | (self.parent >= ids) | (own != (self.parent < 0)))
+        answers, parent = self.kind != "post", self.parent
+        odd = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (answers == (parent < 0)))
         if len(odd):
-            told = f"a {self.kind[odd[0]]} by agent {self.author[odd[0]]} about post {self.parent[odd[0]]}"
-            raise DataError(f"{run_dir}: table 'posts' is damaged: row {odd[0]} is {told}")
-        late = self.kind != "post"  # what an older run knows: these appear in the round after
-        self.written = table["written"].to_numpy() if "written" in table else self.round - late
+            what = f"a {self.kind[odd[0]]} by agent {self.author[odd[0]]} about post {parent[odd[0]]}"
+            raise DataError(f"{run_dir}: table 'posts' is damaged: row {odd[0]} is {what}")
+        # in an older run answers appear in the round after
+        self.written = table["written"].to_numpy() if "written" in table else self.round - answers
         self._text = _coded(table["text"])
         self._comment = _coded(table["comment"]) if "comment" in table else None
 
@@ -313,18 +297,18 @@ class RecordedPosts:
         return len(self.round)
 
     def words(self, post: int) -> str:
-        """Return what the author of a reply or a reshare says itself; empty if nothing, or if it is neither."""
+        """Return the author's own words in a reply or a reshare; empty if there are none."""
         column = self._text if self.kind[post] == "reply" else self._comment
         return "" if column is None or self.kind[post] == "post" else _text_at(column, post)
 
     def origin(self, post: int) -> int:
-        """Return the post whose text a post shows: itself, what it passes on, or what it answers without words."""
+        """Return the post whose text a post shows: itself, or what it reshares or answers without words."""
         while self.kind[post] == "reshare" or (self.kind[post] == "reply" and not self.words(post)):
             post = int(self.parent[post])
         return post
 
     def says(self, post: int) -> str:
-        """Return the text that a post shows, which is by the author of its `origin`."""
+        """Return the text that a post shows, by the author of its `origin`."""
         return _text_at(self._text, self.origin(post))
 
 
@@ -336,6 +320,6 @@ def _coded(column: "pd.Series[Any]") -> _Coded:
     return codes, pd.Index(distinct)
 
 
-def _text_at(column: _Coded, place: int) -> str:
+def _text_at(column: _Coded, row: int) -> str:
     codes, distinct = column
-    return "" if codes[place] < 0 else str(distinct[codes[place]])
+    return "" if codes[row] < 0 else str(distinct[codes[row]])

@@ -1,7 +1,7 @@
-"""A counterfactual: a run that is as another one up to a round, and goes on from there under other settings.
+"""A counterfactual: the same run up to a round, then one under other settings.
 
-Its folder begins as a copy of what the other has of the time before, and is gone on with as any run that was stopped:
-so its answers and its random numbers are the same, and nobody is asked again what was answered.
+Its folder begins as a copy of the run's past, and goes on as any stopped run. So its answers and random numbers are the
+same, and nothing is asked twice.
 """
 
 import os
@@ -37,7 +37,7 @@ from prism_mesa.runs.recorded import as_config, manifest_values, own_ledger
 from prism_mesa.runs.records.aside import aside_files
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
-from prism_mesa.runs.resume import check_given, resume
+from prism_mesa.runs.resume import check_objects, resume
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
 from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import require_own
@@ -61,54 +61,34 @@ def branch(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> RunResult:
-    """Run a counterfactual of a run: the rounds before `at` are the same, the others go by other settings.
+    """Run a counterfactual of a run; `api.runs.branch` has the arguments and errors.
 
-    It goes on from the run's checkpoint, if there is one of before, else it repeats the run up to there; nobody is
-    asked again what the run's ledger answers.
-
-    Args:
-        run_dir: The run's folder, which is only read.
-        at: The first round under the new settings, from 0.
-        overrides: What changes: values by dotted key, or texts ``key=value`` (see `InterventionParams` for the keys
-            that can). None: an untouched branch, whose tables are those of the run.
-        out: Parent folder of the branch; None: that of the run.
-        chart: As for `resume`; so `reasoner`, `prepare`, `on_round` and `trust`.
-        reasoner: See `chart`.
-        prepare: See `chart`.
-        on_round: See `chart`.
-        trust: See `chart`.
+    It goes on from an earlier checkpoint of the run if there is one, else it repeats the run up to `at`.
 
     Returns:
-        The branch's result. Its configuration has the new settings among `interventions`; its manifest says of which
-        run it is a branch, and from which round on (`branched_from`).
-
-    Raises:
-        BadInputError: If there is no such run or round, or a key cannot change; no folder is made.
-        RunError: As for `run`; so KeyboardInterrupt.
+        The branch's result. Its configuration has the new settings among `interventions`; `branched_from` in its
+        manifest names the run and the round.
     """
     run = read_run(folder_of(run_dir))
     require_own(run.folder, run.whose, "branching", trust=trust)
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
-    given = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
-    check_given(run, given, does=("branch", "branch({}, ROUND, "))
+    objects = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
+    check_objects(run, objects, does=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
     if run.manifest.llm is not None:
         own_ledger(run.folder)
-    _say_other_version(run)
-    folder = new_folder(_beside(run.folder) if out is None else Path(out), config.name)
+    _warn_other_version(run)
+    beside = run.folder.parent if run.folder.name not in ("", "..") else run.folder.resolve().parent
+    folder = new_folder(beside if out is None else Path(out), config.name)
     with _removed_if_refused(folder, run.folder):
-        _copy_before(run.folder, folder, at, _name_of(run, folder, config), trust=trust)
+        _copy_before(run.folder, folder, at, _name_in_ledgers(run, folder, config), trust=trust)
         _write_manifest(run, folder, config, at)
         return resume(folder, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round, trust=trust)
 
 
 def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
-    """Return the configuration of a branch.
-
-    Raises:
-        BadInputError: If there can be none.
-    """
+    """Return the configuration of a branch; raises BadInputError if there can be none."""
     if run.manifest.of_nations:
         raise ConfigError(f"{run.folder}: is a run of nations: a run of a platform can be branched")
     require_overrides(overrides)
@@ -118,44 +98,34 @@ def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
         raise ConfigError(f"{run.folder}: has no round {at} (0 to {before.rounds - 1}) to branch at")
     if not overrides:
         return before
-    pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, _texts(overrides))
-    own = validated(InterventionParams, {"at": at, "set": dict(pairs)}, "branch")
-    earlier = [one for one in before.interventions if one.at <= at]
-    held = [*earlier, own, *before.interventions[len(earlier) :]]
-    return validated(Config, {**values, "interventions": [one.model_dump() for one in held]}, "branch")
+    texts = [overrides] if isinstance(overrides, str) else overrides
+    pairs = texts.items() if isinstance(texts, Mapping) else map(parse_override, texts)
+    change = validated(InterventionParams, {"at": at, "set": dict(pairs)}, "branch")
+    earlier = sum(intervention.at <= at for intervention in before.interventions)
+    interventions = [*before.interventions[:earlier], change, *before.interventions[earlier:]]
+    dumped = [intervention.model_dump() for intervention in interventions]
+    return validated(Config, {**values, "interventions": dumped}, "branch")
 
 
-def _beside(run: Path) -> Path:
-    """Return the folder in which a run lies, also if it is called `.` or `..`."""
-    return run.parent if run.name not in ("", "..") else run.resolve().parent
-
-
-def _say_other_version(run: RecordedRun) -> None:
-    """Warn if other code made a run: this one repeats it where it goes on from no checkpoint."""
+def _warn_other_version(run: RecordedRun) -> None:
+    """Warn if another version made the run: this one then repeats the rounds before the branch."""
     if run.manifest.code != code_version():
-        told = (
+        note = (
             f"{run.folder}: another version of PRISM made it: the rounds before the branch are repeated with this "
             "version, and may not be those of the run (a branch without settings is one to compare with)"
         )
-        warnings.warn(shortened(told), PrismWarning, stacklevel=3)
+        warnings.warn(shortened(note), PrismWarning, stacklevel=3)
 
 
-def _texts(overrides: Sequence[str]) -> Sequence[str]:
-    return [overrides] if isinstance(overrides, str) else overrides
-
-
-def _name_of(run: RecordedRun, folder: Path, config: Config) -> str:
-    """Return what ledgers call the branch: under the run's name it would take the place of the run in shared ones."""
+def _name_in_ledgers(run: RecordedRun, folder: Path, config: Config) -> str:
+    """Return the branch's name in ledgers: under the run's name it would replace the run in shared ones."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
     how = {} if llm is None else {"answer": llm.answer, "persona": llm.persona}
     return name_in_ledgers(platform_scope(config, how, None if distilled is None else distilled.digest), folder.name)
 
 
 def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) -> None:
-    """Copy what a run has of the time before a round: ledger, checkpoints, and the parts of tables that these need.
-
-    `name` is what ledgers call the branch.
-    """
+    """Copy a run's ledger, its checkpoints up to a round, and what these need; `name`: the branch's name in ledgers."""
     if (run / LEDGER).is_file():
         with Ledger(run / LEDGER, read_only=True) as ledger:
             ledger.copy_to(folder / LEDGER)
@@ -180,7 +150,7 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
 
 
 def _copy_checkpoint(file: Path, to: Path, name: str, *, trust: bool) -> None:
-    """Copy a checkpoint, with another name of the run; a damaged one as it is: whoever goes on passes it over."""
+    """Copy a checkpoint under the branch's name in ledgers; a damaged one as it is, as `resume` passes it over."""
     try:
         data = read_checkpoint(file, trust=trust)
         write_checkpoint(to, {**data, "ledger": {**data["ledger"], "run": name}})
@@ -189,7 +159,7 @@ def _copy_checkpoint(file: Path, to: Path, name: str, *, trust: bool) -> None:
 
 
 def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> None:
-    """Write a manifest that says: this run was stopped, and goes on."""
+    """Write the manifest of a run that was stopped."""
     ended = ("error", "ended", "summary", "resumed", "branched_from")
     manifest = {key: value for key, value in read_manifest(run.folder).items() if key not in ended}
     manifest |= {"status": "interrupted", "started": wall_clock(), "config": config.model_dump(mode="json")}
@@ -199,17 +169,17 @@ def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> 
 
 @contextmanager
 def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
-    """Remove the folder of a branch that did not begin; errors name the run, which is there."""
+    """Remove the folder of a branch that did not begin; errors name the run instead."""
     try:
         yield
     except (BadInputError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
-            is_refused = isinstance(error, RefusedError)
-            then = ": that is 'prism resume', after which it can be branched" if is_refused else ""
+            hint = ": that is 'prism resume', after which it can be branched"
+            then = hint if isinstance(error, RefusedError) else ""
             raise type(error)(str(error).replace(str(folder), str(run)) + then) from error
         raise BadInputError(f"{run}: cannot be branched: {error}") from error
     except BaseException:
-        if not (folder / MANIFEST).is_file():  # interrupted as it was copied: nothing can go on there
+        if not (folder / MANIFEST).is_file():  # interrupted while it was copied
             shutil.rmtree(folder, ignore_errors=True)
         raise

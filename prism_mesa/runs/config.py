@@ -1,4 +1,4 @@
-"""The configuration of a run: one model composed of the packages' own parameters, YAML, and overrides."""
+"""The configuration of a run, from YAML files and overrides."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from pydantic import Field
 from prism_mesa.economy.params import EconomyParams
 from prism_mesa.errors import ConfigError, printable
 from prism_mesa.params import Params, merged, nested, shown, validated
-from prism_mesa.runs.yaml_text import fault_of, parsed, read_yaml
+from prism_mesa.runs.yaml_text import fault_text, parsed, read_yaml
 from prism_mesa.social.params import SocialParams
 
 INPUT_FILES = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
-"""The keys, group and name, that hold paths of files to read."""
+"""The keys, as (group, name), that hold paths of input files."""
 
 
 class Config(SocialParams):
@@ -42,24 +42,21 @@ def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
     return validated(Config, nested(values), where)
 
 
-def given_config[C: Params](kind: type[C], given: object) -> C:
-    """Return a configuration as a user gives it: made, as nested values, or as the path of a YAML file (see `load`).
+def as_given[C: Params](kind: type[C], config: object) -> C:
+    """Return a configuration that a user gives as such, as nested values, or as the path of a YAML file (see `load`).
 
     Raises:
         ConfigError: If it is anything else, the file is missing or no YAML, or a key or value is not allowed.
     """
-    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    path = os.fspath(config) if isinstance(config, str | os.PathLike) else None
     if isinstance(path, str):
         return load(kind, path)
-    if isinstance(given, kind):
-        return given
-    if given is not None and not isinstance(given, Mapping):
-        name = kind.__name__
-        article = "an" if name[0] in "AEIOU" else "a"
-        raise ConfigError(
-            f"config: give {article} {name}, nested values, or the path of a YAML file, not {shown(given)}"
-        )
-    return validated(kind, nested(given or {}), "config")
+    if isinstance(config, kind):
+        return config
+    if config is not None and not isinstance(config, Mapping):
+        allowed = f"nested values, the path of a YAML file, or {kind.__name__}(...)"
+        raise ConfigError(f"config: give {allowed}, not {shown(config)}")
+    return validated(kind, nested(config or {}), "config")
 
 
 def load_config(
@@ -76,41 +73,31 @@ def load[C: Params](
     *,
     defaults: Mapping[str, Any] | None = None,
 ) -> C:
-    """Return a configuration of some kind, `Config` or `EconomyConfig`, with overrides ``a.b=c`` on top.
+    """Return a configuration with overrides ``a.b=c`` on top.
 
     Args:
-        kind: What is configured.
+        kind: `Config` or `EconomyConfig`.
         path: The YAML file; None for the defaults.
         overrides: ``key=value``, the value in YAML.
-        defaults: Nested values that count where the file says nothing.
+        defaults: Nested values for keys that the file does not have.
 
     Raises:
         ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
     """
-    _require_texts(overrides)
+    listed = isinstance(overrides, Sequence) and not isinstance(overrides, str)
+    if not listed or not all(isinstance(text, str) for text in overrides):
+        raise ConfigError(f"overrides: give a list of texts, such as ['agents.n=200'], not {shown(overrides)}")
     if not isinstance(path, str | os.PathLike | None):
         raise ConfigError(f"path: give that of a YAML file, or None for the defaults, not {shown(path)}")
-    given = {} if path is None else read_yaml(Path(path))
+    content = {} if path is None else read_yaml(Path(path))
     where = str(path or "config")
-    if hint := _of_another_command(kind, given, where):
-        raise ConfigError(hint)
-    values = merged(defaults or {}, given)
-    validated(kind, nested(values), where)  # so that a fault of the file is not put down to an override
-    return overridden(kind, values, overrides) if overrides else validated(kind, nested(values), where)
+    _check_command(kind, content, where)
+    values = merged(defaults or {}, content)
+    config = validated(kind, nested(values), where)  # first without overrides, so that errors name the file
+    return overridden(kind, values, overrides) if overrides else config
 
 
-def _require_texts(overrides: Any) -> None:
-    """Check that overrides are a list of texts.
-
-    Raises:
-        ConfigError: If not.
-    """
-    listed = isinstance(overrides, Sequence) and not isinstance(overrides, str)
-    if not listed or not all(isinstance(one, str) for one in overrides):
-        raise ConfigError(f"overrides: give a list of texts, such as ['agents.n=200'], not {shown(overrides)}")
-
-
-_OF_COMMANDS: Final = (
+_COMMAND_KEYS: Final = (
     (("questions",), "questions of a survey", "prism survey RUN"),
     (("question", "arms"), "a study", "prism study run"),
     (("parameters", "fit"), "a calibration", "prism calibrate"),
@@ -120,36 +107,27 @@ _OF_COMMANDS: Final = (
 """Keys that only files of one command have, what such a file holds, and the command."""
 
 
-def _of_another_command(kind: type[Params], values: Mapping[str, Any], where: str) -> str:
-    """Return that a file is for another command, and for which; empty if none of its keys says so."""
-    for keys, what, command in _OF_COMMANDS:
+def _check_command(kind: type[Params], values: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError if the keys of a file are those of another command."""
+    for keys, what, command in _COMMAND_KEYS:
         if any(key in values and key not in kind.model_fields for key in keys):
-            return f"{where}: holds {what}: use '{command} {where}'"
-    return ""
+            raise ConfigError(f"{where}: holds {what}: use '{command} {where}'")
 
 
 def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:
-    """Return nested values as a configuration of some kind, with overrides ``a.b=c`` on top.
-
-    Raises:
-        ConfigError: If one is not written like that, or a key or value is not allowed.
-    """
+    """Return nested values as a configuration, with overrides ``a.b=c`` on top; raises ConfigError for a bad one."""
     top = nested(dict(parse_override(text) for text in overrides))
     return validated(kind, merged(nested(values), top), "override")
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Return the dotted key and the value of a text ``key=value``, the value in YAML.
-
-    Raises:
-        ConfigError: If it is not written like that.
-    """
+    """Return the dotted key and the value (in YAML) of a text ``key=value``; raises ConfigError for another text."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"{text!r}: an override is written key=value, for example agents.n=100")
     try:
         return key.strip(), parsed(value)
-    except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # it is no YAML, so it is a text: @name, 100%, a: b: c
+    except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # a text: @name, 100%, a: b: c
         return key.strip(), value
     except yaml.YAMLError as error:
-        raise ConfigError(f"override: {printable(key.strip())}: {fault_of(error)}") from None
+        raise ConfigError(f"override: {printable(key.strip())}: {fault_text(error)}") from None

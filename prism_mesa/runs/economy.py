@@ -1,4 +1,4 @@
-"""One run of nations: the model is stepped, its records are kept, and a summary is made of them."""
+"""One run of nations, from its model to its records and summary."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -17,16 +17,16 @@ from prism_mesa.economy.params import MacroParams, quarter_name
 from prism_mesa.economy.reading import Reading
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
-from prism_mesa.runs.config import EconomyConfig, given_config
+from prism_mesa.runs.config import EconomyConfig, as_given
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.lifecycle import RunResult, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.folder import RunFolder
-from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, as_before, run_rounds, run_summary, scope_of
+from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, as_before, run_rounds, run_summary, scope_name
 from prism_mesa.runs.run_files import has_table, read_table
 
 BASELINES = ("taylor", "nothing")
-"""Policies that every run is compared with, under the same shocks."""
+"""Policies with which every run is compared, under the same shocks."""
 
 _RESPONSES: tuple[Follows, ...] = ("held", "taylor")
 
@@ -39,22 +39,12 @@ def run_economy(
     on_round: Callable[[int], None] | None = None,
     readings: Mapping[tuple[int, str], Reading] | None = None,
 ) -> RunResult:
-    """Run nations and keep their records in ``out/<run-id>``.
+    """Run nations and keep their records in ``out/<run-id>``, without pictures; see `api.runs.run_economy`.
 
-    Args:
-        config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
-        out: Parent folder of the run's folder; made if missing.
-        llm: Who is asked, as for `EconomyModel`; None: what the configuration names.
-        readings: How answers were read before, by quarter and nation; what is not in it is read now.
-        on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
-
-    Raises:
-        BadInputError: If input is bad; no folder is made.
-        RunError: If an LLM gave no usable answer, or the run cannot go on for another reason; its folder says so, and
-            keeps what was recorded. The same holds for KeyboardInterrupt.
+    `readings` has how answers were read before, by quarter and nation; the others are read now.
     """
     watch = RunTimer()
-    config = given_config(EconomyConfig, config)
+    config = as_given(EconomyConfig, config)
     model = EconomyModel(config, llm=llm)
     model.readings = readings or {}
     work = NationsRun(model, config, watch, on_round)
@@ -63,7 +53,7 @@ def run_economy(
 
 @dataclass(frozen=True)
 class NationsRun:
-    """The work of a run of nations (see `work.Work`)."""
+    """A run of nations (see `work.RunTask`)."""
 
     model: EconomyModel
     config: EconomyConfig
@@ -78,15 +68,15 @@ class NationsRun:
 
     @property
     def checkpoint_every(self) -> int:
-        """0: none is made; what was answered stands in the ledger, and all else is computed again in no time."""
+        """0, no checkpoints: the answers are in the ledger, and the rest is computed in no time."""
         return 0
 
     def scope(self) -> str:
-        """Return a name of all values with an effect on the tables."""
-        return scope_of(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": WITHOUT_EFFECT}))
+        """Return a name for all values that affect the tables."""
+        return scope_name(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": WITHOUT_EFFECT}))
 
     def facts(self) -> dict[str, Any]:
-        """Return configuration and who decides."""
+        """Return the configuration and who decides."""
         model = self.model
         return {
             "system": "economy",
@@ -100,7 +90,7 @@ class NationsRun:
         }
 
     def carry_out(self, folder: RunFolder) -> str:
-        """Run the quarters; none of them fails without an error."""
+        """Run the quarters; a quarter that fails raises."""
         with closing(self.model):
             if self.on_round is not None:
                 self.on_round(0)
@@ -114,17 +104,17 @@ class NationsRun:
     def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write nations, responses and baselines, and return the summary."""
         model = self.model
-        seen = read_table(folder.path, "indicators") if has_table(folder.path, "indicators") else pd.DataFrame()
-        quarters = int(seen["round"].nunique()) if len(seen) else 0
+        table = read_table(folder.path, "indicators") if has_table(folder.path, "indicators") else pd.DataFrame()
+        quarters = int(table["round"].nunique()) if len(table) else 0
         baselines = {name: _baseline(model, name, quarters) for name in BASELINES}
         folder.write_whole("nations", _nations(model))
         folder.write_whole("responses", _columns(_responses(model)))
         folder.write_whole("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
-        return run_summary(folder, ending, summarised_economy(model, seen, baselines), self.watch)
+        return run_summary(folder, ending, economy_summary(model, table, baselines), self.watch)
 
 
 def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
-    """Return who is asked and how."""
+    """Return the LLM and how it is asked."""
     styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
     return llm_facts(llm.kind, llm.client, llm.client, prompt_style=next(iter(styles)), ledger=llm.params.ledger)
 
@@ -134,17 +124,17 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _nations(model: EconomyModel) -> dict[str, Any]:
-    """Return the table of nations: their parameters, with what null stands for, and who decides."""
+    """Return the table of nations: their parameters, with nulls resolved, and who decides."""
     start = model.macro.start()
-    told = pd.DataFrame([nation.model_dump(exclude={"policy"}) for nation in model.macro.nations])
-    told["unemployment"], told["policy_rate"] = start.unemployment, start.policy_rate
-    told["inflation"] = start.inflation
-    told["policy"] = [getattr(nation, "rule", "llm") for nation in model.nations]
-    return _columns(told)
+    table = pd.DataFrame([nation.model_dump(exclude={"policy"}) for nation in model.macro.nations])
+    for name in ("unemployment", "policy_rate", "inflation"):
+        table[name] = getattr(start, name)
+    table["policy"] = [getattr(nation, "rule", "llm") for nation in model.nations]
+    return _columns(table)
 
 
 def _responses(model: EconomyModel) -> pd.DataFrame:
-    """Return what a rise of the first nation's rate by a point for a year does, without other shocks."""
+    """Return the responses to a rise of the first nation's rate by a point for a year, without other shocks."""
     nations, params = tuple(model.macro.nations), model.macro.params
     return pd.concat([_response(nations, params, follows) for follows in _RESPONSES], ignore_index=True)
 
@@ -157,37 +147,34 @@ def _response(nations: tuple[NationParams, ...], params: MacroParams, follows: F
 @as_before()
 def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
     """Return the indicators of the same nations and shocks under another policy."""
-    own = model.params.economy
-    nations = [nation.model_copy(update={"policy": None}) for nation in own.nations]
-    settings = own.model_copy(update={"policy": policy, "nations": tuple(nations)})
+    economy = model.params.economy
+    nations = tuple(nation.model_copy(update={"policy": None}) for nation in economy.nations)
+    settings = economy.model_copy(update={"policy": policy, "nations": nations})
     other = EconomyModel(model.params.model_copy(update={"economy": settings}))
     rows = []
     for _ in range(quarters):
         other.step()
         rows.append(pd.DataFrame({"round": other.world.quarter - 1, "nation": other.macro.names, **other.seen}))
-    columns = ["round", "nation", *other.seen]
-    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
-    return table.assign(policy=policy)
+    empty = pd.DataFrame(columns=["round", "nation", *other.seen])
+    return (pd.concat(rows, ignore_index=True) if rows else empty).assign(policy=policy)
 
 
-def summarised_economy(
-    model: EconomyModel, table: pd.DataFrame, baselines: Mapping[str, pd.DataFrame]
-) -> dict[str, Any]:
-    """Return what a run of nations comes to, in numbers: what ``prism economy --json`` prints.
+def economy_summary(model: EconomyModel, table: pd.DataFrame, baselines: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """Return the results of a run of nations in numbers, as ``prism economy --json`` prints them.
 
     Args:
-        model: The model, for what was decided and asked.
+        model: The model, for decisions and costs.
         table: The table `indicators`; empty if no quarter was completed.
-        baselines: The same under other policies.
+        baselines: The same table under other policies.
     """
-    own, quarters = model.params.economy, int(table["round"].nunique()) if len(table) else 0
+    economy, quarters = model.params.economy, int(table["round"].nunique()) if len(table) else 0
     usage, sources = (model.llm.usage, model.llm.counts) if model.llm is not None else ({}, {})
     return {
         "seed": model.params.seed,
         "nations": list(model.macro.names),
         "rounds": quarters,
-        "quarters": [own.first_quarter, quarter_name(own.first_quarter, quarters - 1)] if quarters else [],
-        "policy": own.policy,
+        "quarters": [economy.first_quarter, quarter_name(economy.first_quarter, quarters - 1)] if quarters else [],
+        "policy": economy.policy,
         "decided_by": model.label,
         "note": model.note,
         "notes": [note for note in model.notes if note != model.note],
@@ -197,38 +184,41 @@ def summarised_economy(
             "read_by": dict(sorted(model.read_by.items())),
             "by_source": dict(sorted(sources.items())),
             "failures": dict(sorted(model.llm.reasons.items())) if model.llm is not None else {},
-            "llm": {"calls": usage.get("calls", 0), "tokens": _tokens(usage)},
+            "llm": {
+                "calls": usage.get("calls", 0),
+                "tokens": usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0),
+            },
         },
         "indicators": _by_nation(table),
         "loss": _losses(table, model),
-        "baseline_loss": {name: _losses(of, model) for name, of in baselines.items()},
+        "baseline_loss": {name: _losses(baseline, model) for name, baseline in baselines.items()},
     }
 
 
-def _tokens(usage: Mapping[str, int]) -> int:
-    return usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
-
-
-_TOLD = ("gdp_growth", "output_gap", "inflation", "unemployment", "policy_rate", "debt", "trade_balance")
+_SUMMARISED = ("gdp_growth", "output_gap", "inflation", "unemployment", "policy_rate", "debt", "trade_balance")
 
 
 def _by_nation(table: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Return mean, standard deviation and last value of some indicators by nation."""
+    """Return mean, standard deviation and last value of some indicators, by nation."""
     if table.empty:
         return {}
     return {
         str(nation): {
-            name: {"mean": float(of[name].mean()), "sd": float(of[name].std(ddof=0)), "last": float(of[name].iloc[-1])}
-            for name in _TOLD
+            name: {
+                "mean": float(rows[name].mean()),
+                "sd": float(rows[name].std(ddof=0)),
+                "last": float(rows[name].iloc[-1]),
+            }
+            for name in _SUMMARISED
         }
-        for nation, of in table.groupby("nation", sort=False, observed=True)
+        for nation, rows in table.groupby("nation", sort=False, observed=True)
     }
 
 
 def _losses(table: pd.DataFrame, model: EconomyModel) -> float | None:
-    """Return the mean over nations and quarters of squared inflation beyond target plus squared output gap.
+    """Return the quadratic loss of Svensson (1997, doi:10.1016/S0014-2921(96)00055-4), in points squared.
 
-    The quadratic loss of Svensson (1997, doi:10.1016/S0014-2921(96)00055-4) with equal weights, in points squared.
+    It is the mean over nations and quarters of squared inflation beyond target plus squared output gap.
     """
     if table.empty:
         return None

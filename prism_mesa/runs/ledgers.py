@@ -1,4 +1,4 @@
-"""A ledger as tables: counted for a look, or written out for analysis."""
+"""A ledger in numbers, and as tables."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,11 +15,7 @@ from prism_mesa.runs.run_files import LEDGER, check_within
 
 
 def _opened(file: Path) -> Ledger:
-    """Return the ledger of a file or of a run's folder.
-
-    Raises:
-        DataError: If there is none, or the folder holds a link to one elsewhere.
-    """
+    """Return the ledger of a file or a run's folder; raises DataError if there is none, or it is a link elsewhere."""
     path = file / LEDGER if file.is_dir() else file
     if not path.is_file():
         raise DataError(f"{file}: no ledger there: give a {LEDGER}, or the folder of a run")
@@ -29,7 +25,7 @@ def _opened(file: Path) -> Ledger:
 
 
 def ledger_stats(file: str | Path) -> dict[str, Any]:
-    """Return what a ledger holds: answers, LLMs, tokens, questions by source, fallbacks by reason, runs.
+    """Count a ledger's answers, LLMs, tokens, questions by source, fallbacks by reason, and runs.
 
     Raises:
         DataError: If there is no ledger.
@@ -40,7 +36,7 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
     return {
         "answers": len(answers),
         "llms": dict(Counter(answer.llm for answer in answers)),
-        "choices": dict(Counter(map(_kind_of, answers))),
+        "choices": dict(Counter(map(_choice, answers))),
         "tokens": tokens_spent(answers, asked),
         "median_ms": round(float(latencies.median()), 1) if answers else 0.0,
         "questions": len(asked),
@@ -51,21 +47,21 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
 
 
 def tokens_spent(answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> int:
-    """Return the tokens of all that was said, useless answers included; of an older ledger, of its answers."""
+    """Return the tokens of all answers, useless ones included; an older ledger has only the useful ones."""
     useful = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
     return max(useful, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in asked))
 
 
-def _kind_of(answer: StoredAnswer) -> str:
-    """Return the option that was chosen, or what else the answer holds."""
+def _choice(answer: StoredAnswer) -> str:
+    """Return the chosen option, or what else the answer holds."""
     return answer.choice or ("probabilities" if answer.probabilities else "in a form")
 
 
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:
-    """Write `answers` and `asked` as Parquet below `out`, or beside the ledger, and return each one's file and rows.
+    """Write `answers` and `asked` as Parquet into `out`, or beside the ledger; return the file and rows of each.
 
     Raises:
-        DataError: If there is no ledger, the folder cannot be made, or holds a link under the name of a file.
+        DataError: If there is no ledger, or the folder cannot be made, or has a link where a file would go.
     """
     with _opened(Path(file)) as ledger:
         answers = pd.DataFrame(map(asdict, ledger.answers()), columns=[field.name for field in fields(StoredAnswer)])
@@ -75,7 +71,7 @@ def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, 
     written = {}
     for name, table in (("answers", answers), ("asked", asked)):
         path = Path(out) / f"{name}.parquet"
-        if path.is_symlink():  # whoever made the folder would choose which file is overwritten
+        if path.is_symlink():  # the folder may come from anybody, and choose what is overwritten
             raise DataError(f"{path}: is a link, and would be written through: name another folder with --out")
         table.to_parquet(path, index=False)
         written[name] = (path, len(table))

@@ -1,4 +1,4 @@
-"""What every run goes through, whatever is run: folder, manifest, clocks, and an end that is written down."""
+"""What every run goes through: folder, manifest, ledger, and an end that is written down."""
 
 import signal
 import warnings
@@ -10,34 +10,37 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import PrismWarning, RunError, counted, one_line, shortened, told
+from prism_mesa.errors import PrismWarning, RunError, counted, format_error, one_line, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.checkpoints.file import last_round
+from prism_mesa.params import validated
 from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
+from prism_mesa.runs.manifest import Manifest, RecordedRun
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
-from prism_mesa.runs.process.state import RunState
 from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, came_first, last_tables
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
-from prism_mesa.runs.work import Records, Work
+from prism_mesa.runs.work import Records, RunTask
 from prism_mesa.statechart.users_code import is_of_own_code
 from prism_mesa.streams import fresh_seed
 from prism_mesa.tables import TableSchema
 
+_RESUMABLE: Final = ("social", "economy")
+"""Systems whose runs `resume` continues; a survey is asked again."""
+_NO_MANIFEST: Final = "its manifest could not be written"
+
 
 @dataclass(frozen=True, repr=False)
 class RunResult:
-    """A run and its folder; whatever takes the folder of a run takes a result too (it is an `os.PathLike`).
+    """A run and its folder; it is an `os.PathLike`, so functions that take the folder of a run take a result too.
 
     Attributes:
         run_dir: Its folder.
-        status: `done`, `failed` or `interrupted`; of a run that was opened also `running`, or `died` if its process is
-            gone.
-        summary: What it comes to; empty while it is running. ``prism run --json`` and ``prism economy --json`` print it
+        status: `done`, `failed` or `interrupted`; of an opened run also `running`, or `died` if its process is gone.
+        summary: Its results in numbers; empty while it runs. ``prism run --json`` and ``prism economy --json`` print it
             with the clocks of the whole command.
-        pictures: Those that were drawn into its folder.
-        state: Of a run that was running when it was opened, or died, also the round: `died in round 7 of 56`.
+        pictures: The pictures in its folder.
+        state: Of an opened run that runs or died, the status with the round: `died in round 7 of 56`.
     """
 
     run_dir: Path
@@ -56,7 +59,7 @@ class RunResult:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What stands in manifest.json: configuration, seed, versions, who decided, the summary."""
+        """The content of manifest.json: configuration, seed, versions, who decided, the summary."""
         return read_manifest(self.run_dir)
 
     def __fspath__(self) -> str:
@@ -64,22 +67,22 @@ class RunResult:
 
     @one_line
     def __repr__(self) -> str:
-        told, nations = self.summary, self.summary.get("nations")
+        summary, nations = self.summary, self.summary.get("nations")
         if isinstance(nations, list):
-            counts = {"nation": len(nations), "quarter": told.get("rounds")}
+            counts = {"nation": len(nations), "quarter": summary.get("rounds")}
         else:
-            counts = {"agent": told.get("agents"), "round": told.get("rounds")}
-        said = [counted(n, what) for what, n in counts.items() if isinstance(n, int)]
-        said += [f"seed {told['seed']}"] if "seed" in told else []
-        return f"<RunResult {self.state or self.status}: {', '.join([*said, str(self.run_dir)])}>"
+            counts = {"agent": summary.get("agents"), "round": summary.get("rounds")}
+        facts = [counted(n, what) for what, n in counts.items() if isinstance(n, int)]
+        facts += [f"seed {summary['seed']}"] if "seed" in summary else []
+        return f"<RunResult {self.state or self.status}: {', '.join([*facts, str(self.run_dir)])}>"
 
 
 class RunBrokenError(RunError):
-    """A run that could not go on.
+    """A run could not go on.
 
     Attributes:
-        result: What was kept of it; None if its last tables could not be written, or nothing was to be kept.
-        reason: What ended it, and when, without where it is kept.
+        result: What is kept of it; None if its last tables could not be written, or it keeps nothing.
+        reason: What ended it, and when, without its folder.
     """
 
     def __init__(self, message: str, result: Any, reason: str = "") -> None:
@@ -89,7 +92,7 @@ class RunBrokenError(RunError):
 
 
 class RunInterruptedError(KeyboardInterrupt):
-    """A run that Ctrl-C or SIGTERM ended; `result` is as in `RunBrokenError`."""
+    """Ctrl-C or SIGTERM ended a run; `result` is as in `RunBrokenError`."""
 
     def __init__(self, message: str, result: Any) -> None:
         super().__init__(shortened(message))
@@ -97,51 +100,46 @@ class RunInterruptedError(KeyboardInterrupt):
 
 
 def run_to_completion(
-    work: Work[RunFolder], out: str | Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True
+    work: RunTask[RunFolder], out: str | Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True
 ) -> RunResult:
-    """Return the result of a run whose end, good or bad, stands in the manifest of its folder.
+    """Run in a new folder, and return the result; the folder's manifest says how the run ended.
 
-    Args:
-        work: What is to be done.
-        out: As for `RunFolder`; the folder is made when all that its manifest says is known.
-        name: As for `RunFolder`.
-        tables: As for `RunFolder`.
-        dated: As for `RunFolder`.
+    The folder is made as `RunFolder` says, once all that the manifest says at first is known.
 
     Raises:
         DataError: If the folder cannot be made.
         RunBrokenError: If the run cannot go on; its folder says `failed`, and keeps what was recorded.
-        RunInterruptedError: The same for KeyboardInterrupt, but that the folder says `interrupted`; one that came while
-            the last tables of a whole run were written leaves a whole run.
+        RunInterruptedError: The same for KeyboardInterrupt, with `interrupted`. An interrupt while the last tables are
+            written leaves a complete run.
     """
     manifest = {**provenance(), **work.facts()}
     folder = RunFolder(Path(out), name, tables, dated=dated)
     with lock_run(folder.path) as folder.lock:
-        return _to_completion(work, folder, manifest, name_in_ledgers(work.scope(), folder.path.name), None)
+        return _complete(work, folder, manifest, name_in_ledgers(work.scope(), folder.path.name), None)
 
 
-def go_on_to_completion(
-    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int
+def resume_to_completion(
+    work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int
 ) -> RunResult:
-    """Return the result of a run that was stopped, and goes on in its folder, which is locked.
+    """Go on with a stopped run in its locked folder, and return the result.
 
     Args:
-        work: What is to be done; what it has done before is in it.
-        folder: The folder as it stood then.
-        manifest: What the manifest says from now on.
-        name: What ledgers call it; empty if they do not know it yet.
-        round_: The round that it goes on from.
+        work: The run, restored.
+        folder: The folder as it was when the run stopped.
+        manifest: The manifest from now on.
+        name: The run's name in ledgers; empty if they do not know it yet.
+        round_: The round from which it goes on.
 
     Raises:
         RunBrokenError: As `run_to_completion`; so RunInterruptedError.
     """
-    return _to_completion(work, folder, manifest, name or name_in_ledgers(work.scope(), folder.path.name), round_)
+    return _complete(work, folder, manifest, name or name_in_ledgers(work.scope(), folder.path.name), round_)
 
 
-def _to_completion(
-    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int | None
+def _complete(
+    work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int | None
 ) -> RunResult:
-    """Carry out a run in a folder, from its beginning, or as one that goes on from a round."""
+    """Carry out a run in a folder, from its beginning (None) or from a round on."""
     try:
         folder.write_manifest(manifest)
         with Ledger(folder.path / LEDGER) as ledger:
@@ -154,23 +152,18 @@ def _to_completion(
             error = work.carry_out(folder)
         with last_tables() as signals:
             folder.close()
-            result = _ended(work, folder, manifest, _ending(error))
-            _forget(folder.path)
+            result = _write_end(work, folder, manifest, _ending(error))
+            _forget_checkpoints(folder.path)
     except BaseException as fault:
-        raise _broken_off(work, folder, manifest, fault) from fault
+        raise _end_early(work, folder, manifest, fault) from fault
     if signals.came is not None:
         kept = f"{folder.path}: interrupted while its last tables were written (the run is kept there, and whole)"
         raise RunInterruptedError(kept, result)
     return result
 
 
-def run_without_folder(work: Work[Records], records: Records, name: str) -> dict[str, Any]:
-    """Return the summary of a run that leaves nothing on disk but what it adds to a shared ledger.
-
-    Args:
-        work: What is to be done.
-        records: Where its records go.
-        name: What the shared ledger calls it.
+def run_in_memory(work: RunTask[Records], records: Records, name: str) -> dict[str, Any]:
+    """Run without a folder, and return the summary; only a shared ledger keeps answers, under `name`.
 
     Raises:
         RunBrokenError: If the run cannot go on.
@@ -180,12 +173,12 @@ def run_without_folder(work: Work[Records], records: Records, name: str) -> dict
     try:
         return work.finish(records, _ending(work.carry_out(records)))
     except Exception as fault:
-        told = _told(work, fault)
-        raise RunBrokenError(told, None, told) from fault
+        reason = _reason(work, fault)
+        raise RunBrokenError(reason, None, reason) from fault
 
 
 def name_in_ledgers(scope: str, name: str) -> str:
-    """Return what ledgers call a run of a scope (see `Work.scope`), which no other run is called."""
+    """Return a unique name for a run of a scope (see `RunTask.scope`) in ledgers."""
     return f"{scope}/{name}-{fresh_seed():x}"
 
 
@@ -193,78 +186,70 @@ def _ending(error: str) -> dict[str, str]:
     return {"status": "failed", "error": error} if error else {"status": "done"}
 
 
-def _told(work: Work[Any], fault: BaseException) -> str:
-    """Return in one line what ended a run before its time, and when."""
-    return shortened(f"{work.where()}: {told(fault)}")
+def _reason(work: RunTask[Any], fault: BaseException) -> str:
+    """Return in one line what ended a run early, and when."""
+    return shortened(f"{work.where()}: {format_error(fault)}")
 
 
-def _ended(
-    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], ending: Mapping[str, Any]
+def _write_end(
+    work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], ending: Mapping[str, Any]
 ) -> RunResult:
-    """Have the last tables written, write down how the run ended, and return its result."""
+    """Write the last tables and the last manifest, and return the result."""
     summary = work.finish(folder, ending)
     folder.write_manifest({**manifest, **ending, "ended": wall_clock(), "summary": summary})
     return RunResult(folder.path, str(ending["status"]), summary)
 
 
-def _broken_off(
-    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
+def _end_early(
+    work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
 ) -> RunBrokenError | RunInterruptedError:
-    """Write down how a run ended before its time, and return what is to be raised."""
+    """Write down how a run ended early, and return the error to raise."""
     interrupted = isinstance(fault, KeyboardInterrupt)
     by = " by SIGTERM" if isinstance(fault, TerminatedError) or came_first() == signal.SIGTERM else ""
-    text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _told(work, fault)
+    text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _reason(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     manifest = {**manifest, "of_own_code": True} if is_of_own_code(fault) else manifest
     result = None
     with last_tables():
-        with _going_on(ending, _NO_MANIFEST):
+        with _appending_errors(ending, _NO_MANIFEST):
             folder.write_manifest({**manifest, **ending})
         try:
             if isinstance(fault, EndAtOnceError):
                 raise fault
-            with _going_on(ending, "its last rows could not be written"):
+            with _appending_errors(ending, "its last rows could not be written"):
                 folder.close()
-            with _going_on(ending, "its last tables could not be written"):
-                result = _ended(work, folder, manifest, ending)
+            with _appending_errors(ending, "its last tables could not be written"):
+                result = _write_end(work, folder, manifest, ending)
         except EndAtOnceError:
             ending["error"] += "; ended at once, without its last tables"
-            with _going_on(ending, _NO_MANIFEST):
+            with _appending_errors(ending, _NO_MANIFEST):
                 folder.write_manifest({**manifest, **ending})
-    way_on = _way_on(folder.path, manifest, ending["status"], result)
-    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{f'; {way_on}' if way_on else ''})"
+    hint = _recovery_hint(folder.path, manifest, ending, result)
+    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{hint})"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
 
 
-def _forget(run: Path) -> None:
-    """Remove the checkpoints of a run that has written down how it ended: it stands, whatever comes of that."""
+def _forget_checkpoints(run: Path) -> None:
+    """Remove the checkpoints of a run that has ended; a failure is only a warning."""
     try:
         forget(run)
     except OSError as error:
-        told = f"{run}: its checkpoints could not be removed, and are of no use: {error.strerror or error}"
-        warnings.warn(shortened(told), PrismWarning, stacklevel=4)
+        note = f"{run}: its checkpoints could not be removed, and are of no use: {error.strerror or error}"
+        warnings.warn(shortened(note), PrismWarning, stacklevel=4)
 
 
-def _way_on(run: Path, manifest: Mapping[str, Any], status: str, result: RunResult | None) -> str:
-    """Return what can be done with a run that was broken off."""
-    if manifest.get("system") not in _CAN_GO_ON:
+def _recovery_hint(run: Path, manifest: Mapping[str, Any], ending: Mapping[str, Any], result: RunResult | None) -> str:
+    """Return what the user can do with a run that ended early, as the end of an error."""
+    if manifest.get("system") not in _RESUMABLE:
         return ""
-    all_done = result is not None and result.summary.get("rounds") == manifest["config"].get("rounds")
-    is_over = status == "failed" and all_done and last_round(run) is None
-    python = any(manifest.get("made_in_python", ()))
-    own = bool(manifest.get("of_own_code")) and status == "failed"
-    return RunState(status).way_on(run, from_python=python, from_start=is_over, of_own_code=own)
-
-
-_CAN_GO_ON: Final = ("social", "economy")
-"""Systems whose runs `resume` goes on with; a survey is asked again."""
-
-_NO_MANIFEST: Final = "its manifest could not be written"
+    summary = {} if result is None else {"rounds": result.summary.get("rounds")}
+    values = {**manifest, **ending, "summary": summary}
+    return RecordedRun(run, validated(Manifest, values, str(run)), "own").way_on
 
 
 @contextmanager
-def _going_on(ending: dict[str, str], what: str) -> Iterator[None]:
-    """Add to the error that ended a run what raises in the block: whatever broke it may stand in its way again."""
+def _appending_errors(ending: dict[str, str], what: str) -> Iterator[None]:
+    """Append an error in the block to the one that ended the run: its cause may strike again."""
     try:
         yield
     except Exception as second:

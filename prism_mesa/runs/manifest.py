@@ -1,4 +1,4 @@
-"""What a run's manifest says, checked once, when it is read."""
+"""A run's manifest, checked once when it is read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, in_command
 from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.state import RunState, state_of
@@ -15,27 +15,27 @@ from prism_mesa.runs.trust import Origin
 
 
 class _Facts(Params):
-    """Facts of a manifest; it may hold others, which nobody reads."""
+    """Facts of a manifest; others in it are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-def llm_facts(kind: str, llm: Any, client: Any, **own: Any) -> dict[str, Any]:
-    """Return what a manifest says of who is asked, and how, which `RecordedLLM` reads.
+def llm_facts(kind: str, llm: Any, client: Any, **more: Any) -> dict[str, Any]:
+    """Return what a manifest says of an LLM, as `RecordedLLM` reads it.
 
     Args:
         kind: How it is reached.
-        llm: What has a name, a digest and options of decoding.
-        client: What knows its server.
-        own: What else is to be said.
+        llm: An object with a name, a digest and options of decoding.
+        client: An object that knows its server.
+        more: Further facts.
     """
-    said = {"kind": kind, "name": llm.name, "digest": str(getattr(llm, "digest", ""))}
-    said |= {"server": str(getattr(client, "server_version", "")), "decoding": dict(llm.decoding)}
-    return said | own
+    facts = {"kind": kind, "name": llm.name, "digest": str(getattr(llm, "digest", ""))}
+    facts |= {"server": str(getattr(client, "server_version", "")), "decoding": dict(llm.decoding)}
+    return facts | more
 
 
 class RecordedLLM(_Facts):
-    """The LLM of a run and its options; with several, `llms` has an entry for each and the rest is the first's."""
+    """The LLM of a run and its options; with several, `llms` has an entry for each, and the rest is of the first."""
 
     llms: list[dict[str, Any]] = Field(default_factory=list)
     kind: StrictStr | None = None
@@ -48,27 +48,26 @@ class RecordedLLM(_Facts):
 
 
 class KeptModel(_Facts):
-    """The distilled model that a run used: the SHA-256 of its file."""
+    """A run's distilled model: the SHA-256 of its file."""
 
     digest: StrictStr
 
 
 class Ending(_Facts):
-    """How far a run came: rounds or quarters that were completed; None where it does not say."""
+    """The completed rounds or quarters of a run; None if the manifest does not say."""
 
     rounds: StrictInt | None = Field(None, ge=0, le=10**9)
 
 
 class Manifest(_Facts):
-    """What readers of a run's folder use of its manifest.
+    """What PRISM reads of a run's manifest.
 
     Attributes:
         system: `social` or `economy`.
-        config: The configuration, not checked: see `runs.recorded`, which alone makes one of it.
-        note: Why whoever decides does, although another one was wished for; else empty.
-        of_own_code: Whether it failed in code of a user's own.
-        code: What stands for the code that made it (`identity.code_version`); empty if it does not say.
-        says_who_was_asked: Whether it has everything that is needed to repeat it.
+        config: The configuration, not checked: `runs.recorded` does that.
+        note: Why another reasoner decided than the user wanted; else empty.
+        of_own_code: Whether the run failed in the user's own code.
+        code: A digest of the code that made it (`identity.code_version`); empty if the manifest does not say.
     """
 
     system: StrictStr = "social"
@@ -88,29 +87,29 @@ class Manifest(_Facts):
 
     @property
     def says_who_was_asked(self) -> bool:
-        """Whether it says of whom open choices were asked, or that nobody was."""
+        """Whether it says which LLM was asked, or that none was."""
         known = {"llm", "config", "status"} <= self.model_fields_set
         return known and (self.llm is None or self.llm.kind is not None)
 
     @property
     def of_nations(self) -> bool:
-        """Whether it is of a run of nations, not of a platform."""
+        """Whether it is a run of nations, not of a platform."""
         return self.system == "economy"
 
     @property
     def planned(self) -> int | None:
-        """Rounds or quarters that the run was to have, or None if it does not say."""
+        """The planned rounds or quarters; None if the manifest does not say."""
         rounds = (self.config or {}).get("rounds")
         return rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None
 
 
 OBJECTS: Final = ("chart", "prepare", "reasoner")
-"""What a run of a platform can be given in Python, in the order of `made_in_python`."""
+"""Objects that a run of a platform can be given in Python, in the order of `made_in_python`."""
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run's folder, its manifest, and whose it is."""
+    """A run's folder, its manifest, and whether this user made it."""
 
     folder: Path
     manifest: Manifest
@@ -118,61 +117,62 @@ class RecordedRun:
 
     @property
     def started_in(self) -> Path:
-        """Where it was started: files that its configuration names are looked for from there.
-
-        Of a run that was packed as an archive it is the run's own folder, or one above it.
-        """
+        """Where it was started, so that paths in its configuration are relative to it; in an archive, inside of it."""
         return self.folder / self.manifest.working_directory
 
     @property
     def state(self) -> RunState:
-        """How it stands now."""
+        """Its state now."""
         return state_of(self.folder, self.manifest.status, self.manifest.planned)
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come to its end, so that there is nothing to go on with.
-
-        One that failed has if all its rounds are there and it has no checkpoint, as a run keeps that could not write
-        its last tables.
-        """
+        """Whether it has come to its end: it is done, or failed with all its rounds and without a checkpoint."""
         done, status = self.manifest.summary.rounds, self.state.status
         all_done = done is not None and done == self.manifest.planned
         return status == "done" or (status == "failed" and all_done and last_round(self.folder) is None)
 
     def is_left(self, *, from_start: bool = False) -> bool:
-        """Return whether `resume` leaves it as it is; if it failed in the end, it can still be started again."""
+        """Return whether `resume` leaves it as it is; a run that failed at its end can still start again."""
         return self.is_over and not (from_start and self.manifest.status == "failed")
 
     @property
     def way_on(self) -> str:
-        """What can be done with it if it has not come to its end, as the end of an error; else an empty string."""
-        python = any(self.manifest.made_in_python)
-        own = self.state.status == "failed" and self.manifest.of_own_code
-        way_on = self.state.way_on(self.folder, from_python=python, from_start=self.is_over, of_own_code=own)
-        return f"; {way_on}" if way_on else ""
+        """What the user can do with an unfinished run, as the end of an error; else an empty string."""
+        state = self.state
+        if state.status == "running":
+            return "; wait until it has ended"
+        if state.status not in ("died", "interrupted", "failed"):
+            return ""
+        if state.status == "failed" and self.manifest.of_own_code:
+            return "; correct that code, and run it anew: it would fail again in it"
+        last = last_round(self.folder)
+        does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
+        if any(self.manifest.made_in_python):
+            call = "resume(..., from_start=True)" if self.is_over else "resume(...)"
+            return f"; {call} in Python, with what it was given there, {does}"
+        return f"; 'prism resume {in_command(self.folder)}{' --from-start' if self.is_over else ''}' {does}"
 
     @property
     def again_in_python(self) -> str:
-        """That a run cannot be repeated from its folder, and how it is repeated with what it was given in Python."""
-        given = [name for name, was in zip(OBJECTS, self.manifest.made_in_python, strict=False) if was]
-        told = f"was given {' and '.join(given)} in Python, which no folder holds: run it again in Python, with "
-        told += f"run(config, {', '.join(f'{name}=...' for name in given)})"
+        """How to repeat a run that was given objects in Python, as the end of an error."""
+        names = [name for name, was in zip(OBJECTS, self.manifest.made_in_python, strict=False) if was]
+        hint = f"was given {' and '.join(names)} in Python, which no folder holds: run it again in Python, with "
+        hint += f"run(config, {', '.join(f'{name}=...' for name in names)})"
         ledger = self.folder / LEDGER
         if self.manifest.llm is None or not ledger.is_file():
-            return told
-        if "reasoner" in given:
+            return hint
+        if "reasoner" in names:
             store = f"store=AnswerStore('replay', Ledger({str(ledger)!r}))"
-            return f"{told}, where Reasoner(..., {store}) takes the answers from its ledger"
-        return f"{told} and, in config, reasoner.ledger=replay and reasoner.ledger_path={ledger}"
+            return f"{hint}, where Reasoner(..., {store}) takes the answers from its ledger"
+        return f"{hint} and, in config, reasoner.ledger=replay and reasoner.ledger_path={ledger}"
 
 
 def read_run(run_dir: str | Path) -> RecordedRun:
     """Return a run's folder with its manifest, read and checked.
 
     Raises:
-        DataError: If there is no run but nothing, a survey or an interview, or its manifest cannot be read, or holds
-            what none does.
+        DataError: If there is no run, but nothing, a survey or an interview, or its manifest is damaged.
     """
     folder = Path(run_dir)
     values, whose = manifest_and_origin(folder)
@@ -181,8 +181,7 @@ def read_run(run_dir: str | Path) -> RecordedRun:
     except ConfigError as error:
         raise DataError(f"{error} (it is damaged, or another version wrote it)") from None
     if manifest.system not in ("social", "economy"):
-        told = shown(manifest.system)
-        raise DataError(f"{folder}: is no run but {told}: a run is of a platform or of nations")
+        raise DataError(f"{folder}: is no run but {shown(manifest.system)}: a run is of a platform or of nations")
     done, planned = manifest.summary.rounds, manifest.planned
     if done is not None and planned is not None and done > planned:
         raise DataError(f"{folder / MANIFEST}: summary.rounds: {done} of {planned} rounds cannot have been completed")

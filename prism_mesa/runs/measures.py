@@ -35,7 +35,7 @@ def gini(values: npt.ArrayLike) -> float:
 
 
 def top_share(values: npt.ArrayLike, share: float) -> float:
-    """Return what part of all amounts the largest `share` of them hold (at least one of them); 0 without any.
+    """Return the part of all amounts that the largest `share` of them hold (at least one); 0 without any.
 
     >>> top_share([1, 1, 1, 1, 1, 1, 1, 1, 1, 11], 0.1)
     0.55
@@ -48,7 +48,7 @@ def top_share(values: npt.ArrayLike, share: float) -> float:
 
 @dataclass(frozen=True)
 class TailExponent:
-    """The exponent of a tail, its standard error, and how many values it was taken from."""
+    """The exponent of a tail, its standard error, and the number of values."""
 
     exponent: float
     se: float
@@ -56,18 +56,13 @@ class TailExponent:
 
 
 def tail_exponent(sizes: npt.ArrayLike, above: int) -> TailExponent:
-    """Return the exponent a of the whole numbers among `sizes` from `above` on, as if P(x) fell with x ** -a.
+    """Return the exponent a of the whole numbers `sizes` from `above` (at least 1) on, if P(x) falls with x ** -a.
 
-    Maximum likelihood for whole numbers, and its standard error: Clauset, Shalizi, Newman 2009, equations 3.5
-    and 3.6, doi:10.1137/070710111. Whether it is a power law at all is another question.
-
-    Args:
-        sizes: Whole numbers, in any order.
-        above: The smallest that counts, at least 1.
+    Maximum likelihood and its standard error: Clauset, Shalizi, Newman 2009, equations 3.5 and 3.6,
+    doi:10.1137/070710111. Whether it is a power law is another question.
 
     Returns:
-        The exponent, above 1. It is infinite, with no standard error, where all values are `above`, and not a
-        number where there is none.
+        The exponent, above 1; infinite if all values are `above`, NaN without any. Both have a standard error of NaN.
     """
     values = np.asarray(sizes)
     distinct, counts = np.unique(values[values >= above], return_counts=True)
@@ -91,11 +86,10 @@ _STEP: Final = 1e-30
 
 
 def _mean_log(exponent: float, above: int) -> float:
-    """Return the mean of log(x / above) over whole numbers x >= above with P(x) in proportion to x ** -exponent.
+    """Return the mean of log(x / above) over whole numbers x >= above with P(x) proportional to x ** -exponent.
 
-    It is the slope of the logarithm of the zeta function of Hurwitz, scaled by ``above ** exponent``, which is
-    summed as Euler and Maclaurin did; the slope is read off an imaginary step (Squire, Trapp 1998,
-    doi:10.1137/S003614459631241X).
+    It is the slope of the logarithm of Hurwitz's zeta function, scaled by ``above ** exponent``: an Euler-Maclaurin sum
+    with a complex-step derivative (Squire, Trapp 1998, doi:10.1137/S003614459631241X).
     """
     s = exponent + 1j * _STEP
     end = above + 30.0
@@ -110,16 +104,16 @@ def _mean_log(exponent: float, above: int) -> float:
 
 
 TAILS: Final = (10, 100)
-"""Sizes from which the tail of the cascades is measured, as in VoterFraud2020."""
+"""Sizes from which the tail of cascades is measured, as in VoterFraud2020."""
 
 ENOUGH: Final = 50
-"""So many values make a tail."""
+"""The least number of values of a tail."""
 
 
 def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
     """Return number, sizes, tails, depths and structural virality of cascades (`social.cascades.cascades`).
 
-    `tail_exponents` has, for each of `TAILS` that at least `ENOUGH` cascades reach, the `TailExponent`.
+    `tail_exponents` has the `TailExponent` of each of `TAILS` that at least `ENOUGH` cascades reach.
     """
     if cascades.empty:
         return {"n": 0}
@@ -141,7 +135,7 @@ def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
 
 
 def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return how unequally agents act: of all agents, and of those who did anything, as observed data have them.
+    """Return how unequally agents act, among all and among active agents, as in observed data.
 
     Args:
         activity: Posts, likes, replies and reshares of each agent.
@@ -158,20 +152,19 @@ def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]
 
 
 def attention_summary(attention: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return how unequally attention is shared: between all agents, and between those of whom anything was seen.
+    """Return how unequally attention is shared, among all agents and among those who were seen.
 
     Args:
-        attention: Impressions of what each agent wrote (`social.state.outcomes.Outcomes.attention`).
+        attention: Impressions of each agent's posts (`social.state.outcomes.Outcomes.attention`).
     """
-    told = activity_summary(attention)
-    return {name.replace("active", "seen"): value for name, value in told.items()}
+    return {name.replace("active", "seen"): value for name, value in activity_summary(attention).items()}
 
 
 def hp_cycle(values: npt.ArrayLike, smoothing: float = 1600.0) -> npt.NDArray[np.float64]:
-    """Return the cycle of a series: what a smooth trend leaves of it.
+    """Return the cycle of a series: its distance from a smooth trend (Hodrick and Prescott 1997, doi:10.2307/2953682).
 
-    The trend minimises squared distances plus `smoothing` times the squared changes of its slope (Hodrick and Prescott
-    1997, doi:10.2307/2953682); 1600 is usual for quarters.
+    The trend minimises squared distances plus `smoothing` times the squared changes of its slope; 1600 is usual for
+    quarters.
 
     Args:
         values: At least three numbers, shape (n,).
@@ -190,7 +183,7 @@ def _smoother(n: int, smoothing: float) -> npt.NDArray[np.float64]:
 
 
 def business_cycle(gdp: npt.ArrayLike, unemployment: npt.ArrayLike, inflation: npt.ArrayLike) -> dict[str, float]:
-    """Return what economists look at to tell whether a series of quarters could be an economy's.
+    """Return statistics by which economists judge whether quarters could be an economy's.
 
     Args:
         gdp: Real output, above 0, shape (n,), n at least 16.

@@ -1,4 +1,4 @@
-"""Repeating a run from its folder, without any LLM, and comparing every table. The folder is only read."""
+"""Repeat a run from its folder, without any LLM, and compare every table."""
 
 import os
 import tempfile
@@ -17,16 +17,7 @@ from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.identity import (
-    MODULES,
-    in_words,
-    inputs_version,
-    kept_digest,
-    module_digest,
-    modules_named,
-    of_module,
-    source_files,
-)
+from prism_mesa.runs.identity import input_text, inputs_one_by_one, inputs_version, module_input, modules_named
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy, recorded_readings
@@ -41,25 +32,24 @@ from prism_mesa.runs.run_files import (
     read_manifest,
     read_table,
 )
-from prism_mesa.runs.social import run
+from prism_mesa.runs.social import run as run_platform
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.tables import SOCIAL_TABLES
 
 
 @dataclass(frozen=True, repr=False)
 class Replay:
-    """What came of repeating a run.
+    """The result of repeating a run.
 
     Attributes:
-        run_dir: Where the repetition is; None if it was not kept.
+        run_dir: The folder of the repetition; None if it was not kept.
         differences: Table -> where it differs, in words; empty if all tables are equal.
-        rows: Table -> its rows.
-        answered: Open choices, or decisions of nations, that were answered from the ledger (fallbacks and leftovers of
-            limits among them).
+        rows: Table -> its number of rows.
+        answered: Open choices, or decisions of nations, answered from the ledger, with fallbacks.
         recomputed: Those that a rule or a distilled model decided again.
-        texts: Thoughts and texts that were answered from the ledger, what did not come among them.
+        texts: Thoughts and texts from the ledger, with those that had failed.
         calls: Calls of an LLM, which is 0.
-        notes: Modules of a user's own that are not those of the run, or of which nobody knows.
+        notes: The user's modules that changed since the run, or may have.
     """
 
     run_dir: Path | None
@@ -79,13 +69,13 @@ class Replay:
     @one_line
     def __repr__(self) -> str:
         tables = counted(len(self.rows), "table")
-        said = f"equal: {tables}" if self.equal else f"of {tables}: {', '.join(self.differences)} differ"
+        result = f"equal: {tables}" if self.equal else f"of {tables}: {', '.join(self.differences)} differ"
         kept = "" if self.run_dir is None else f", {self.run_dir}"
-        return f"<Replay {said}{kept}>"
+        return f"<Replay {result}{kept}>"
 
 
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
-    """Return the LLM of a run of nations as its folder knows it, or None if none was asked."""
+    """Return the LLM of a run of nations, which answers from its ledger; None if none was asked."""
     llm = read_run(run_dir).manifest.llm
     if llm is None:
         return None
@@ -95,27 +85,30 @@ def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
 
 
 def replay(
-    run_dir: str | os.PathLike[str],
+    run: str | os.PathLike[str],
     *,
     out: str | Path | None = None,
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Replay:
-    """Run a run again from its configuration and its ledger, asking nobody, and compare every table.
+    """Repeat a run from its ledger, without any LLM, and compare every table, as ``prism replay`` does.
 
     Args:
-        run_dir: The run's folder.
-        out: Parent folder for the repetition, which is then kept. That of a run from elsewhere is not signed, so what
-            its configuration names is not trusted there either.
-        on_round: As in `run`.
-        trust: Whether a module, and files outside of the folder, that only the folder names may be used; those of runs
+        run: A result, or the run's folder, which is only read.
+        out: Parent folder in which the repetition is kept; None: it is dropped. The repetition of a run from elsewhere
+            is not signed.
+        on_round: Called with the number of rounds or quarters done, after each.
+        trust: Whether modules, and files outside of the folder, that only the folder names may be used; those of runs
             made here may be.
+
+    Returns:
+        What differs; `equal` says whether every table is the same.
 
     Raises:
         DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
         RunError: If the ledger lacks an answer; the message names the question.
     """
-    run_dir = folder_of(run_dir)
+    run_dir = folder_of(run)
     with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
         if out is None:
             with tempfile.TemporaryDirectory(prefix="prism-replay-", suffix=".temporary") as folder:
@@ -141,40 +134,25 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
             keep=keep,
         )
     config = recorded_config(run_dir, trust=trust)
-    found = read_run(run_dir)
-    rounds = found.manifest.summary.rounds
-    if rounds != config.rounds and found.manifest.status != "done":  # a shorter run that is done set `running`
+    recorded = read_run(run_dir)
+    rounds = recorded.manifest.summary.rounds
+    if rounds != config.rounds and recorded.manifest.status != "done":  # a shorter run that is done set `running`
         done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
-        told = f"has not come to its end (status {found.state}{done}): there is nothing to compare"
-        raise DataError(f"{run_dir}: {told}{found.way_on}")
-    notes = _of_other_code(found, config)
-    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep)
+        why = f"has not come to its end (status {recorded.state}{done}): there is nothing to compare"
+        raise DataError(f"{run_dir}: {why}{recorded.way_on}")
+    notes = _changed_modules(recorded, config)
+    return _repeated(run_dir, lambda: run_platform(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep)
 
 
-def _of_other_code(run: RecordedRun, config: Config) -> tuple[str, ...]:
-    """Return which modules are not those of a run, in words; of one that it keeps nothing of, what is imported."""
+def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
+    """Return notes on the user's modules that changed since a run; an older run does not tell which."""
     facts = read_manifest(run.folder)
-    kept, notes = facts.get("inputs_one_by_one"), []
-    if not isinstance(kept, Mapping) and facts.get("inputs") == inputs_version(config):
-        return ()
-    for module in modules_named(config):
-        name = of_module(module)
-        was = kept.get(name) if isinstance(kept, Mapping) else _digest_beside(run, module)
-        if f"{module}.".startswith(OWN_PACKAGE) or was == module_digest(module):
-            continue
-        told = "is not that of the run" if was is not None else "was taken: the run does not tell whether it is its own"
-        notes.append(f"{in_words(name)} {told}")
-    return tuple(notes)
-
-
-def _digest_beside(run: RecordedRun, module: str) -> str | None:
-    """Return what stands for the copy of a module in a run's archive; None if there is none, or it is what is used."""
-    used = (source_files(module) or {}).values()
-    for folder in (run.folder / MODULES, run.started_in / MODULES):
-        found = kept_digest(folder, module)
-        if found is not None and not any(file.is_relative_to(folder.resolve()) for file in used):
-            return found
-    return None
+    kept = facts.get("inputs_one_by_one")
+    if not isinstance(kept, Mapping):
+        kept = inputs_one_by_one(config) if facts.get("inputs") == inputs_version(config) else {}
+    own = [module_input(module) for module in modules_named(config) if not f"{module}.".startswith(OWN_PACKAGE)]
+    now = inputs_one_by_one(config)
+    return tuple(f"{input_text(name)} is not that of the run" for name in own if kept.get(name) != now[name])
 
 
 def _repeated(
@@ -203,7 +181,7 @@ def _repeated(
 
 
 def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return how many decisions were answered from the ledger and computed again, and the answers for texts."""
+    """Return the numbers of decisions answered from the ledger, of those recomputed, and of texts."""
     if "made" in decisions:
         recomputed = int(decisions["read_by"].get("rule", 0))
         answered = int(decisions["made"]) - recomputed
@@ -213,7 +191,7 @@ def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[in
 
 
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
-    """Return the rows of a table in the first run, and where it differs in the second: by bytes, then by values."""
+    """Return the rows of a table in the first run, and where it differs in the second, by bytes and then by values."""
     for folder, where in ((first, "in the run"), (second, "when repeated")):
         if not has_table(folder, table):
             return 0, f"there is none {where}"
@@ -230,21 +208,18 @@ def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
 
 
 def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Return where two tables differ, in a sentence; an empty string if only files do (another version of pyarrow).
+    """Return where two tables differ, in words; empty if only their files do, as between versions of pyarrow.
 
-    A run of an earlier version may have fewer columns; only these are compared.
+    An older run may have fewer columns; only these are compared.
     """
     if list(before.columns) != [name for name in after.columns if name in before.columns]:
         return f"its columns are {', '.join(after.columns)}"
     if len(before) != len(after):
         return f"{len(before)} rows in the run, {len(after)} when repeated"
     for column in before.columns:
-        same = (before[column].astype(object) == after[column].astype(object)) | (
-            before[column].isna() & after[column].isna()
-        )
+        old, new = before[column], after[column]
+        same = (old.astype(object) == new.astype(object)) | (old.isna() & new.isna())
         if not same.all():
             row = int((~same).to_numpy().argmax())
-            return (
-                f"row {row}, {column}: {before[column].iloc[row]} in the run, {after[column].iloc[row]} when repeated"
-            )
+            return f"row {row}, {column}: {old.iloc[row]} in the run, {new.iloc[row]} when repeated"
     return ""

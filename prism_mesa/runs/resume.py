@@ -1,6 +1,6 @@
-"""Going on with a run that was stopped: from its last checkpoint, or from its beginning with the answers it was given.
+"""Going on with a stopped run: from its last checkpoint, or from its beginning with the answers that it has.
 
-Its tables come out as those of a run that was never stopped, byte for byte, and nobody is asked twice.
+Its tables are byte for byte those of a run that was never stopped, and nothing is asked twice.
 """
 
 import os
@@ -12,29 +12,29 @@ from typing import Any
 
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.errors import (
-    ConfigError,
-    DataError,
-    NotedWarning,
-    PrismWarning,
-    printable,
-    shortened,
-)
+from prism_mesa.errors import ConfigError, DataError, NotedWarning, PrismWarning, printable, shortened
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.checkpoints.file import RefusedError, last_round
 from prism_mesa.runs.checkpoints.keeping import forget
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.economy import NationsRun
-from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion
+from prism_mesa.runs.lifecycle import RunResult, resume_to_completion
 from prism_mesa.runs.manifest import OBJECTS, RecordedRun, read_run
 from prism_mesa.runs.process.lock import RunLock, lock_run
 from prism_mesa.runs.process.machine import package_versions, provenance, wall_clock
 from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on, recorded_readings
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
+from prism_mesa.runs.restoring import (
+    Make,
+    RestorePoint,
+    checked_facts,
+    closed_if_refused,
+    ledger_name,
+    load_restore_point,
+)
 from prism_mesa.runs.rounds import RunTimer, as_before
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import PlatformRun, start_run
-from prism_mesa.runs.standing import Make, RestorePoint, closed_if_refused, load_restore_point, name_in, same_facts
 from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.world.kept import KeptWorld
@@ -42,8 +42,8 @@ from prism_mesa.statechart import Statechart
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a run is given that does not stand in its folder; arguments of `resume`."""
+class ResumeOptions:
+    """The arguments of `resume`, except the folder."""
 
     chart: Statechart | None = None
     reasoner: AnyReasoner | None = None
@@ -54,12 +54,17 @@ class Given:
     from_start: bool = False
     overrides: Sequence[str] = ()
 
+    @property
+    def objects(self) -> dict[str, Any]:
+        """The objects of `OBJECTS` by name."""
+        return {name: getattr(self, name) for name in OBJECTS}
 
-def say_without_effect(run: RecordedRun, given: Sequence[str]) -> None:
-    """Warn if something is given to go on with a run that is over."""
-    if given:
-        told = f"{run.folder}: has come to its end, and is left as it is: {', '.join(given)}: no effect"
-        warnings.warn(shortened(told), PrismWarning, stacklevel=3)
+
+def warn_without_effect(run: RecordedRun, options: Sequence[str]) -> None:
+    """Warn of options that are given to resume a run that is over."""
+    if options:
+        note = f"{run.folder}: has come to its end, and is left as it is: {', '.join(options)}: no effect"
+        warnings.warn(shortened(note), PrismWarning, stacklevel=3)
 
 
 def resume(
@@ -74,7 +79,7 @@ def resume(
     from_start: bool = False,
     overrides: Sequence[str] = (),
 ) -> RunResult:
-    """Go on with a run that was stopped, or died, in its folder; one that has come to its end is left as it is.
+    """Go on with a run that was stopped, or died, in its folder; a run that is over is left as it is.
 
     Args:
         run_dir: The run's folder.
@@ -83,62 +88,58 @@ def resume(
         prepare: See `chart`.
         llm: See `chart`.
         on_round: As for `run`.
-        trust: Whether a run that was not made here may be resumed: its checkpoints, and the modules, servers and files
-            that it names, are used then. From then on it counts as made here.
-        from_start: Whether the run is started again, although there is a checkpoint; its answers are used again.
-        overrides: ``key=value`` of how an LLM is reached (`recorded.OF_THE_WAY`).
+        trust: Resume a run that was not made here: use its checkpoints, and the modules, servers and files that it
+            names. From then on it counts as made here.
+        from_start: Start again although there is a checkpoint, with the answers that are there.
+        overrides: ``key=value`` of how an LLM is reached (`recorded.CONNECTION_KEYS`).
 
     Warns:
-        PrismWarning: If a checkpoint or a part of a table is damaged, and the one before is taken.
+        PrismWarning: If a checkpoint or a part of a table is damaged, and the one before is used.
 
     Raises:
-        BadInputError: If it cannot be gone on with, or another process writes to it; nothing has been changed then.
+        BadInputError: If the run cannot go on, or another process writes to it; nothing has changed then.
         RunError: As for `run`; so KeyboardInterrupt.
     """
     run = read_run(folder_of(run_dir))
-    given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
+    options = ResumeOptions(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
     if run.is_left(from_start=from_start):
-        return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
+        return _as_it_is(run)
     require_own(run.folder, run.whose, "resuming", trust=trust)
     with lock_run(run.folder) as lock:
-        now = read_run(run.folder)  # another process may have brought it to its end before it let go of the lock
+        now = read_run(run.folder)  # another process may have ended it meanwhile
         if now.is_left(from_start=from_start):
-            return RunResult(now.folder, now.manifest.status, read_manifest(now.folder).get("summary", {}))
+            return _as_it_is(now)
         check_no_links(run.folder)
-        if run.manifest.of_nations:
-            return _nations(run, given, lock)
-        return _platform(run, given, lock)
+        return (_resume_nations if run.manifest.of_nations else _resume_platform)(run, options, lock)
 
 
-def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
-    check_given(run, {name: getattr(given, name) for name in OBJECTS}, {"llm": given.llm})
-    config = config_to_go_on(run, overrides=given.overrides)
-    own: dict[str, Any] = {"chart": given.chart, "reasoner": given.reasoner, "prepare": given.prepare}
+def _as_it_is(run: RecordedRun) -> RunResult:
+    return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
+
+
+def _resume_platform(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> RunResult:
+    check_objects(run, options.objects, {"llm": options.llm})
+    config = config_to_go_on(run, overrides=options.overrides)
 
     def make(world: KeptWorld | None) -> PlatformRun:
         with as_before():
-            work = start_run(config, **own, on_round=given.on_round, world=world)
-        if given.reasoner is None:
-            work.model.reasoner.note = _note_of(run)
+            work = start_run(config, **options.objects, on_round=options.on_round, world=world)
+        if options.reasoner is None:
+            work.model.reasoner.note = _recorded_note(run)
         return work
 
-    work, stood = load_restore_point(run, make, from_start=given.from_start, trust=given.trust)
-    return _go_on(run, work, stood, lock)
+    work, point = load_restore_point(run, make, from_start=options.from_start, trust=options.trust)
+    return _go_on(run, work, point, lock)
 
 
-def go_on_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], PlatformRun]) -> RunResult | None:
+def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], PlatformRun]) -> RunResult | None:
     """Return the result of a run that was stopped in a folder after a checkpoint, and goes on.
 
-    Args:
-        folder: The folder.
-        config: The run's configuration.
-        make: Makes the run.
-
     Returns:
-        None if there is none to go on with: nothing has been done then.
+        None if no run of this configuration can go on there; nothing has been done then.
 
     Warns:
-        PrismWarning: If the run starts again although there is a checkpoint, and why.
+        PrismWarning: If the run starts again although there is a checkpoint, with the reason.
 
     Raises:
         DataError: If another process writes to it.
@@ -148,134 +149,120 @@ def go_on_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], Pl
         return None
     with lock_run(folder) as lock:
         try:
-            run = read_run(folder)  # as it is now that nobody else writes to it
+            run = read_run(folder)
             if run.is_over or run.whose != "own" or run.manifest.config != config.model_dump(mode="json"):
                 return None
             check_no_links(folder)
-            work, stood = _stood_or_starts_again(run, make)
+            work, point = _load_or_start_again(run, make)
         except DataError as error:
-            told = f"{error}: the run starts again in another folder, and asks again"
-            warnings.warn(shortened(told), PrismWarning, stacklevel=2)
+            note = f"{error}: the run starts again in another folder, and asks again"
+            warnings.warn(shortened(note), PrismWarning, stacklevel=2)
             return None
-        return _go_on(run, work, stood, lock)
+        return _go_on(run, work, point, lock)
 
 
-def _stood_or_starts_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
-    """Return what `load_restore_point` does; where a checkpoint is refused, as the run stood at its beginning.
-
-    Raises:
-        DataError: As `load_restore_point`.
-    """
+def _load_or_start_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
+    """Call `load_restore_point`; if a checkpoint is refused, start the run again."""
     try:
         return load_restore_point(run, make)
     except RefusedError as error:
-        told = f"{error.why}: the run starts again, with the answers that are there"
-        warnings.warn(shortened(told), PrismWarning, stacklevel=3)
+        note = f"{error.why}: the run starts again, with the answers that are there"
+        warnings.warn(shortened(note), PrismWarning, stacklevel=3)
         return load_restore_point(run, make, from_start=True)
 
 
-def _go_on(run: RecordedRun, work: PlatformRun, stood: RestorePoint, lock: RunLock) -> RunResult:
+def _go_on(run: RecordedRun, work: PlatformRun, point: RestorePoint, lock: RunLock) -> RunResult:
     with closed_if_refused(work):
-        manifest = _reopened(run, stood, lock)
-    return work.go_on(stood.folder, manifest, stood.name, stood.rounds)
+        manifest = _reopen(run, point, lock)
+    return work.go_on(point.folder, manifest, point.name, point.rounds)
 
 
-def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
-    was = run.manifest.llm is not None and run.manifest.llm.kind == "python"
-    check_given(run, {"llm": given.llm}, {name: getattr(given, name) for name in OBJECTS}, was=[was])
-    config = economy_to_go_on(run, overrides=given.overrides)
+def _resume_nations(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> RunResult:
+    had_llm = run.manifest.llm is not None and run.manifest.llm.kind == "python"
+    check_objects(run, {"llm": options.llm}, options.objects, had=[had_llm])
+    config = economy_to_go_on(run, overrides=options.overrides)
     with as_before():
-        model = EconomyModel(config, llm=given.llm)
+        model = EconomyModel(config, llm=options.llm)
     model.readings = recorded_readings(run.folder)
-    if given.llm is None:
-        model.note = _note_of(run)
-    work = NationsRun(model, config, RunTimer(), given.on_round)
+    if options.llm is None:
+        model.note = _recorded_note(run)
+    work = NationsRun(model, config, RunTimer(), options.on_round)
     with closed_if_refused(work):
-        facts = same_facts(run, work)
         folder = ReopenedFolder(run.folder, ECONOMY_TABLES, None)
-        stood = RestorePoint(facts, folder, name_in(run.folder), None)
-        manifest = _reopened(run, stood, lock)
-    return go_on_to_completion(work, folder, manifest, stood.name, 0)
+        point = RestorePoint(checked_facts(run, work), folder, ledger_name(run.folder), None)
+        manifest = _reopen(run, point, lock)
+    return resume_to_completion(work, folder, manifest, point.name, 0)
 
 
-def check_given(
+def check_objects(
     run: RecordedRun,
-    given: Mapping[str, object],
+    objects: Mapping[str, object],
     others: Mapping[str, object] | None = None,
     *,
-    was: Sequence[bool] | None = None,
+    had: Sequence[bool] | None = None,
     does: tuple[str, str] = ("go on with", "resume({}, "),
 ) -> None:
-    """Check that a run gets again what it was given in Python, and nothing else.
+    """Check that a run gets again the objects that it was given in Python, and no others.
 
     Args:
         run: The run.
-        given: What it may have been given, and gets now, by name; None: nothing.
-        others: What it cannot have been given.
-        was: Of `given`, whether the run was given it; by default as its manifest says.
-        does: What is done with the run, and the call that does it, up to what is given.
+        objects: Objects that it may have been given, by name, as they are given now; None: not given.
+        others: Objects that it cannot have been given.
+        had: Whether it was given each of `objects`; by default as its manifest says.
+        does: What is done with the run, and the beginning of the call that does it.
 
     Raises:
         ConfigError: If not.
     """
-    before = dict(zip(given, was or run.manifest.made_in_python or [False] * len(given), strict=False))
-    missing = [name for name in given if before.get(name) and given[name] is None]
+    before = dict(zip(objects, had or run.manifest.made_in_python or [False] * len(objects), strict=False))
+    missing = [name for name in objects if before.get(name) and objects[name] is None]
     if missing:
-        call = does[1].format(repr(str(run.folder))) + ", ".join(f"{name}=..." for name in given if before.get(name))
+        call = does[1].format(repr(str(run.folder))) + ", ".join(f"{name}=..." for name in objects if before.get(name))
         raise ConfigError(
             f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not hold: {does[0]} it "
             f"from there, with {call})"
         )
-    held = {**given, **(others or {})}
-    if other := [name for name in held if held[name] is not None and not before.get(name)]:
-        raise ConfigError(f"{run.folder}: {other[0]}: the run was given none; it goes on with what it was given")
+    for name, value in {**objects, **(others or {})}.items():
+        if value is not None and not before.get(name):
+            raise ConfigError(f"{run.folder}: {name}: the run was given none; it goes on with what it was given")
 
 
-def _note_of(run: RecordedRun) -> str:
-    """Return why another one decides than was wished for, as the manifest says: now nothing else is wished for."""
+def _recorded_note(run: RecordedRun) -> str:
+    """Return why another reasoner decides than the user wanted, from the manifest."""
     return printable(shortened(run.manifest.note))
 
 
-def _reopened(run: RecordedRun, stood: RestorePoint, lock: RunLock) -> dict[str, Any]:
-    """Change a folder back to how it stood, and return its manifest.
-
-    Only here the folder is changed.
-    """
-    manifest, facts = read_manifest(run.folder), stood.facts
+def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, Any]:
+    """Change a folder back to a restore point, and return its manifest; only this function changes the folder."""
+    manifest, facts = read_manifest(run.folder), point.facts
+    notes = manifest.get("notes", [])
+    added = [note for note in facts["notes"] if note not in notes]  # of a branch
+    if idle := [note for note in added if note.startswith("interventions: ")]:
+        warnings.warn("; ".join(idle), NotedWarning, stacklevel=5)
     config = manifest["config"]
-    said = manifest.get("notes", [])
-    added = [note for note in facts["notes"] if note not in said]  # of a branch there are some
-    _say_idle(added)
-    if stood.point is None:  # all is made by this version, and from what it says
-        own: dict[str, Any] = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
-        manifest = {**manifest, **provenance(), **facts, **own}
+    if point.point is None:  # this version makes all of it
+        first = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
+        manifest = {**manifest, **provenance(), **facts, **first}
     else:
-        _say_versions(run.folder, stood.point)
-        manifest["notes"] = [*said, *added]
+        _warn_versions(run.folder, point.point)
+        manifest["notes"] = [*notes, *added]
         if isinstance(facts["llm"], Mapping) and "llms" in facts["llm"]:  # a branch may add LLMs
             manifest |= {key: facts[key] for key in ("llm", "writer", "decided_by")}
-    ended = [key for key in ("error", "of_own_code", "ended", "summary") if key in manifest]
+    ended = ("error", "of_own_code", "ended", "summary")
     manifest = {key: value for key, value in manifest.items() if key not in ended}
-    resumed = [*manifest.get("resumed", ()), {"at": wall_clock(), "round": stood.rounds}]
+    resumed = [*manifest.get("resumed", ()), {"at": wall_clock(), "round": point.rounds}]
     manifest |= {"status": "running", "config": config, "resumed": resumed}
-    forget(run.folder, after=-1 if stood.point is None else stood.rounds)
-    stood.folder.remove_later()
-    stood.folder.lock = lock
-    lock.note_round(stood.rounds)
+    forget(run.folder, after=-1 if point.point is None else point.rounds)
+    point.folder.remove_later()
+    point.folder.lock = lock
+    lock.note_round(point.rounds)
     return manifest
 
 
-def _say_idle(notes: Sequence[str]) -> None:
-    """Warn of settings of a branch that change nothing."""
-    idle = [note for note in notes if note.startswith("interventions: ")]
-    if idle:
-        warnings.warn("; ".join(idle), NotedWarning, stacklevel=6)
-
-
-def _say_versions(folder: Path, point: Mapping[str, Any]) -> None:
-    """Warn if packages are of other versions than they were."""
+def _warn_versions(folder: Path, point: Mapping[str, Any]) -> None:
+    """Warn if packages have other versions than at a checkpoint."""
     before, now = point["packages"], package_versions()
     if other := [name for name in now if before.get(name) != now[name]]:
-        told = ", ".join(f"{name} {now[name]} instead of {before.get(name)!s:.40}" for name in other)
-        text = f"{folder}: goes on with {told}: its tables may not be those of a run that was never stopped"
+        versions = ", ".join(f"{name} {now[name]} instead of {before.get(name)!s:.40}" for name in other)
+        text = f"{folder}: goes on with {versions}: its tables may not be those of a run that was never stopped"
         warnings.warn(shortened(text), PrismWarning, stacklevel=6)

@@ -13,42 +13,44 @@ import numpy as np
 from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.process.machine import peak_memory_mb
 from prism_mesa.runs.process.stopping import stop_now, whole_rounds
-from prism_mesa.runs.work import Records, Stepped
+from prism_mesa.runs.work import Records
 from prism_mesa.snapshot import Plain
 from prism_mesa.streams import digest64
 
 
 class RunTimer:
-    """The clocks of a run, from when it is made."""
+    """The clocks of a run, from when the timer is made.
+
+    Attributes:
+        rounds: CPU seconds of each completed round, without its records.
+    """
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.monotonic(), time.process_time()
         self.rounds: list[float] = []
-        """CPU seconds of each completed round, without what went into records."""
 
     @contextmanager
     def round(self, folder: Records) -> Iterator[None]:
-        """Count the block as a round, without what goes into the folder in it."""
+        """Count the block as a round, without what its records take."""
         at = time.process_time() - folder.cpu_s
         yield
         self.rounds.append(time.process_time() - folder.cpu_s - at)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return what the clocks show."""
-        told = self.read()
-        return {"rounds": np.array(self.rounds, np.float64), "cpu_s": told["cpu_s"], "wall_s": told["wall_s"]}
+        clocks = self.read()
+        return {"rounds": np.array(self.rounds, np.float64), "cpu_s": clocks["cpu_s"], "wall_s": clocks["wall_s"]}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Add what the clocks showed when a run was stopped that goes on."""
+        """Add what the clocks showed when the run was stopped."""
         self.rounds = kept["rounds"].tolist()
         self._cpu -= kept["cpu_s"]
         self._wall -= kept["wall_s"]
 
     def read(self) -> dict[str, float]:
-        """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.
+        """Return CPU and wall seconds of model, rounds and tables, and the median CPU seconds of a round but the first.
 
-        They are of the run: its model, its rounds and its tables. Imports, and what goes on beside it, are in
-        `process.machine.whole_process`.
+        `process.machine.whole_process` includes imports.
         """
         return {
             "cpu_s": time.process_time() - self._cpu,
@@ -59,25 +61,22 @@ class RunTimer:
 
 @contextmanager
 def as_before() -> Iterator[None]:
-    """Say nothing of what a run has said already, while the block repeats it or a variant of it."""
+    """Suppress PRISM's warnings while the block repeats a run or a variant of it: the run has given them already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismWarning)
         yield
 
 
 def run_rounds(
-    model: Stepped, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
+    model: Any, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
-    """Step a model through the rounds that the watch has not counted yet, its records going where they go.
+    """Step a model through the rounds that the watch has not counted yet; `running = False` ends them early.
 
-    Setting the model's `running` to False ends the run.
-
-    A signal that ends the run lets the round come to its end, and a checkpoint is made then; in the last round it
-    comes too late.
+    A signal that ends the run lets the round finish, and a checkpoint is made then. In the last round it is too late.
 
     Args:
-        model: The model.
-        rounds: How many rounds there are in all.
+        model: A model with `step`, `running`, `recorder` and `snapshot`.
+        rounds: The number of rounds in all.
         records: Where the records go.
         watch: The run's clocks.
         on_round: Called with the rounds done, after each.
@@ -107,24 +106,25 @@ def run_rounds(
 WITHOUT_EFFECT: Final = set(
     "kind model host timeout_s max_concurrency attempts backoff_s max_fallback_share ledger ledger_path".split()
 )
-"""Parameters of who is asked that two runs may differ in whose tables are to be the same."""
+"""Parameters of a reasoner that do not change a run's tables if the answers are the same."""
 
 
-def scope_of(values: Mapping[str, Any]) -> str:
-    """Return a name for all runs of these values (see `Work.scope`)."""
+def scope_name(values: Mapping[str, Any]) -> str:
+    """Return a name for all runs of these values (see `RunTask.scope`)."""
     return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
 
 
 def run_summary(
-    records: Records, ending: Mapping[str, Any], found: Mapping[str, Any], watch: RunTimer
+    records: Records, ending: Mapping[str, Any], results: Mapping[str, Any], watch: RunTimer
 ) -> dict[str, Any]:
-    """Return the summary of a run of a model: where it is, how it ended, what it comes to, and what it took."""
-    where = None if records.path is None else str(records.path)
-    summary = {"run_dir": where, **ending, **found, **watch.read()}
-    checkpoints_cpu_s = 0.0 if records.checkpoints is None else records.checkpoints.cpu_s
-    summary |= {
+    """Return the summary of a run: its folder, how it ended, its results, its costs and notes."""
+    return {
+        "run_dir": None if records.path is None else str(records.path),
+        **ending,
+        **results,
+        **watch.read(),
         "records_cpu_s": records.cpu_s,
-        "checkpoints_cpu_s": checkpoints_cpu_s,
+        "checkpoints_cpu_s": 0.0 if records.checkpoints is None else records.checkpoints.cpu_s,
         "peak_memory_mb": peak_memory_mb(),
+        "notes": [*results["notes"], *records.notes],
     }
-    return summary | {"notes": [*found["notes"], *records.notes]}

@@ -1,11 +1,11 @@
-"""The files of a run's folder: their names, and reading and checking what is in them."""
+"""The files of a run's folder: their names, and how they are read and checked."""
 
 import errno
 import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,7 @@ _NAMED = 3
 
 
 def folder_of(run: object) -> Path:
-    """Return the folder of a run, given as a result or as a path.
-
-    Raises:
-        DataError: If it is neither.
-    """
+    """Return the folder of a run, given as a result or a path; raises DataError if it is neither."""
     path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
     if not isinstance(path, str):
         raise DataError(f"run: give a RunResult or the folder of a run, not {shown(run)}")
@@ -42,31 +38,24 @@ def folder_of(run: object) -> Path:
 
 
 def run_around(path: str | Path) -> Path | None:
-    """Return the folder of a run that a path is, or lies in; None if there is none."""
+    """Return the run's folder that a path is, or lies in; None if there is none."""
     where = Path(path).resolve()
-    return next((folder for folder in (where, *where.parents) if _is_run(folder)), None)
-
-
-def _is_run(folder: Path) -> bool:
-    try:
-        return os.path.isfile(folder / MANIFEST) and "config" in read_manifest(folder)
-    except DataError:
-        return False
+    for folder in (where, *where.parents):
+        with suppress(DataError):
+            if os.path.isfile(folder / MANIFEST) and "config" in read_manifest(folder):
+                return folder
+    return None
 
 
 def check_out(out: str | Path) -> None:
-    """Check that what is kept does not go into a run.
-
-    Raises:
-        DataError: If it would.
-    """
+    """Check that a folder for output does not lie in a run; raises DataError if it does."""
     run = run_around(out)
     if run is not None:
         raise DataError(f"--out: {out}: lies in the folder of a run, {run}, which is only read: name another")
 
 
 def file_of(run: str | Path, table: str) -> Path:
-    """Return where a table of a run is, or would be: a file, or a folder of parts."""
+    """Return the path of a run's table: a file, or a folder of parts."""
     return Path(run) / f"{table}.parquet"
 
 
@@ -76,29 +65,25 @@ def has_table(run: str | Path, table: str) -> bool:
 
 
 def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return one table of a run's folder, or only some of its columns.
+    """Return a table of a run, or only some of its columns.
 
     Raises:
-        DataError: If there is no such run, table or column, it cannot be read, or holds what no such table does.
+        DataError: If there is no such run, table or column, or it is damaged.
     """
-    file = _table_of(run, table)
+    file = _checked_table(run, table)
     with naming_file(file):
         _check_size(file, columns)
         read = pq.ParquetDataset(file, partitioning=None)
         check_columns(str(file), table, read.schema, columns or ())
         columns_read = read.read(columns=None if columns is None else list(columns))
-        columns_read.validate(full=True)  # a text that is not UTF-8 comes out only where it is used
+        columns_read.validate(full=True)  # else a text that is not UTF-8 fails only where it is used
         rows: pd.DataFrame = columns_read.to_pandas(ignore_metadata=True)
     check_values(str(file), table, rows)
     return rows
 
 
 def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return some columns of a table of a run that has rows.
-
-    Raises:
-        DataError: If it is not there, or has none.
-    """
+    """Return some columns of a table; raises DataError if it is missing, or has no rows."""
     table = read_table(run, name, columns)
     if table.empty:
         raise DataError(f"{run}: table {name!r} has no rows: there is nothing to draw")
@@ -106,14 +91,12 @@ def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
-    """Yield columns of a table in parts of at most so many rows, in order, so that none is in memory as a whole.
-
-    Types are checked, values are not (see `read_table`).
+    """Yield columns of a table in batches of at most `rows` rows, in order; types are checked, values are not.
 
     Raises:
         DataError: If there is no such run, table or column, or it cannot be read.
     """
-    file = _table_of(run, table)
+    file = _checked_table(run, table)
     for part in files_of(file):
         with naming_file(part):
             _check_size(part, columns)
@@ -123,11 +106,7 @@ def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 
 
 
 def _check_size(file: Path, columns: Sequence[str] | None) -> None:
-    """Check that columns of a table fit into half of the memory that there is, before anything of them is unpacked.
-
-    Raises:
-        DataError: If not: a file of a few kB can say that a billion rows are in it.
-    """
+    """Check that columns fit into half of the memory, unpacked: a file of a few kB can hold gigabytes."""
     most, size = memory_bytes() // 2, 0
     for part in files_of(file):
         size += unpacked_size(part, columns, most - size)
@@ -136,33 +115,26 @@ def _check_size(file: Path, columns: Sequence[str] | None) -> None:
 
 
 def columns_of(run: str | Path, table: str) -> list[str]:
-    """Return the names of a table's columns; those of an older run may be fewer.
-
-    Raises:
-        DataError: If there is no such run or table, or it cannot be read.
-    """
-    file = _table_of(run, table)
+    """Return the names of a table's columns; an older run may have fewer."""
+    file = _checked_table(run, table)
     with naming_file(file):
         return [str(name) for name in pq.read_schema(files_of(file)[0]).names]
 
 
 def count_rows(run: str | Path, table: str) -> int:
-    """Return the number of rows of a table, which is read off its files' ends.
-
-    Raises:
-        DataError: If there is no such run or table, or it cannot be read.
-    """
-    file = _table_of(run, table)
+    """Return the number of rows of a table, without reading them."""
+    file = _checked_table(run, table)
     with naming_file(file):
         return sum(pq.read_metadata(part).num_rows for part in files_of(file))
 
 
 def files_of(table: Path) -> list[Path]:
-    """Return the files of a table, a file or a folder of parts, in the order of its rows."""
+    """Return the files of a table in the order of its rows."""
     return sorted(table.glob("part-*.parquet")) if table.is_dir() else [table]
 
 
-def _table_of(run: str | Path, table: str) -> Path:
+def _checked_table(run: str | Path, table: str) -> Path:
+    """Return the path of a table that is there, and lies in the folder."""
     if table not in RUN_TABLES:
         allowed = tuple(ECONOMY_TABLES if has_table(run, "indicators") else SOCIAL_TABLES)
         raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
@@ -170,7 +142,7 @@ def _table_of(run: str | Path, table: str) -> Path:
     if not has_table(run, table):
         have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
         raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
-    parts = sorted(file.iterdir()) if file.is_dir() else [file]  # those of a folder are all read, whatever their names
+    parts = sorted(file.iterdir()) if file.is_dir() else [file]  # all files of a folder are read
     for part in parts:
         check_within(Path(run), part)
     if not parts:
@@ -179,10 +151,9 @@ def _table_of(run: str | Path, table: str) -> Path:
 
 
 def check_within(run: Path, file: Path) -> None:
-    """Check that a file of a run's folder is a plain one and lies in it, also where it is a link.
+    """Check that a file of a run's folder is plain, and no link out of it, unless the user made the run.
 
-    What SQLite reads with a ledger, a log of its name beside it, has to lie there too. In a run that was made here
-    links may lead anywhere.
+    The same holds for the logs that SQLite reads beside a ledger.
 
     Raises:
         DataError: If not.
@@ -191,20 +162,16 @@ def check_within(run: Path, file: Path) -> None:
         raise DataError(f"{file}: is no plain file: nothing is read from it")
     logs = [file.with_name(f"{LEDGER}{log}") for log in ("-wal", "-journal")] if file.name == LEDGER else []
     for read in (file, *filter(Path.is_symlink, logs)):
-        if not is_inside(run, read) and not _is_own(run):
+        if not is_inside(run, read):
+            with suppress(DataError):
+                if manifest_and_origin(run)[1] == "own":
+                    return
             raise DataError(f"{read}: is a link out of {run}, a run from elsewhere: put the file itself there")
-
-
-def _is_own(run: Path) -> bool:
-    try:
-        return manifest_and_origin(run)[1] == "own"
-    except DataError:
-        return False
 
 
 @contextmanager
 def naming_file(file: Path) -> Iterator[None]:
-    """Make errors of reading `file` say so in one line."""
+    """Turn errors of reading `file` into one line that names it."""
     try:
         yield
     except PrismError:
@@ -218,17 +185,17 @@ _UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError)  # Unicode
 
 
 def _damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
-    """Return which file of a table cannot be read, and why: of a folder of parts the first such part."""
+    """Return the first part of a table that cannot be read, or the table itself, and the error."""
     for part in files_of(file) if file.is_dir() else ():
         try:
             pq.ParquetFile(part).read().validate(full=True)
-        except _UNREADABLE as own:
-            return part, own
+        except _UNREADABLE as fault:
+            return part, fault
     return file, error
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:
-    """Return the manifest of a run's folder, as it stands there: it may hold anything (`manifest.read_run` checks it).
+    """Return the manifest of a run's folder, unchecked (`manifest.read_run` checks it).
 
     Raises:
         DataError: If the folder holds no run, or its manifest cannot be read.
@@ -237,14 +204,10 @@ def read_manifest(run: str | Path) -> dict[str, Any]:
 
 
 def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
-    """Return the manifest of a run's folder without its signature, and whose it is.
-
-    Raises:
-        DataError: If the folder holds no run, or its manifest cannot be read.
-    """
+    """Return the manifest of a run's folder without its signature, and its origin; see `read_manifest`."""
     file = Path(run) / MANIFEST
     with naming_file(file):
-        size = _size_of(file)
+        size = _file_size(file)
     if size is None:
         where = printable(shortened(str(run), _LONGEST_PATH))
         raise DataError(f"{where}: no run there: {_what_is_there(Path(run))}")
@@ -262,8 +225,8 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
     return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose
 
 
-def _size_of(file: Path) -> int | None:
-    """Return the bytes of a file; None if there is none, as under a name that is too long for one."""
+def _file_size(file: Path) -> int | None:
+    """Return the bytes of a file; None if there is none, as for a name that is too long."""
     try:
         return file.stat().st_size if file.is_file() else None
     except OSError as error:
@@ -273,7 +236,7 @@ def _size_of(file: Path) -> int | None:
 
 
 def _what_is_there(folder: Path) -> str:
-    """Return why a folder without a manifest is no run's, in words."""
+    """Return why a folder without a manifest is no run."""
     if not os.path.isdir(folder):
         return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
     if (folder / "runs.parquet").exists():

@@ -1,4 +1,4 @@
-"""One run of the platform: the model is stepped, its records are kept, and a summary is made of them."""
+"""One run of a platform, from its model to its records and summary."""
 
 import os
 import re
@@ -12,14 +12,14 @@ from typing import Any
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import distilled_record, keep_copy
-from prism_mesa.runs.config import INPUT_FILES, Config, given_config
+from prism_mesa.runs.config import INPUT_FILES, Config, as_given
 from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
-from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion, run_to_completion, run_without_folder
+from prism_mesa.runs.lifecycle import RunResult, resume_to_completion, run_in_memory, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.runs.records.folder import RunFolder
-from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, run_rounds, run_summary, scope_of
-from prism_mesa.runs.summary import summarised
+from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, run_rounds, run_summary, scope_name
+from prism_mesa.runs.summary import platform_summary
 from prism_mesa.runs.work import Records
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.chart_checks import guards_that_always_fail
@@ -41,29 +41,10 @@ def run(
     prepare: Callable[[SocialModel], object] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> RunResult:
-    """Run a configuration and keep its records in ``out/<run-id>``.
-
-    Args:
-        config: A `Config`, nested values for one, a YAML file, or None for the default run.
-        out: Parent folder of the run's folder; made if missing.
-        chart: A chart of your own, as an object.
-        reasoner: Who is asked, as an object (``Reasoner(function)``); with `content: llm` it writes as well. The folder
-            of such a run has its ledger, but cannot be repeated from the command line.
-        prepare: Called with the model before its first round, to add agents of your own. Neither it nor
-            `chart` nor `reasoner` stands in the manifest's configuration, which says so.
-        on_round: Called with the number of rounds done, after each round.
-
-    Returns:
-        The result; its status is `failed` if more answers were fallbacks than
-        `reasoner.max_fallback_share` allows, or a guard raised each time that it was asked (the tables are kept).
+    """Run a configuration and keep its records in ``out/<run-id>``, without pictures; see `api.runs.run`.
 
     Warns:
         PrismWarning: At the end, once for each guard that raised, with its count.
-
-    Raises:
-        BadInputError: If input is bad; no folder is made.
-        RunError: If the run cannot go on; its folder says so, and keeps what was recorded. The same holds
-            for KeyboardInterrupt.
     """
     work = start_run(config, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
     return work.keep(out, work.config.name)
@@ -78,20 +59,20 @@ def start_run(
     on_round: Callable[[int], None] | None = None,
     world: KeptWorld | None = None,
 ) -> "PlatformRun":
-    """Return a run whose model is made; arguments and errors are those of `run`, `world` is that of `SocialModel`."""
+    """Return a run with its model; arguments as for `run`, and `world` as for `SocialModel`."""
     watch = RunTimer()
-    config = given_config(Config, config)
+    config = as_given(Config, config)
     model = SocialModel(config, chart=chart, reasoner=reasoner, world=world)
     if prepare is not None:
         prepare(model)
     model.require_agent_fields()
-    made_in_python = [given is not None for given in (chart, prepare, reasoner)]
+    made_in_python = [thing is not None for thing in (chart, prepare, reasoner)]
     return PlatformRun(model, config, made_in_python, watch, on_round)
 
 
 @dataclass(frozen=True)
 class PlatformRun:
-    """The work of a run of the platform (see `work.Work`)."""
+    """A run of a platform (see `work.RunTask`)."""
 
     model: SocialModel
     config: Config
@@ -104,10 +85,10 @@ class PlatformRun:
         with self.model.guard_warnings.hold(self.model.chart):
             return run_to_completion(self, out, name, self.tables, dated=dated)
 
-    def leave_nothing(self, records: Records, name: str) -> dict[str, Any]:
-        """Run it and return its summary (see `lifecycle.run_without_folder`)."""
+    def run_in_memory(self, records: Records, name: str) -> dict[str, Any]:
+        """Run it and return its summary (see `lifecycle.run_in_memory`)."""
         with self.model.guard_warnings.hold(self.model.chart):
-            return run_without_folder(self, records, name)
+            return run_in_memory(self, records, name)
 
     @property
     def tables(self) -> dict[str, TableSchema]:
@@ -120,23 +101,23 @@ class PlatformRun:
         return self.model.reasoner if isinstance(self.model.reasoner, Reasoner) else None
 
     def go_on(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
-        """Go on with it in the folder in which it was stopped (see `lifecycle.go_on_to_completion`)."""
+        """Go on with it in its folder (see `lifecycle.resume_to_completion`)."""
         with self.model.guard_warnings.hold(self.model.chart):
-            return go_on_to_completion(self, folder, manifest, name, round_)
+            return resume_to_completion(self, folder, manifest, name, round_)
 
     @property
     def checkpoint_every(self) -> int | None:
-        """Rounds after which a checkpoint is made; None: by time; 0: never."""
+        """Rounds from one checkpoint to the next; None: by time; 0: no checkpoints."""
         return self.config.checkpoint_every
 
     def scope(self) -> str:
-        """Return a name of all values with an effect on the tables."""
+        """Return a name for all values that affect the tables."""
         asked = None if self.asked is None else self.asked.params
         how = {} if asked is None else {"answer": asked.answer, "persona": asked.persona}
         return platform_scope(self.config, how, (distilled_record(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
-        """Return configuration, who decides and writes, and whose rows are recorded."""
+        """Return the configuration, who decides and writes, and whose rows are recorded."""
         model, writer = self.model, self.model.writer
         return {
             "system": "social",
@@ -156,7 +137,7 @@ class PlatformRun:
         }
 
     def carry_out(self, folder: Records) -> str:
-        """Run the rounds; it fails if too many answers were fallbacks, or a guard raised each time."""
+        """Run the rounds; return an error if too many answers were fallbacks, or a guard always raised."""
         model = self.model
         if folder.path is not None:
             keep_copy(model.reasoner, folder.path)
@@ -178,28 +159,28 @@ class PlatformRun:
         folder.write_whole("posts", post_blocks(model))
         folder.write_whole("cascades", cascade_blocks(model, trees))
         folder.write_whole("agents", agent_blocks(model))
-        return run_summary(folder, ending, summarised(model, trees, len(self.watch.rounds)), self.watch)
+        return run_summary(folder, ending, platform_summary(model, trees, len(self.watch.rounds)), self.watch)
 
 
 def platform_scope(params: SocialParams, how: Mapping[str, Any], distilled: str | None) -> str:
-    """Return a name of all values with an effect on the tables of a run of a platform (see `work.Work`).
+    """Return a name for all values that affect the tables of a run (see `RunTask.scope`).
 
     Args:
         params: Its configuration.
-        how: Of who is asked, what null stands for there.
-        distilled: The digest of the distilled model that it uses.
+        how: Keys of the reasoner with nulls resolved.
+        distilled: The digest of its distilled model.
     """
     without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
     values = params.model_dump(mode="json", exclude=without)
     for group, key in INPUT_FILES:
         values[group][key] = values[group][key] and Path(values[group][key]).name
     values["reasoner"] |= {**how, "distilled": distilled}
-    return scope_of(values)
+    return scope_name(values)
 
 
 def _failing_guards(model: SocialModel) -> str:
-    found = guards_that_always_fail(model.chart)
-    return f"{found}; correct it, or leave it out ('prism chart' shows where it stands)" if found else ""
+    guards = guards_that_always_fail(model.chart)
+    return f"{guards}; correct it, or leave it out ('prism chart' shows where it stands)" if guards else ""
 
 
 def _writer(writer: Any) -> dict[str, Any]:
@@ -208,10 +189,10 @@ def _writer(writer: Any) -> dict[str, Any]:
 
 
 def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:
-    """Return who is asked and how; None where the rule decides."""
+    """Return the LLM and how it is asked; None if the rule decides."""
     if reasoner is None:
         return None
-    own = reasoner.params
-    how = {"answer": own.answer, "persona": own.persona, "ledger": own.ledger}
-    each = [llm_facts(reasoner.kind, o, getattr(o, "client", None), **how) for o in reasoner.oracles.values()]
+    how = {key: getattr(reasoner.params, key) for key in ("answer", "persona", "ledger")}
+    oracles = reasoner.oracles.values()
+    each = [llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **how) for oracle in oracles]
     return {**each[0], "name": ", ".join(reasoner.llms), "llms": each} if reasoner.llms else each[0]

@@ -1,4 +1,4 @@
-"""What a run comes to, in numbers: what ``prism run --json`` prints."""
+"""The summary of a run of a platform: its results in numbers, as ``prism run --json`` prints them."""
 
 from collections import Counter
 from math import isfinite
@@ -19,18 +19,18 @@ from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
 
 
-def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
+def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
     """Return the summary of a model after `rounds` rounds.
 
     Args:
         model: The model.
         trees: Its cascades (`social.cascades.cascades`).
-        rounds: Rounds that came to their end.
+        rounds: The completed rounds.
     """
     shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
-    elsewhere = (model.reasoner.note, shortfall(model.platform))  # other lines say who decided, and how the run ended
-    own = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
+    elsewhere = (model.reasoner.note, shortfall(model.platform))  # other lines of the summary have these
+    posted = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
     return {
         "seed": model.params.seed,
         "agents": int(model.population.present.sum()),
@@ -47,7 +47,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "reshares_of_replies": int(np.count_nonzero((kind == RESHARE) & (kind[model.posts.root] == REPLY))),
         "impressions": totals["impressions"],
         "cascades": cascade_summary(trees[kind[trees["root"]] == POST]),
-        "activity": activity_summary((own + model.recorded.n_engaged)[joined]),
+        "activity": activity_summary((posted + model.recorded.n_engaged)[joined]),
         "attention": attention_summary(model.outcomes.attention[joined]),
         "seeded": model.seeded.as_facts(model.posts),
         "decisions": {
@@ -76,7 +76,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
 
 
 def _network_changes(model: SocialModel) -> dict[str, Any]:
-    """Return how many follows there were and are, and what led from one to the other; nothing if nothing could."""
+    """Return the follows before and after, and the events between; nothing for a fixed network."""
     events = {event: model.relations.counts[event] for event in FOLLOW_EVENTS}
     if model.params.network.dynamics == "fixed" and not any(events.values()):
         return {}
@@ -85,33 +85,33 @@ def _network_changes(model: SocialModel) -> dict[str, Any]:
 
 
 def _churn(model: SocialModel) -> dict[str, Any]:
-    """Return how many agents were there at the beginning, at the end and on average, and who came and went."""
+    """Return how many agents were there first, last and on average, and how many came and went."""
     totals = model.totals
     if not model.params.has_churn and not any(totals[event] for event in CHURN_EVENTS):
         return {}
-    told = {
+    counts = {
         "rows": len(model.population),
         "there_first": totals["there_first"],
         "there_last": int(model.population.present.sum()),
         "there_mean": totals["there"] / max(1, model.round + 1),
         "never_joined": int(np.count_nonzero(~model.population.has_joined)),
     }
-    return {"churn": told | {"events": {event: totals[event] for event in CHURN_EVENTS}}}
+    return {"churn": counts | {"events": {event: totals[event] for event in CHURN_EVENTS}}}
 
 
 def _agent_rounds(model: SocialModel, rounds: int) -> int:
-    """Return rounds times agents, in each those who are there."""
+    """Return the sum over rounds of the agents that are there."""
     return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
 
 
 def _unwritten(model: SocialModel) -> list[str]:
-    """Return in words how many posts of a file, or placed ones, did not appear, if any."""
+    """Return a note on posts of a file, or seeded ones, that did not appear, if any."""
     n = model.totals["unwritten"]
     return [f"{counted(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"] if n else []
 
 
 def _unseen(model: SocialModel, rounds: int) -> list[str]:
-    """Return in words why no post was seen in a run, if none was: then nothing else can have happened."""
+    """Return a note with the reason if no post was seen at all: then nothing else can have happened."""
     totals, feed = model.totals, model.params.feed
     if not rounds or any(totals[name] for name in ("impressions", "likes", "replies", "reshares")):
         return []
@@ -127,38 +127,36 @@ def _unseen(model: SocialModel, rounds: int) -> list[str]:
 
 
 def _opinions(model: SocialModel) -> dict[str, Any]:
-    """Return how opinions were spread before the first round and are now, and what moved them; nothing without any."""
-    of = model.params.opinions.of
-    if of is None:
+    """Return the spread of opinions before the first round and now, and what moved them; nothing if they are fixed."""
+    name = model.params.opinions.of
+    if name is None:
         return {}
-    place, own = model.platform.attributes.known.of_agents(of)
-    now = spread_of(model.population.attributes[:, place], model.population.present, own).numbers
-    first = dict(zip(now, model.opinions.first.tolist(), strict=True))
-    told = {
-        when: {name: _known(x) for name, x in numbers.items()} for when, numbers in (("before", first), ("after", now))
+    column, attribute = model.platform.attributes.known.of_agents(name)
+    after = spread_of(model.population.attributes[:, column], model.population.present, attribute).numbers
+    before = dict(zip(after, model.opinions.first.tolist(), strict=True))
+    spread = {
+        when: {key: x if isfinite(x) else None for key, x in numbers.items()}
+        for when, numbers in (("before", before), ("after", after))
     }
-    return {"opinions": {"of": of, **told, **{name: model.totals[name] for name in ("drawn_on", "pushed_away")}}}
-
-
-def _known(number: float) -> float | None:
-    return number if isfinite(number) else None
+    moved = {key: model.totals[key] for key in ("drawn_on", "pushed_away")}
+    return {"opinions": {"of": name, **spread, **moved}}
 
 
 def _repeated(model: SocialModel) -> list[str]:
-    """Return in words what the chart entered an engaging state for without anything coming of it, if it did."""
+    """Return a note on moves to an engaging state that did not count, if any."""
     n = model.totals["repeated"]
     once = "an agent likes and reshares a root once, and answers a post once a round"
     return [f"{n} moves to an engaging state did not count: {once}"] if n else []
 
 
 def _first(model: SocialModel, what: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
-    """Return the agent with the highest count, the first one of several: its row, its id, and the count."""
+    """Return the row, id and count of the first agent with the highest count."""
     row = int(counts.argmax())
     return {"agent": row, "id": model.population.ids[row], what: int(counts[row])}
 
 
 def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return calls and tokens of the LLM, and how many that is for 1,000 agent-rounds."""
+    """Return calls and tokens of the LLM, in all and for 1,000 agent-rounds."""
     usage = getattr(model.reasoner, "usage", Counter())
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     thousands = _agent_rounds(model, rounds) / 1000
@@ -171,7 +169,7 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
 
 
 def _by_llm(asked: Any) -> dict[str, Any]:
-    """Return the cost and answers of each of several LLMs; nothing if one LLM serves all."""
+    """Return cost and answers of each of several LLMs; nothing for one LLM."""
     llms: dict[str, dict[str, int]] = {}
     for llm, counts in sorted(getattr(asked, "by_llm", {}).items()):
         tokens, failed = counts["prompt_tokens"] + counts["completion_tokens"], counts["fallback"] + counts["failed"]
@@ -182,7 +180,7 @@ def _by_llm(asked: Any) -> dict[str, Any]:
 
 
 def _writing(model: SocialModel) -> dict[str, Any] | None:
-    """Return what came of the texts that an LLM was to write, and what it cost; None where none was."""
+    """Return the outcomes and cost of texts that an LLM writes; None if it writes none."""
     if model.writer is None:
         return None
     usage, written = model.writer.usage, model.written
@@ -198,7 +196,7 @@ def _writing(model: SocialModel) -> dict[str, Any] | None:
 
 
 def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return open choices per agent and round, and the shares of them that were fallbacks, known, or beyond a limit."""
+    """Return open choices per agent and round, and the shares that were fallbacks, cached, or over a budget."""
     asked = max(1, model.totals["open"])
     return {
         "open": model.totals["open"] / _agent_rounds(model, rounds),

@@ -1,4 +1,4 @@
-"""What a run does, and where its records go, as `lifecycle` sees them: any work whose end is to be written down."""
+"""What a run does, and where its records go, as `lifecycle` and `rounds` see them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,35 +9,34 @@ from prism_mesa.runs.records.arrow_rows import Rows
 from prism_mesa.snapshot import Plain
 
 
-class Asked(Protocol):
-    """Who is asked in a run, and keeps answers."""
+class AnswerRecorder(Protocol):
+    """A reasoner or an LLM client, which keeps its answers in a store."""
 
     store: AnswerStore
 
 
 class Checkpointing(Protocol):
-    """What makes checkpoints of a run.
+    """Makes the checkpoints of a run.
 
     Attributes:
-        cpu_s: CPU seconds that went into them.
-        world: Returns what is kept once beside them, if anything; None: nothing is.
+        cpu_s: CPU seconds spent on them.
+        world: Returns the drawn world, which is kept once beside them; None if nothing is kept.
     """
 
     cpu_s: float
     world: Callable[[], Mapping[str, Plain] | None] | None
 
     def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
-        """Make a checkpoint if one is due; `last`: the run is stopped now."""
-        ...
+        """Make a checkpoint if one is due; `last`: the run stops now."""
 
 
 class Records(Protocol):
-    """Where the records of a run go: a `RunFolder`, or `records.in_memory.RowsInMemory`.
+    """Where the records of a run go: a `RunFolder`, or `RowsInMemory`.
 
     Attributes:
-        cpu_s: CPU seconds that went into them.
-        notes: What whoever made the run should know of them.
-        checkpoints: What makes checkpoints of the run; None: nothing does.
+        cpu_s: CPU seconds spent on them.
+        notes: Notes for the run's summary.
+        checkpoints: Makes the run's checkpoints; None if there are none.
     """
 
     cpu_s: float
@@ -47,68 +46,39 @@ class Records(Protocol):
     @property
     def path(self) -> Path | None:
         """The run's folder; None if it has none."""
-        ...
 
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table."""
-        ...
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Write a table in place of what it held."""
-        ...
+        """Write a table, and replace what it held."""
 
     def round_done(self) -> None:
         """Count a round."""
-        ...
 
 
-class Work[R](Protocol):
-    """What a run does from the facts of its manifest to its end: what runs of one kind do not share with others.
-
-    `R` is where its records may go.
-    """
+class RunTask[R](Protocol):
+    """What one kind of run does between its first manifest and its end; its records go to an `R`."""
 
     @property
-    def asked(self) -> Asked | None:
-        """Who is asked; None if nobody."""
-        ...
+    def asked(self) -> AnswerRecorder | None:
+        """The LLM or reasoner that is asked, if any."""
 
     def scope(self) -> str:
-        """Return a name for all runs in which the same happens, if the answers are the same."""
-        ...
+        """Return a name that runs share if equal answers give them equal tables."""
 
     @property
     def checkpoint_every(self) -> int | None:
-        """Rounds after which a checkpoint is made; None: by time; 0: never."""
-        ...
+        """Rounds from one checkpoint to the next; None: by time; 0: no checkpoints."""
 
     def facts(self) -> dict[str, Any]:
-        """Return what the manifest says before it begins, beside `process.machine.provenance`."""
-        ...
+        """Return what the manifest says before the run begins, besides `machine.provenance`."""
 
     def carry_out(self, folder: R) -> str:
-        """Do it; return why it counts as failed although it came to its end, or an empty string."""
-        ...
+        """Run it; return why it counts as failed although it reached its end, or an empty string."""
 
     def where(self) -> str:
-        """Return how far it has come, for errors."""
-        ...
+        """Return the round or quarter, for errors."""
 
     def finish(self, folder: R, ending: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the last tables, and return the summary; `ending`: status, and the error if there was one."""
-        ...
-
-
-class Stepped(Protocol):
-    """A model whose rounds are run."""
-
-    recorder: Any
-    running: bool
-
-    def snapshot(self) -> Mapping[str, Plain]:
-        """Return its state as plain data; it is asked for only where checkpoints are made."""
-        ...
-
-    def step(self) -> None:
-        """Run the next round."""
-        ...
+        """Write the last tables, and return the summary; `ending` has the status, and the error if there is one."""

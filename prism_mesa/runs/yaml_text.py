@@ -1,4 +1,4 @@
-"""YAML as users write it: everything that can be wrong with it is one line, said before it costs anything."""
+"""Reading YAML: limits on its size and depth, and one line for each error."""
 
 import re
 from collections.abc import Iterable
@@ -10,19 +10,19 @@ import yaml
 from prism_mesa.errors import ConfigError, shortened
 
 LARGEST: Final = 2**20
-"""Bytes of a YAML file; a larger one is not read: PyYAML goes through a text letter by letter, 3 MB a second."""
+"""Most bytes of a YAML file: PyYAML reads 3 MB a second."""
 
 DEEPEST: Final = 50
-"""How many lists and groups may lie within each other."""
+"""Most levels of lists and groups."""
 
 MOST_VALUES: Final = 50_000
-"""Values and keys of a text, those that an alias repeats counted as often as they come."""
+"""Most values and keys of a text, with those that aliases repeat."""
 
 _SHOWN: Final = 60
 
 
 class Loader(yaml.SafeLoader):
-    """YAML in which what PyYAML would drop, run out of memory over, or stumble on is an error with its place."""
+    """A YAML loader with limits; what PyYAML would drop, or raise other errors for, is a YAML error with its place."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -30,7 +30,7 @@ class Loader(yaml.SafeLoader):
         self._aliased = False
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next node, if it does not lie too deep and there are not too many."""
+        """Return the next node; raises an error if it lies too deep, or there are too many."""
         self._aliased |= self.check_event(yaml.AliasEvent)
         self._n += 1
         deep = f"more than {DEEPEST} levels within each other" if self._depth > DEEPEST else ""
@@ -45,14 +45,14 @@ class Loader(yaml.SafeLoader):
             self._depth -= 1
 
     def get_single_node(self) -> yaml.Node | None:
-        """Return the only document, if its aliases do not make too much of it."""
+        """Return the only document; raises an error if its aliases make too many values."""
         node = super().get_single_node()
         if node is not None and self._aliased:
-            _Sizes().of(node)
+            _check_aliases(node, {})
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping, if no key stands twice; PyYAML would drop the first in silence."""
+        """Return a mapping; a repeated key is an error, where PyYAML would drop the first."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
@@ -64,7 +64,7 @@ class Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Return the value of a node; what Python says of one that is none (30 February) becomes PyYAML's error."""
+        """Return the value of a node; Python's error for an impossible one (30 February) becomes PyYAML's."""
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
@@ -74,12 +74,12 @@ class Loader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(None, None, fault, node.start_mark) from None
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        """Return a whole number; what YAML 1.1 takes for octal or for sixties is refused: 0100 would be 64."""
+        """Return a whole number; octal and sexagesimal numbers of YAML 1.1 are refused: 0100 would be 64."""
         _check_decimal(node, octal=True)
         return int(super().construct_yaml_int(node))
 
     def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
-        """Return a number; 1:30.5, which YAML 1.1 takes for 90.5, is refused."""
+        """Return a number; sexagesimal numbers are refused: 1:30.5 would be 90.5."""
         _check_decimal(node, octal=False)
         return float(super().construct_yaml_float(node))
 
@@ -101,30 +101,19 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 _KINDS: Final = {"int": "whole number", "float": "number", "bool": "truth value", "timestamp": "date or time"}
 
 
-class _Sizes:
-    """How many values nodes come to when each alias is followed."""
+def _check_aliases(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """Return the values of a node with aliases followed; raises an error if it holds itself, or too many.
 
-    def __init__(self) -> None:
-        self._known: dict[int, int] = {}
-        self._open: set[int] = set()
-
-    def of(self, node: yaml.Node) -> int:
-        """Return the number of values of a node.
-
-        Raises:
-            ComposerError: If it holds itself, or more than `MOST_VALUES`.
-        """
-        at = id(node)
-        if at in self._open:
-            raise yaml.composer.ComposerError(None, None, "an alias that holds itself", node.start_mark)
-        if at not in self._known:
-            self._open.add(at)
-            self._known[at] = 1 + sum(map(self.of, _within(node)))
-            self._open.discard(at)
-        if self._known[at] > MOST_VALUES:
-            fault = f"aliases that make more than {MOST_VALUES:,} values of it"
-            raise yaml.composer.ComposerError(None, None, fault, node.start_mark)
-        return self._known[at]
+    `sizes` has the values of nodes by id; 0 for those that are being counted.
+    """
+    if id(node) not in sizes:
+        sizes[id(node)] = 0
+        sizes[id(node)] = 1 + sum(_check_aliases(part, sizes) for part in _within(node))
+    size = sizes[id(node)]
+    if not 0 < size <= MOST_VALUES:
+        fault = f"aliases that make more than {MOST_VALUES:,} values of it" if size else "an alias that holds itself"
+        raise yaml.composer.ComposerError(None, None, fault, node.start_mark)
+    return size
 
 
 def _within(node: yaml.Node) -> Iterable[yaml.Node]:
@@ -138,23 +127,19 @@ def _short(value: object) -> str:
 
 
 def parsed(text: str, loader: type[Loader] = Loader) -> Any:
-    """Return what a YAML text holds.
-
-    Raises:
-        yaml.YAMLError: If it is not YAML, or holds what no value can be made of.
-    """
+    """Return the value of a YAML text; raises `yaml.YAMLError` if it is not YAML, or has an impossible value."""
     if len(text) > LARGEST:
         raise yaml.YAMLError(f"{len(text):,} characters; there can be {LARGEST:,}")
     try:
         return yaml.load(text, loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError:
         raise
-    except Exception as error:  # PyYAML lets through whatever Python says, an escape beyond Unicode for one
+    except Exception as error:  # PyYAML lets Python's own errors through, as for an escape beyond Unicode
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
 
 
-def fault_of(error: yaml.YAMLError) -> str:
-    """Return what is wrong in one line, without the place."""
+def fault_text(error: yaml.YAMLError) -> str:
+    """Return an error in one line, without its place."""
     return shortened(str(getattr(error, "problem", None) or str(error) or type(error).__name__).splitlines()[0])
 
 
@@ -165,23 +150,23 @@ def read_yaml(
     what: str = "config file",
     hint: str = ", or name no file to take the defaults",
 ) -> dict[str, Any]:
-    """Return the keys and values of a YAML file.
+    """Return the keys and values of a YAML file of at most `LARGEST` bytes.
 
     Args:
-        file: The file, of at most `LARGEST` bytes.
+        file: The file.
         loader: How it is read.
         what: What it should be, for errors.
-        hint: What else to do where it is empty.
+        hint: What else to do if it is empty, for errors.
 
     Raises:
-        ConfigError: One line, if there is no such file, or it holds anything else.
+        ConfigError: If there is no such file, or it holds anything else.
     """
     try:
-        values = parsed(_text_of(file, what), loader)
+        values = parsed(_read_text(file, what), loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{file}:{place} is not YAML: {fault_of(error)}") from None
+        raise ConfigError(f"{file}:{place} is not YAML: {fault_text(error)}") from None
     if values is None:
         raise ConfigError(f"{file}: is empty; write at least one key{hint}")
     if not isinstance(values, dict):
@@ -189,22 +174,17 @@ def read_yaml(
     return values
 
 
-def _text_of(file: Path, what: str) -> str:
-    """Return the text of a file that is there and not too large."""
+def _read_text(file: Path, what: str) -> str:
+    """Return the text of a file; raises ConfigError if it is missing, too large, or no text."""
     try:
-        if fault := _unfit(file, what):
-            raise ConfigError(f"{file}: {fault}")
+        if "\0" in str(file) or not file.is_file():
+            missing = f"is a folder, not a {what}" if "\0" not in str(file) and file.is_dir() else f"no such {what}"
+            raise ConfigError(f"{file}: {missing} (looked in {Path.cwd()})")
+        size = file.stat().st_size
+        if size > LARGEST:
+            raise ConfigError(f"{file}: {size:,} bytes are too many for a {what} (at most {LARGEST:,})")
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: is not text in UTF-8") from None
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-
-
-def _unfit(file: Path, what: str) -> str:
-    """Return why a file cannot be read, or an empty string."""
-    if "\0" in str(file) or not file.is_file():
-        missing = f"is a folder, not a {what}" if "\0" not in str(file) and file.is_dir() else f"no such {what}"
-        return f"{missing} (looked in {Path.cwd()})"
-    size = file.stat().st_size
-    return "" if size <= LARGEST else f"{size:,} bytes are too many for a {what} (at most {LARGEST:,})"

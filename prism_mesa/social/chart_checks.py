@@ -156,12 +156,12 @@ class GuardWarnings:
         self._said: set[Transition] = set()
         self._held = 0
 
-    def said_of(self, chart: Statechart) -> list[int]:
+    def explicit_values(self, chart: Statechart) -> list[int]:
         """Return the places in the chart of the guards that were spoken of."""
         return [place for place, transition in enumerate(chart.transitions) if transition in self._said]
 
     def leave_said(self, chart: Statechart, places: Iterable[int]) -> None:
-        """Take back what `said_of` returned."""
+        """Take back what `explicit_values` returned."""
         self._said = {chart.transitions[place] for place in places}
 
     def say(self, chart: Statechart) -> None:

@@ -202,7 +202,7 @@ class SocialModel(CardedModel, PopulationModel):
                 state that no snapshot holds.
         """
         self._require_whole()
-        warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.said_of(self.chart)}
+        warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.explicit_values(self.chart)}
         return {
             "platform": self.platform.snapshot(),
             "agents": agents_of(self),

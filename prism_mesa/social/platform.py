@@ -18,7 +18,7 @@ import numpy.typing as npt
 from prism_mesa.deliberation import Notebook
 from prism_mesa.errors import DataError, counted, one_line
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
-from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
+from prism_mesa.snapshot import Plain, Restorable, restore_object, state_of
 from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
@@ -259,7 +259,7 @@ class Platform(Restorable, Reading):
         self._settle()
         self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
-            bring_back(asked, spent)
+            restore_object(asked, spent)
 
     def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
         """Return who decides and who writes, None for who is not there or never changes."""

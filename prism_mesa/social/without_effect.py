@@ -16,7 +16,7 @@ import numpy as np
 from prism_mesa.llm.budget import Budget
 from prism_mesa.llm.kinds import KINDS_THAT_ASK
 from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
-from prism_mesa.params import leaf_values, said_of
+from prism_mesa.params import explicit_values, leaf_values
 from prism_mesa.reasoner import ReasonerParams, asks_llm, is_distilled
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
@@ -407,7 +407,7 @@ def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool
         given: Whether a reasoner was given for it in Python.
         chart_given: Whether a chart was.
     """
-    said = said_of(platform.params)
+    said = explicit_values(platform.params)
     if platform.params.reasoner.kind == "auto":  # whoever is there decides, and the summary says who that was
         said.pop("reasoner.kind", None)
     known = model_facts(platform, world, said, given=given, chart_given=chart_given)
@@ -463,4 +463,4 @@ def _known_under(platform: Platform, world: StartingWorld, place: int, *, given:
     """Return what is known for those whom an intervention names, as it begins."""
     shown = copy(platform)
     shown.params = _at(platform, place).changed_by(platform.params.interventions[place].set)
-    return model_facts(shown, world, said_of(shown.params), given=given, chart_given=chart_given)
+    return model_facts(shown, world, explicit_values(shown.params), given=given, chart_given=chart_given)

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import yaml
 
-from prism_mesa.errors import DataError, RunError, said_openly, shortened
+from prism_mesa.errors import DataError, RunError, redact_credentials, shortened
 from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
-from prism_mesa.runs.process.lock import take
+from prism_mesa.runs.process.lock import try_lock
 from prism_mesa.runs.process.machine import provenance
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.design.study_design import StudyDesign
@@ -162,7 +162,7 @@ class StudyFolder:
             (manifest.replace(".json", ".yaml"), written),
             ("base.yaml", yaml.safe_dump(base.model_dump(mode="json"), sort_keys=False, allow_unicode=True)),
         ):
-            write_text(self.path / name, said_openly(content))
+            write_text(self.path / name, redact_credentials(content))
 
 
 def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
@@ -258,7 +258,7 @@ def _lock(file: Path, *, shared: bool = False, waits: bool = False, busy: str = 
 
                 fcntl.flock(number, fcntl.LOCK_EX)
         else:
-            locked = take(number, shared=shared)
+            locked = try_lock(number, shared=shared)
             if locked is False:
                 raise DataError(f"{file.parent}: {busy}")
             if locked is None and sys.platform != "win32":

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from prism_mesa.errors import DataError, printable, shortened
 from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile
-from prism_mesa.runs.process.lock import LOCK, held, last_holder
+from prism_mesa.runs.process.lock import LOCK, is_locked, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
@@ -127,7 +127,7 @@ def _read_folder(path: str, now: datetime) -> Listed | None:
     except ValueError as error:
         return _listed(path, now, {}, kind, size, _damaged(str(error)))
     if LOCK in names and last_holder(Path(path)) is not None:
-        status = "running" if held(Path(path)) else "died"
+        status = "running" if is_locked(Path(path)) else "died"
         return _listed(path, now, {}, kind, size, {"status": status, "state": f"{status}, before its first round"})
     return None
 
@@ -168,7 +168,7 @@ def _study_state(folder: Path, values: _Values, kind: Kind, names: set[str]) -> 
     done, skipped, failed = _endings(folder, names)
     planned = _whole(values.get("runs"))
     is_whole = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + skipped + failed >= planned
-    if any(held(folder, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
+    if any(is_locked(folder, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
         status = "running"
     elif not is_whole:
         status = "incomplete"

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
-from prism_mesa.analysis.distill import fit
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, split_blocks
 from prism_mesa.analysis.distill.distill import fit_model
 from prism_mesa.analysis.distill.fit import fitted
@@ -144,18 +143,6 @@ def test_trees_say_what_scikit_learn_says_and_a_third_option_has_its_share():
     for kind, least in (("logistic", 0.01), ("boosting", 0.03)):
         found = OptionModel(options=[LIKE, REPLY, RESHARE], scores=fitted(kind, columns, true), rows=1)
         assert js_divergence(true, found.probabilities(columns)) < least
-
-
-@pytest.mark.slow
-def test_a_known_rule_is_found_again_by_trees_as_they_are_shipped(monkeypatch):
-    monkeypatch.delitem(fit._TREES, "max_bins")  # all other tests have fewer bins
-    known, others = asks(600), asks(200, seed=5)
-    columns, unseen = (feature_columns(detailed_columns((C, S), some)) for some in (known, others))
-    first = np.array([known_rule(ask) for ask in known])
-    scores = fitted("boosting", columns, np.stack([first, 1 - first], axis=1))
-    said = OptionModel(options=[C, S], scores=scores, rows=1).probabilities(unseen)[:, 0]
-    errors = abs(said - [known_rule(ask) for ask in others])
-    assert (errors.mean() < 0.04, errors.max() < 0.15) == (True, True)
 
 
 def test_no_persona_and_no_post_that_is_tried_was_fitted_to():

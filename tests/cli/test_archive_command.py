@@ -1,7 +1,6 @@
 """`prism archive`, as a user types it."""
 
 import json
-import re
 import zipfile
 
 import pytest
@@ -34,14 +33,6 @@ def test_a_run_is_packed_checked_and_unpacked(prism, made):
     assert "manifest.json" in [path.name for path in folders("there")]
 
 
-def test_the_hint_of_how_to_check_names_uv_for_who_uses_it(prism, made, monkeypatch, tmp_path):
-    (tmp_path / "pyproject.toml").touch()
-    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
-    monkeypatch.setattr("sys.prefix", str(tmp_path / ".venv"))
-    _, out, _ = prism("archive", made)
-    assert re.search(r"check it with: uv run (--project \S+ )?prism archive --check", out)
-
-
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, "interrupted"), (ValueError, "failed")])
 def test_of_a_run_without_an_end_its_status_is_told_and_that_nothing_is_to_be_repeated(prism, error, status):
     def stop(done):
@@ -70,18 +61,3 @@ def test_a_fault_is_a_line_and_the_command_fails(prism, made, tmp_path):
     )
     assert err == "prism: a.zip: is not whole: 2 faults; nothing was unpacked\n"
     assert not (tmp_path / "there").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("nowhere",), "nowhere: no run there: there is no such folder"),
-        (("nowhere.zip", "--check"), "nowhere.zip: no such file"),
-        (("a.zip", "--check", "--out", "b.zip"), "--check and --unpack look at an archive: the other options are for"),
-    ],
-)
-def test_bad_input_is_one_line(prism, arguments, said):
-    code, out, err = prism("archive", *arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"prism: {said}")
-    assert len(err.splitlines()) == 1

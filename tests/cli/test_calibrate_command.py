@@ -67,15 +67,6 @@ def test_the_same_command_with_more_runs_goes_on_and_says_what_it_came_to(prism,
     assert not any(line[0] == "report" for line in lines)
 
 
-def test_data_that_are_fitted_and_held_out_are_refused_in_a_line(prism, written, tmp_path):
-    written(holdout={"likes": {"target": 30, "tolerance": 10, "data": "One"}})
-    code, out, err = prism("calibrate", "mine.yaml")
-    assert (code, out) == (2, "")
-    assert err.startswith("prism: mine.yaml: holdout: likes: 'One' is data of fit: impressions too")
-    assert len(err.splitlines()) == 1
-    assert not (tmp_path / "results").exists()
-
-
 def test_ctrl_c_says_that_the_same_command_continues(prism, jobs, written, monkeypatch):
     from prism_mesa.studies import driver
 

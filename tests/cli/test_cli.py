@@ -101,17 +101,6 @@ def test_json_is_one_object_on_stdout_and_nothing_else_there(prism):
 
 
 @pytest.mark.slow
-def test_an_out_folder_may_hold_other_things_and_odd_names_are_shown_as_they_are(prism):
-    odd = Path("out [/b] [red]x  y")
-    odd.mkdir(parents=True)
-    (odd / "mine.txt").write_text("kept")
-    code, out, _ = prism("run", *SMALL, "--out", odd)
-    assert code == 0
-    assert out.splitlines()[0].startswith(f"run         {odd}/run-")
-    assert (odd / "mine.txt").read_text() == "kept"
-
-
-@pytest.mark.slow
 @pytest.mark.usefixtures("hurried")
 def test_a_run_that_ends_as_failed_prints_its_summary_and_ends_with_1(prism, caplog):
     with serving(always=drop) as server:
@@ -174,15 +163,6 @@ def test_a_chart_of_ones_own_is_found_in_the_working_directory(prism):
 
 
 @pytest.mark.slow
-def test_what_the_system_refuses_is_one_line_and_ends_with_1(prism):
-    Path("results/social-chart.mmd").mkdir(parents=True)
-    code, out, err = prism("chart")
-    assert (code, out) == (1, "")
-    assert err.startswith("prism: [Errno 21] Is a directory: ")
-    assert err.count("\n") == 1
-
-
-@pytest.mark.slow
 def test_of_a_study_file_the_chart_of_each_arm_is_shown_once(prism):
     Path("chart_of_an_arm.py").write_text(
         "from prism_mesa import F\nfrom prism_mesa.social.behavior import build_chart\n"
@@ -203,26 +183,6 @@ def test_of_a_study_file_the_chart_of_each_arm_is_shown_once(prism):
     code, out, err = prism("chart", "labels.yaml")
     assert [line.split(":")[0] for line in out.splitlines() if ": chart " in line] == ["plain; longer", "heeding"]
     assert prism("chart", "labels.yaml", "rounds=3")[0] == 2
-
-
-def test_pictures_of_charts_of_conditions_with_long_names_do_not_replace_each_other(prism):
-    same = {"agents.homophily.engaging": [1.1], "agents.homophily.following": [1.1], "utility.appeal_sigma": [1]}
-    vary = same | {"reasoner.asks_action": [False, True]}
-    Path("long.yaml").write_text(
-        yaml.safe_dump({"question": "?", "vary": vary, "measures": ["likes"]}, sort_keys=False)
-    )
-    charts = json.loads(prism("chart", "long.yaml", "--json")[1])["charts"]
-    assert len({chart["picture"] for chart in charts}) == 2
-
-
-def test_what_is_told_of_a_chart_begins_with_where_it_is_drawn_and_what_follows(prism):
-    code, out, err = prism("chart")
-    first, second, *findings = out.partition("\nAs Mermaid, ")[0].splitlines()
-    assert (code, err) == (0, "")
-    assert first.startswith("chart social: drawn in results/social-chart.png; ")
-    assert second.startswith("What the check found (error: must be mended; ")
-    assert findings
-    assert all(line.startswith("  note: ") for line in findings)
 
 
 @pytest.mark.slow
@@ -269,9 +229,3 @@ def test_ctrl_c_twice_while_the_llm_is_asked_ends_at_once_with_130(prism, monkey
     kept = rf"prism: {folder}: round \d: interrupted; ended at once, without its last tables \(what was"
     assert re.match(kept, err.splitlines()[-1])
     assert read_manifest(folder)["status"] == "interrupted"
-
-
-def test_ctrl_c_before_anything_was_made_ends_with_130(prism, monkeypatch):
-    Path("interrupting.py").write_text("raise KeyboardInterrupt")
-    code, out, err = prism("chart", "statechart.chart=interrupting:mine")
-    assert (code, out, err) == (130, "", "prism: interrupted\n")

@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 from worlds import plain
 
-from prism_mesa.cli.comparison import sides_of
-from prism_mesa.errors import BadInputError
+from prism_mesa.cli.comparison import split_sides
 from prism_mesa.params import nested
 from prism_mesa.runs.social import run
 from prism_mesa.view.plots import files
@@ -72,21 +71,7 @@ def test_json_has_differences_and_what_diverged_first(prism, two):
     ],
 )
 def test_runs_stand_on_either_side_of_with(arguments, sides):
-    assert sides_of(arguments) == sides
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["a"], "a: is one run: name another"),
-        (["a", "--with"], "--with: there is no run on one side of it"),
-        (["a", "--with", "b", "--with", "c"], "--with: is given more than once"),
-        (["a", "b", "--wth", "c"], "no such option: --wth. Did you mean '--with'"),
-    ],
-)
-def test_what_names_no_two_sides_is_bad_input(arguments, complaint):
-    with pytest.raises(BadInputError, match=complaint):
-        sides_of(arguments)
+    assert split_sides(arguments) == sides
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(prism, two):
@@ -99,9 +84,3 @@ def test_a_folder_that_holds_something_else_is_left_alone(prism, two):
     code, _, err = prism("compare", *two, "--no-why", "--out", two[0])
     assert code == 2
     assert "lies in the folder of a run" in err
-
-
-def test_a_run_that_is_not_there_is_one_line(prism):
-    code, out, err = prism("compare", "nowhere", "elsewhere")
-    assert (code, out) == (2, "")
-    assert err == "prism: nowhere: no run there: there is no such folder\n"

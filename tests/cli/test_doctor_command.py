@@ -111,13 +111,6 @@ def test_ollama_is_asked_for_no_longer_than_a_moment_and_for_no_more_than_an_ans
     assert ("16 MB" if packed else "within 0.2 s") in told
 
 
-def test_an_address_that_is_none_is_a_line_and_its_password_is_not_shown():
-    assert next(installation._llms("http://a b:1")).standing == "missing"
-    told = next(installation._llms("http://me:s3cret@127.0.0.1:1")).told
-    assert "http://127.0.0.1:1 " in told
-    assert "s3cret" not in told
-
-
 def test_clean_removes_what_is_old_and_ours_and_nothing_else(prism, nobody, caches, tmp_path):
     code, out, _ = prism("doctor", "--clean", "--ollama", nobody)
     assert code == 0
@@ -142,11 +135,3 @@ def test_something_broken_that_every_run_needs_ends_the_command_as_failed(prism,
     assert "packages          broken: no-such-package-of-a-test not installed" in out
     assert "-> uv sync in a clone of PRISM, else pip install no-such-package-of-a-test" in out
     assert err == "prism: broken, and needed by every run: packages\n"
-
-
-def test_an_extra_that_is_not_installed_names_the_command_that_installs_it(prism, nobody, monkeypatch):
-    version = installation._version
-    monkeypatch.setattr(installation, "_version", lambda name: None if name == "optuna" else version(name))
-    _, out, _ = prism("doctor", "--ollama", nobody)
-    assert "extra calibrate   missing: not installed (fitting parameters to data: prism calibrate)" in out
-    assert "-> uv sync --inexact --extra calibrate in a clone of PRISM, else pip install 'optuna>=5'" in out

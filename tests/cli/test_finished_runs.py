@@ -9,7 +9,7 @@ import pytest
 from command_lines import SMALL
 from stand_in import StandIn
 
-from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.runs.run_files import read_manifest
 
 
 def asked_run(prism, server):
@@ -49,17 +49,6 @@ def test_replay_of_a_changed_run_ends_with_1_and_says_where(prism):
 
 
 @pytest.mark.slow
-def test_why_tells_what_an_agent_did(prism):
-    with StandIn() as server:
-        said = asked_run(prism, server)
-    code, out, _ = prism("why", said["run_dir"], "3", "1", "--all")
-    name = read_table(said["run_dir"], "agents")["name"][3]
-    assert code == 0
-    assert f"\n\n{name} (agent 3) likes " in out
-    assert "Round 1: it " in out
-
-
-@pytest.mark.slow
 def test_a_ledger_is_counted_and_exported_beside_its_run(prism):
     with StandIn() as server:
         said = asked_run(prism, server)
@@ -70,18 +59,3 @@ def test_a_ledger_is_counted_and_exported_beside_its_run(prism):
     code, out, _ = prism("ledger", "export", said["run_dir"])
     assert code == 0
     assert len(pd.read_parquet(Path(said["run_dir"]) / "asked.parquet")) == said["decisions"]["open"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("replay", "nowhere"), "nowhere: no run there: there is no such folder"),
-        (("why", "nowhere", "1"), "nowhere: no run there: there is no such folder"),
-        (("ledger", "stats", "nowhere"), "nowhere: no ledger there"),
-        (("ledger", "export", "nowhere"), "nowhere: no ledger there"),
-    ],
-)
-def test_what_is_no_run_or_ledger_is_bad_input(arguments, complaint, prism):
-    code, out, err = prism(*arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"prism: {complaint}")

@@ -35,14 +35,6 @@ def test_all_commands_are_listed_by_what_one_wants_and_none_is_cut_off(prism, mo
     assert max(map(len, out.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("group", ["study", "ledger"])
-def test_commands_of_a_group_fit_on_a_line_each(prism, group):
-    code, out, _ = prism(group, "--help")
-    told = listed(out)
-    assert (code, len(told) >= 2, "..." in out.replace("[ARGS]...", "")) == (0, True, False)
-    assert [text for text in told.values() if not text.endswith(".")] == []
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_brackets_of_a_usage_stand_once(prism, command):
     code, out, _ = prism(command, "--help")

@@ -81,23 +81,6 @@ def test_a_repository_that_holds_nothing_yet_becomes_a_project(prism):
     assert names("mine") == {".git", *FILES}
 
 
-def test_a_folder_without_a_name_is_not_the_one_that_one_is_in(prism):
-    code, out, err = prism("new", "")
-    assert (code, out, err) == (2, "", "prism: DIR: is empty: name a folder (. is the one you are in)\n")
-    assert names(".") == set()
-
-
-@pytest.mark.parametrize(
-    ("name", "said"), [("file/mine", "file/mine: cannot make that folder"), ("a\nb", "cannot be shown")]
-)
-def test_a_folder_that_cannot_be_is_refused_in_one_line(prism, name, said):
-    Path("file").touch()
-    code, out, err = prism("new", name)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert said in err
-    assert names(".") == {"file"}
-
-
 @pytest.mark.parametrize("what", [("format", "--check"), ("check",)])
 def test_ruff_finds_nothing_to_mend(prism, what):
     prism("new", "mine")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa.cli.page import _opened
-from prism_mesa.errors import BadInputError
+from prism_mesa.cli.page import parse_arguments
 
 LONG = "attributes=" + "x" * 5000
 """No file can be called so."""
@@ -34,18 +33,5 @@ def here(tmp_path, monkeypatch):
     ],
 )
 def test_arguments_are_a_config_with_keys_or_runs(arguments, kind, paths, overrides):
-    opened = _opened(arguments)
+    opened = parse_arguments(arguments)
     assert (opened.kind, tuple(map(str, opened.paths)), opened.overrides) == (kind, paths, overrides)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["results", "seed=3"], "seed=3: a finished run is shown as it was: no key can be overridden"),
-        (["results", "a=1", "b"], "3 runs: the page shows one, or 2 side by side"),
-        (["own.yaml", "results"], "results: beside the config own.yaml the page shows nothing else"),
-    ],
-)
-def test_what_cannot_be_shown_together_is_said(arguments, said):
-    with pytest.raises(BadInputError, match=said):
-        _opened(arguments)

@@ -17,7 +17,6 @@ from worlds import plain
 
 from prism_mesa import open_run, run
 from prism_mesa.api.runs import resume
-from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.run_files import read_manifest, read_table
 
@@ -69,29 +68,14 @@ def test_what_a_run_that_died_can_do_is_told_by_all_that_read_it(killed, prism):
 
 
 def test_a_run_of_another_version_says_how_to_start_it_again(killed, prism, monkeypatch):
-    from prism_mesa.runs import standing
+    from prism_mesa.runs import restoring
 
-    monkeypatch.setattr(standing, "code_version", lambda: "another")
+    monkeypatch.setattr(restoring, "code_version", lambda: "another")
     code, out, err = prism("resume", killed)
     assert (code, out) == (2, "")
     assert re.search(r"^prism: .*/round-000000002\.npz: another version of PRISM wrote it, .*--from-start", err, re.M)
     code, out, err = prism("resume", killed, "--from-start", "--json")
     assert (code, json.loads(out)["rounds"]) == (0, 4)
-
-
-def test_a_damaged_checkpoint_is_said_in_one_line(results, killed, prism):
-    (killed / "checkpoints" / "round-000000002.npz").write_bytes(b"PK")
-    said = rf"^{killed}/checkpoints/round-000000002\.npz: is damaged: .*from round 1, and nothing is asked twice$"
-    with pytest.warns(PrismWarning, match=said):
-        assert prism("resume", killed, "--json")[0] == 0
-    assert tables(killed) == tables(results[0])
-
-
-@pytest.mark.parametrize(("name", "said"), [("nothing", "there is no such folder"), (".", "manifest.json is missing")])
-def test_what_is_no_run_is_one_line(name, said, prism, tmp_path):
-    code, out, err = prism("resume", tmp_path / name)
-    assert (code, out) == (2, "")
-    assert re.fullmatch(rf"prism: .*: no run there: {said}.*\n", err)
 
 
 WITH_TIME_TO_STOP_IT = """

@@ -71,16 +71,6 @@ def test_without_a_folder_results_are_listed(prism, results, tmp_path):
     assert prism("runs", "--json") == (0, "[]\n", "")
 
 
-def test_a_name_cannot_steer_a_terminal(prism, tmp_path):
-    folder = tmp_path / "a\x1b[31m\nb"
-    folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps({"status": "done", "config": {"name": "\x1b[2J"}}))
-    code, out, _ = prism("runs", tmp_path)
-    assert code == 0
-    assert len(out.splitlines()) == 2
-    assert "\x1b" not in out
-
-
 @pytest.mark.slow
 def test_many_runs_are_listed_without_loading_what_runs_them(tmp_path):
     for number in range(3000):

@@ -134,12 +134,6 @@ def test_measures_as_json_have_their_range_and_are_wrapped_in_a_terminal_alone(p
     assert max(map(len, prism("study", "measures")[1].splitlines())) <= 70 < longest
 
 
-def test_shards_together_are_the_study(prism, jobs, written):
-    assert prism("study", "run", written(), "--shard", "1/2", "--no-report", "--json")[0] == 0
-    code, out, _ = prism("study", "run", written(), "--shard", "2/2", "--json")
-    assert (code, json.loads(out)["runs"]["done"], len(jobs)) == (0, 6, 6)
-
-
 def test_a_study_with_a_failed_run_ends_as_failed_and_names_it(prism, jobs, written, tmp_path):
     (tmp_path / "half.py").write_text(
         "def way(run):\n    if run.config.seed == 2:\n        raise ValueError('not this one')\n    return 1.0\n"
@@ -180,38 +174,6 @@ def test_a_sweep_is_a_study_without_arms(prism, jobs, tmp_path):
     assert set(runs["feed.mode"]) == {"random", "chronological"}
     assert set(runs["agents.band"]) == {0.02, 0.1}
     assert set(runs["arm"]) == {"all"}
-
-
-@pytest.mark.slow
-def test_a_sweep_with_a_drawn_design_has_indices(prism, jobs, tmp_path):
-    given = (PLAIN_FILE, "agents.n=20", "rounds=1", "network.mean_degree=5", "reasoner.kind=rule")
-    vary = ("--vary", "agents.band=0.02,0.3", "--vary", "agents.activity=0.1,0.9", "--design", "sobol:4")
-    code, out, err = prism("sweep", *given, *vary, "--seeds", 1, "--measure", "impressions", "--name", "s", "--json")
-    assert code == 0, err
-    assert json.loads(out)["runs"]["done"] == len(jobs) == 16
-    assert "Sobol" in (tmp_path / "results" / "s" / "report.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("study", "run", "no.yaml"), "no.yaml: no such study file"),
-        (("study", "run", "mine.yaml", "--shard", "3/2"), "shard: '3/2': is written K/N, K from 1 to N"),
-        (("study", "run", "mine.yaml", "--scheduler", "tcp://x:1"), "--scheduler: has no use with --engine local"),
-        (("sweep",), "sweep: nothing varies: give --vary KEY=A,B,..."),
-        (("sweep", "--vary", "agents.band"), "--vary: 'agents.band': is written KEY=A,B,..."),
-        (("sweep", "--vary", "agents.bant=1,2"), "agents.bant: no such key"),
-        (("sweep", "--vary", "agents.band=0.1", "--vary", "agents.band=0.2"), "'agents.band' stands here twice"),
-        (("sweep", "--vary", "agents.band=0.1,0.2", "--design", "sobel:8"), "design"),
-    ],
-)
-def test_what_cannot_be_used_is_said_in_one_line(prism, written, arguments, said, tmp_path):
-    written()
-    code, out, err = prism(*arguments)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.count("\n") == 1
-    assert not list(tmp_path.glob("results/*"))
 
 
 @pytest.mark.parametrize(

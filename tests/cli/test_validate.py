@@ -96,15 +96,6 @@ def test_an_unknown_variant_or_folder_of_data_is_bad_input(prism, jobs, tmp_path
     assert jobs == []
 
 
-def test_what_was_fitted_is_read_from_a_calibration_file(prism, jobs, tmp_path):
-    file = tmp_path / "fit.yaml"
-    file.write_text("parameters: {}\n")
-    code, _, err = prism("validate", *TINY, "--fitted", file)
-    assert code == 2
-    assert "fit.yaml: fit: names no measures" in err
-    assert jobs == []
-
-
 def test_a_null_model_needs_the_mechanism(prism, jobs):
     without = [given.replace("utility.sensitivity=0.03", "utility.sensitivity=0") for given in map(str, TINY)]
     code, _, err = prism("validate", *without, "--variant", "nulls", "--seeds", 1)

@@ -7,7 +7,8 @@ from oracle_questions import C, S, question
 from stand_in import StandIn, prompt_text
 from worlds import plain
 
-from prism_mesa.api.runs import replay, why
+from prism_mesa import replay
+from prism_mesa.api.runs import why
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import FunctionClient
 from prism_mesa.params import validated

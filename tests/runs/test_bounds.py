@@ -2,7 +2,6 @@
 
 import re
 import time
-from datetime import UTC, datetime
 from itertools import product
 
 import pytest
@@ -10,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa import Config, EconomyModel, SocialModel, load_config
-from prism_mesa.analysis.survey.questionnaire import make_questionnaire, read_questionnaire
+from prism_mesa.analysis.survey.questionnaire import read_questionnaire
 from prism_mesa.errors import LONGEST, ConfigError, PrismError, PrismWarning, did_you_mean
 from prism_mesa.params import leaves, nested, validated
 from prism_mesa.runs.config import EconomyConfig, load, make_config
-from prism_mesa.runs.yaml_text import LARGEST
-from prism_mesa.social.state.events import Clock
 
 HUGE = (10**30, -(10**30), 1e308, -1e308, 2**63, 10**5000)
 KINDS = {Config: SocialModel, EconomyConfig: EconomyModel}
@@ -65,7 +62,6 @@ def test_a_seed_that_is_none_is_one_line(rng):
     ("overrides", "said"),
     [
         (["clock.start=0001-01-01T00:00:00+01:00"], r"clock\.start: Input should lie in the years 1 to 9999 in UTC"),
-        (["clock.start=9999-12-31T23:00:00-01:00"], r"clock\.start: Input should lie in the years 1 to 9999 in UTC"),
         (
             ["clock.start=9999-12-31T00:00:00Z", "rounds=24"],
             r"rounds=24 of clock\.round_minutes=60 from .*the year 9999",
@@ -76,8 +72,6 @@ def test_a_seed_that_is_none_is_one_line(rng):
             ["clock.start=2030"],
             r"clock\.start: Input should be a time with its offset, as 2026-01-01T00:00:00Z, not 2030",
         ),
-        (["clock.start='2030'"], r"clock\.start: Input should be a time with its offset.* not '2030'"),
-        (["clock.start=1.5e9"], r"clock\.start: Input should be a time with its offset"),
     ],
 )
 def test_a_time_that_is_none_or_runs_out_is_said_up_front(overrides, said):
@@ -91,11 +85,6 @@ def test_rounds_that_just_fit_into_the_year_9999_run(tmp_path):
     for _ in range(23):
         model.step()
     assert model.now.year == 9999
-
-
-def test_the_clock_of_long_rounds_with_many_ticks_does_not_overflow():
-    clock = Clock(datetime(1, 1, 1, tzinfo=UTC), 525_600 * 60 * (datetime.resolution * 10**6), 10_000)
-    assert clock.at(clock.number(7000, 5001)).year == 6996
 
 
 @pytest.mark.parametrize("first", ["9999Q4", "9990Q1"])
@@ -112,29 +101,17 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 ODD = {
     "2026-02-30": "'2026-02-30' is no date or time",
     "!!int foo": "'foo' is no whole number",
-    '!!int ""': "'' is no whole number",
-    "!!float x": "'x' is no number",
-    "!!bool perhaps": "'perhaps' is no truth value",
-    "!!timestamp soon": "'soon' is no date or time",
     "9" * 5000: r"'9+ \[...\] 9+' is no whole number",
-    "0b_": "'0b_' is no",
     "[" * 600 + "]" * 600: "more than 50 levels within each other",
-    "{a: " * 60 + "1" + "}" * 60: "more than 50 levels within each other",
-    '!!binary "é"': "base64",
     '"\\UFFFFFFFF"': "OverflowError",
-    "? [a]\n: b": "unhashable",
     "&a {b: *a}": "an alias that holds itself",
     "&a [*a]": "an alias that holds itself",
     LAUGHS: "aliases that make more than 50,000 values of it",
     "*nobody": "found undefined alias",
-    "a\x07b": "special characters are not allowed",
     "!!python/name:os.system": "could not determine a constructor",
-    "!!map [1]": "unpack",
-    '!!timestamp "0001-01-01 00:00:00 +99:99"': "is no date or time",
     "{n: 1, n: 2}": "'n' stands here twice",
     "0100": "'0100' is no number: write a text in quotes",
     "1:30": "'1:30' is no number: write a text in quotes",
-    "1:30.5": "'1:30.5' is no number: write a text in quotes",
 }
 
 
@@ -147,25 +124,12 @@ def test_what_yaml_makes_no_value_of_is_one_line_in_files_and_overrides(text, wh
     assert re.search(rf"^{file}: ?", refused(lambda: read_questionnaire(file)))
 
 
-def test_a_number_that_yaml_reads_as_it_is_written_stays_one():
-    config = load_config(
-        None, ["seed=1_000", "agents.n=0x10", "agents.band=0.30", "reasoner.model='0100'", "rounds=+7"]
-    )
-    assert (config.seed, config.agents.n, config.agents.band, config.reasoner.model) == (1000, 16, 0.3, "0100")
-
-
 def test_an_alias_that_says_the_same_twice_is_fine(tmp_path):
     file = tmp_path / "c.yaml"
     file.write_text("agents: &half {n: 30, activity: 0.5}\nnetwork: {mean_degree: 5}\nfeed: {x_algo: {}}\n")
     assert load_config(file).agents.n == 30
     file.write_text("agents:\n  activity: &half 0.5\n  post_rate: *half\n")
     assert load_config(file).agents.post_rate == 0.5
-
-
-@pytest.mark.slow
-def test_a_text_of_values_without_end_is_not_read_to_its_end():
-    with pytest.raises(ConfigError, match=r"^override: agents\.n: more than 50,000 values$"):
-        load_config(None, [f"agents.n=[{'0,' * 50_000}0]"])
 
 
 def test_a_text_of_five_megabytes_is_refused_before_a_letter_of_it_is_looked_at(tmp_path):
@@ -176,17 +140,6 @@ def test_a_text_of_five_megabytes_is_refused_before_a_letter_of_it_is_looked_at(
     with pytest.raises(ConfigError, match=r"^override: name: 5,000,000 characters; there can be 1,048,576"):
         load_config(None, [f"name={'x' * 5_000_000}"])
     assert time.process_time() - begun < 0.5
-
-
-@pytest.mark.parametrize("read", [load_config, read_questionnaire])
-def test_a_file_of_more_than_a_megabyte_is_refused_before_it_is_read(read, tmp_path):
-    file = tmp_path / "big.yaml"
-    with file.open("wb") as sparse:
-        sparse.truncate(100 * LARGEST)
-    begun = time.process_time()
-    with pytest.raises(ConfigError, match=r"big\.yaml: 104,857,600 bytes are too many for a .* \(at most 1,048,576\)"):
-        read(file)
-    assert time.process_time() - begun < 1
 
 
 def test_a_group_given_as_a_whole_comes_beside_its_keys():
@@ -205,21 +158,6 @@ def test_of_any_override_comes_a_config_or_one_line(key, value):
     refused(lambda: load(EconomyConfig, None, [f"{key}={value}"]))
 
 
-@given(text=TEXTS)
-def test_of_any_file_comes_a_config_or_one_line(text, tmp_path_factory):
-    file = tmp_path_factory.getbasetemp() / "any.yaml"
-    file.write_text(text, "utf-8", "surrogatepass")
-    refused(lambda: load_config(file))
-    refused(lambda: read_questionnaire(file))
-
-
-def test_questions_without_end_and_keys_of_all_kinds_are_one_line():
-    with pytest.raises(ConfigError, match=r"questions: .*at most 1000"):
-        make_questionnaire({"questions": [{"id": str(i), "ask": "A?"} for i in range(1001)]})
-    with pytest.raises(ConfigError, match="b: no such key"):
-        make_questionnaire({1: 2, "b": 3})
-
-
 # -- messages ----------------------------------------------------------------------------------------
 
 
@@ -232,21 +170,9 @@ def test_a_message_is_never_longer_than_600_characters_and_keeps_its_ends():
     assert str(ConfigError("y" * 600)) == "y" * 600
 
 
-def test_an_hour_of_a_weight_beyond_all_numbers_is_one_line():
-    with pytest.raises(ConfigError, match=r"agents\.hours: .*give 24 weights from 0 on"):
-        make_config({"agents": {"hours": [10**400] * 24}})
-
-
 @pytest.mark.parametrize("kind", [ConfigError, PrismError])
 def test_a_message_is_one_line_whatever_a_user_has_written(kind):
     assert str(kind("statechart.chart: a\nb\x85c\u2028d\x1b[31m: no")) == "statechart.chart: a b c d [31m: no"
-
-
-def test_a_long_list_of_what_is_allowed_is_cut_in_python_too():
-    key = "q" * 5000
-    with pytest.raises(ConfigError, match=r"^config: qqq.*\[\.\.\.\].*name\)\.$") as caught:
-        make_config({key: 1})
-    assert len(str(caught.value)) <= LONGEST
 
 
 @pytest.mark.parametrize("name", ["idle", "'idle'", "x" * 100_000])

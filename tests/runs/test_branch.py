@@ -11,7 +11,7 @@ from killed_runs import all_bytes, images
 from small_runs import small
 from test_resume_ledger import Asked, reasoner
 
-from prism_mesa import Ledger, open_run, replay, run_economy
+from prism_mesa import Ledger, open_run, replay
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import BadInputError, ConfigError, DataError, NotedWarning, PrismWarning
 from prism_mesa.llm import AnswerStore
@@ -202,16 +202,6 @@ def test_a_checkpoint_of_another_version_is_refused_with_what_can_be_done(parent
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_branch_that_is_interrupted_as_it_is_copied_leaves_nothing(parent, tmp_path, monkeypatch):
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("prism_mesa.runs.branch.write_checkpoint", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        branch(parent[1], 6, OTHER, out=tmp_path / "out", **QUIET)
-    assert list((tmp_path / "out").iterdir()) == []
-
-
 @pytest.mark.parametrize("code", ["0123456789abcdef", None])
 def test_a_branch_of_a_run_of_another_version_is_said_to_repeat_it_with_this_one(code, parent, tmp_path):
     old = Path(shutil.copytree(parent[0].run_dir, tmp_path / "old"))
@@ -232,12 +222,6 @@ def test_a_branch_of_the_folder_that_one_is_in_lies_beside_it_and_knows_its_name
     assert found.run_dir.resolve().parent == tmp_path / "results"
     assert read_manifest(found.run_dir)["branched_from"]["run"] == "own"
     assert sorted(own.iterdir()) == before
-
-
-def test_nations_have_no_branches(tmp_path):
-    nations = run_economy({"rounds": 2}, out=tmp_path, **QUIET)
-    with pytest.raises(ConfigError, match="is a run of nations"):
-        branch(nations, 1, out=tmp_path, **QUIET)
 
 
 def test_what_changes_nothing_is_said(parent, tmp_path):

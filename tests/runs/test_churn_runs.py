@@ -9,7 +9,7 @@ from prism_mesa import measure, open_run, replay
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.api.runs import branch, resume, run
-from prism_mesa.errors import ConfigError, PrismWarning
+from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import F
@@ -135,15 +135,3 @@ def test_keys_without_an_effect_are_said():
         SocialModel(small(**{"agents.churn.join": 0.5}))
     with pytest.warns(PrismWarning, match="agents.churn.back: no effect: nobody leaves"):
         SocialModel(small(**{"agents.churn.back": 0.5}))
-
-
-@pytest.mark.parametrize(("key", "value"), [("leave", 1.5), ("waiting", -0.1), ("join", "soon")])
-def test_a_rate_that_cannot_be_is_refused_in_one_line(key, value):
-    with pytest.raises(ConfigError, match=rf"agents.churn.{key}: Input should be") as error:
-        SocialModel(small(**{f"agents.churn.{key}": value}))
-    assert "\n" not in str(error.value)
-
-
-def test_who_waits_as_a_run_begins_cannot_change_in_it():
-    with pytest.raises(ConfigError, match=r"agents\.churn\.waiting cannot change in a run"):
-        SocialModel(small(interventions=[{"at": 1, "set": {"agents.churn.waiting": 0.5}}]))

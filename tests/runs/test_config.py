@@ -52,12 +52,6 @@ def test_an_llm_of_several_cannot_be_set_alone():
         load_config(None, ["reasoner.model.llama3.2=.5"])
 
 
-@pytest.mark.parametrize("model", ["[a, b]", "{}", "''", "3"])
-def test_what_names_no_llm_is_refused_with_what_is_allowed(model):
-    with pytest.raises(ConfigError, match=r"reasoner.model: give the name of an LLM, or of several \{NAME: SHARE"):
-        load_config(None, [f"reasoner.model={model}"])
-
-
 def test_a_mapping_of_llms_is_one_setting_where_runs_are_compared():
     sides = ({"reasoner": {"model": model}} for model in ({"a": 1.0}, {"a": 0.5, "b": 0.5}))
     assert [one.key for one in settings_that_differ(*sides)] == ["reasoner.model"]
@@ -109,26 +103,6 @@ def test_the_real_config_is_valid_and_reads_its_graph():
     assert config.network.edges.endswith("verizoncareers_edges.csv.gz")
 
 
-def test_the_config_of_a_million_is_valid_and_samples_what_there_is_too_much_of():
-    config = load_config(ROOT / "configs" / "million.yaml")
-    assert (config.agents.n, config.network.mean_degree, config.ticks_per_round, config.feed.size) == (
-        10**6,
-        20,
-        10,
-        10,
-    )
-    assert (config.reasoner.kind, config.statechart.max_history_depth) == ("rule", 0)
-    assert (config.records.transitions, config.records.impressions, config.records.engagements) == (None, None, None)
-
-
-@pytest.mark.parametrize("table", ["transitions", "impressions", "engagements"])
-def test_a_share_of_agents_lies_between_none_and_all(table):
-    assert getattr(load_config(None, [f"records.{table}=0"]).records, table) == 0
-    for value, said in (("1.1", "less than or equal to 1, not 1.1"), ("-0.1", "greater than or equal to 0, not -0.1")):
-        with pytest.raises(ConfigError, match=f"^override: records.{table}: .*{said}"):
-            load_config(None, [f"records.{table}={value}"])
-
-
 # -- keys and values ---------------------------------------------------------------------------------
 
 
@@ -137,17 +111,11 @@ def test_a_share_of_agents_lies_between_none_and_all(table):
     [
         ("sead", r"allowed here: seed, rounds, .*Did you mean 'seed'\?"),
         ("agents.nn", r"allowed here: n, band, "),
-        ("network.edgs", r"Did you mean 'edges'\?"),
-        ("posts.fle", r"Did you mean 'file'\?"),
-        ("feed.sise", r"Did you mean 'size'\?"),
         ("feed.x_algo.author_decai", r"Did you mean 'author_decay'\?"),
-        ("clock.strat", r"Did you mean 'start'\?"),
-        ("statechart.oracle", r"allowed here: default_timeout_ticks, "),
         ("reasoner.hosts", r"Did you mean 'host'\?"),
         ("reasoner.rule.slop", r"allowed here: slope, velocity, media\)\. Did you mean 'slope'\?"),
         ("agents_n", r"Did you mean 'agents\.n'\?"),
         ("max_fallback_share", r"Did you mean 'reasoner.max_fallback_share'\?"),
-        ("zzz", r"name\)\.$"),
     ],
 )
 def test_an_unknown_key_is_refused_at_every_level_with_what_is_allowed(key, way_out):
@@ -159,34 +127,20 @@ def test_an_unknown_key_is_refused_at_every_level_with_what_is_allowed(key, way_
     ("override", "said"),
     [
         ("agents.n=1.5", "agents.n: .*integer.* not 1.5"),
-        ("agents.n=", "agents.n: .*integer, not None"),
         ("agents.n=many", "agents.n: .*integer.* not 'many'"),
-        ("agents.n=[1, 2]", r"agents.n: .*integer, not \[1, 2\]"),
         ("agents.n.x=1", r"agents.n: .*integer, not \{'x': 1\}"),
         ("agents.n=true", "agents.n: .*number, not True"),
-        ("agents.activity=false", "agents.activity: .*number, not False"),
         ("agents=null", r"agents: Input should be a group of keys \(n, band, .*\), not None"),
-        ("agents=[]", r"agents: Input should be a group of keys \(n, .*\), not \[\]"),
-        ("feed.x_algo=1", r"feed.x_algo: Input should be a group of keys \(out_of_network, .*\), not 1"),
         ("statechart.oracle_enabled=perhaps", "statechart.oracle_enabled: .*boolean.* not 'perhaps'"),
-        ("network.edges=3", "network.edges: .*string, not 3"),
         (
             "feed.mode=x",
             "feed.mode: Input should be 'random', 'chronological', .* or module:object of your own, not 'x'",
         ),
         ("seed=-1", "seed: .*greater than or equal to 0, not -1"),
         ("seed=9223372036854775808", "seed: .*less than 9223372036854775808"),
-        ("rounds=0", "rounds: .*greater than or equal to 1, not 0"),
-        ("ticks_per_round=0", "ticks_per_round: .*greater than or equal to 1, not 0"),
-        ("agents.n=1", "agents.n: .*greater than or equal to 2, not 1"),
-        ("agents.post_rate=-0.5", "agents.post_rate: .*greater than or equal to 0, not -0.5"),
         ("agents.threshold_mean=1.01", "agents.threshold_mean: .*less than or equal to 1, not 1.01"),
         ("agents.activity=.nan", "agents.activity: .*finite number, not nan"),
-        ("feed.size=10001", "feed.size: .*less than or equal to 10000, not 10001"),
-        ("statechart.max_history_depth=-1", "statechart.max_history_depth: .*greater than or equal to 0"),
-        ("reasoner.timeout_s=0", "reasoner.timeout_s: .*greater than 0, not 0"),
         ("clock.start=2026-01-01 00:00:00", "clock.start: .*timezone"),
-        ("clock.start=soon", "clock.start: .*datetime.*'soon'"),
         ("name=a/b", "name: .*not 'a/b'"),
         ("name=" + "x" * 61, "name: .*not 'xx.{1,60}xx'"),
         ("network.kind=edges", r"network: kind is 'edges' and network.edges names no file$"),
@@ -200,11 +154,6 @@ def test_a_value_that_is_not_allowed_is_named_with_its_key(override, said):
 def test_several_faults_are_one_line_with_the_first_and_their_number():
     with pytest.raises(ConfigError, match=r"^mine: rounds: .* not -1 \(and 2 more\)$"):
         make_config({"rounds": -1, "agents": {"n": 0, "band": 7}}, "mine")
-
-
-def test_shares_of_actions_that_are_all_zero_are_refused():
-    with pytest.raises(ConfigError, match=r"^override: agents: like, reply and reshare are all 0: give at least one"):
-        load_config(None, ["agents.like=0", "agents.reply=0", "agents.reshare=0"])
 
 
 def test_a_config_cannot_be_changed_afterwards():
@@ -256,12 +205,6 @@ def test_naming_an_edge_list_implies_the_kind_even_over_another_one():
     assert load_config(None, ["network.kind=barabasi_albert", "network.edges=g.csv"]).network.kind == "edges"
 
 
-@pytest.mark.parametrize("text", ["seed", "=1", " =1", ""])
-def test_an_override_without_key_or_value_is_told_how_it_is_written(text):
-    with pytest.raises(ConfigError, match=r"an override is written key=value, for example agents.n=100"):
-        load_config(None, [text])
-
-
 def test_an_override_cannot_go_below_a_value_that_another_one_gives():
     with pytest.raises(ConfigError, match=r"agents\.n: agents is a single value, not a group of keys"):
         load_config(None, ["agents=3", "agents.n=3"])
@@ -286,17 +229,12 @@ def test_what_lies_below_counts_where_the_file_is_silent(written):
     ("text", "said"),
     [
         ("", r"is empty; write at least one key"),
-        ("# only words\n", r"is empty"),
         ("- 1\n", r"holds a list, not keys and values"),
-        ("hello\n", r"holds a str, not keys and values"),
         ("a: [1\nb: 2\n", r" line 2 is not YAML: "),
         ("agents:\n\tn: 3\n", r" line 2 is not YAML: .*'\\t'"),
         ("a: \x00\n", r"is not YAML: .*special characters are not allowed$"),
         ("seed: 1\nrounds: 2\nseed: 3\n", r" line 3 is not YAML: 'seed' stands here twice"),
         ("agents: {n: 3, n: 4}\n", r" line 1 is not YAML: 'n' stands here twice"),
-        ("seed: !!python/object/apply:os.getcwd []\n", r" line 1 is not YAML: .*tag"),
-        ("1: 2\n", r"1: no such key \(allowed here: seed"),
-        ("agents:\nrounds: 2\n", r"agents: Input should be a group of keys \(n, .*\), not None"),
         ("agents: &a {n: *a}\n", r" line 1 is not YAML: an alias that holds itself"),
         ("reasoner: {modle: x}\n", r"reasoner\.modle: no such key .*Did you mean 'model'\?"),
     ],
@@ -305,16 +243,6 @@ def test_a_faulty_file_is_one_line_that_names_it(written, text, said):
     with pytest.raises(ConfigError, match=rf"^\S*c\.yaml: ?{said}") as caught:
         load_config(written(text))
     assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_is_missing_a_folder_or_no_text_is_said_so(tmp_path):
-    with pytest.raises(ConfigError, match=r"none\.yaml: no such config file \(looked in "):
-        load_config(tmp_path / "none.yaml")
-    with pytest.raises(ConfigError, match=r"is a folder, not a config file"):
-        load_config(tmp_path)
-    (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9\n")
-    with pytest.raises(ConfigError, match=r"latin\.yaml: is not text in UTF-8"):
-        load_config(tmp_path / "latin.yaml")
 
 
 def test_a_file_may_have_any_name_and_merge_keys(written):
@@ -354,11 +282,6 @@ def test_a_truth_value_is_one_only_where_one_is_wanted():
         validated(Outer, {"inner": {"depth": True}}, "here")
 
 
-def test_a_long_value_is_shown_in_short():
-    with pytest.raises(ConfigError, match=r"^here: inner\.depth: .{1,160}$"):
-        validated(Outer, {"inner": {"depth": "x" * 10_000}}, "here")
-
-
 def test_a_table_in_the_place_of_a_path_is_refused_in_one_line():
     with pytest.raises(ConfigError, match=r"network\.edges: Input should be a valid string, not src dst") as caught:
         SocialModel(network_edges=pd.DataFrame({"src": [0, 1], "dst": [1, 2]}))
@@ -393,15 +316,3 @@ def test_overrides_that_are_no_list_of_texts_are_refused_in_one_line(given, show
         ConfigError, match=rf"^overrides: give a list of texts, such as \['agents.n=200'\], not {shown}$"
     ):
         load_config(None, given)
-
-
-@pytest.mark.parametrize("given", [{"agents.n": 5}, 5])
-def test_what_is_no_path_is_refused_in_one_line(given):
-    with pytest.raises(ConfigError, match=rf"^path: give that of a YAML file, or None for the defaults, not {given}$"):
-        load_config(given)
-
-
-def test_none_in_an_override_is_answered_with_null():
-    with pytest.raises(ConfigError, match="written null"):
-        load_config(None, ["seed=None"])
-    assert load_config(None, ["seed=null"]).seed >= 0  # one is drawn

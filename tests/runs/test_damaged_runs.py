@@ -1,12 +1,12 @@
-"""Whatever a manifest, a ledger or a table holds, every command that reads it works or says in one line why not."""
+"""With a damaged manifest, ledger or table, every reader of a run works or fails in one line."""
 
 import os
 import shutil
 
 import pytest
 from advisors import served
-from damaged_runs import damage_ledger, damage_table, damaged_manifest, with_manifest
-from hypothesis import HealthCheck, given, note, settings
+from damage import damaged_json, damaged_parquet, damaged_sqlite
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stand_in import StandIn
 from worlds import plain
@@ -90,7 +90,7 @@ def uses(run_dir, server, out):
     }
 
 
-def said_by(use):
+def message_of(use):
     try:
         use()
     except PrismError as error:
@@ -98,59 +98,56 @@ def said_by(use):
     return ""
 
 
-def assert_each_works_or_says_why_not(run_dir, server, only=()):
+def assert_each_works_or_says_why_not(run_dir, server, readers):
     out = run_dir.parent / "out"
     for name, use in uses(run_dir, server, out).items():
-        said = said_by(use) if not only or name in only else ""
-        assert "\n" not in said, name
-        assert len(said) < 900, name
+        message = message_of(use) if name in readers else ""
+        assert "\n" not in message, name
+        assert len(message) < 900, name
     shutil.rmtree(out, ignore_errors=True)
 
 
-@FEW
-@given(seed=st.integers(0, 2**32))
-def test_a_damaged_manifest_of_a_platform_is_one_line(seed, social, copy, server):
-    raw = damaged_manifest((social / "manifest.json").read_text(), seed)
-    assert_each_works_or_says_why_not(with_manifest(social, raw, copy), server)
-
-
-@FEW
-@given(seed=st.integers(0, 2**32))
-def test_a_damaged_manifest_of_nations_is_one_line(seed, economy, copy, server):
-    raw = damaged_manifest((economy / "manifest.json").read_text(), seed)
-    own = ("replay", "why a nation", "distill", "interview")
-    assert_each_works_or_says_why_not(with_manifest(economy, raw, copy), server, own)
-
-
-@FEW
-@given(seed=st.integers(0, 2**32))
-def test_a_damaged_ledger_is_one_line(seed, social, economy, copy, server):
-    for run_dir in (social, economy):
-        damaged = with_manifest(run_dir, (run_dir / "manifest.json").read_bytes(), copy)
-        damage_ledger(damaged / "decisions.sqlite", seed)
-        own = ("replay", "why an agent", "distill", "ledger stats", "ledger export")
-        assert_each_works_or_says_why_not(damaged, server, own)
-
-
 READ = tuple(f"read {table}" for table in RUN_TABLES)
+MANIFEST, LEDGER = "manifest.json", "decisions.sqlite"
+
+
+def copied(run_dir, to, **files):
+    """Return a copy of a run with other bytes in some files."""
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(run_dir, to)
+    for name, raw in files.items():
+        (to / name).write_bytes(raw)
+    return to
 
 
 @FEW
-@given(seed=st.integers(0, 2**32))
-def test_a_damaged_table_of_a_platform_is_one_line(seed, social, copy, server):
-    damaged = with_manifest(social, (social / "manifest.json").read_bytes(), copy)
-    note(damage_table(damaged, seed))
-    own = ("replay", "why an agent", "interview", "survey", "pictures")
-    assert_each_works_or_says_why_not(damaged, server, (*own, *READ))
+@given(draws=st.randoms(use_true_random=False))
+def test_a_damaged_manifest_or_ledger_is_one_line(draws, social, economy, copy, server):
+    readers = ("replay", "why an agent", "why a nation", "interview", "distill", "ledger stats", "ledger export")
+    for run_dir in (social, economy):
+        manifest = damaged_json((run_dir / MANIFEST).read_bytes(), draws)
+        assert_each_works_or_says_why_not(copied(run_dir, copy, **{MANIFEST: manifest}), server, readers)
+        ledger = damaged_sqlite((run_dir / LEDGER).read_bytes(), draws)
+        assert_each_works_or_says_why_not(copied(run_dir, copy, **{LEDGER: ledger}), server, readers)
 
 
 @FEW
-@given(seed=st.integers(0, 2**32))
-def test_a_damaged_table_of_nations_is_one_line(seed, economy, copy, server):
-    damaged = with_manifest(economy, (economy / "manifest.json").read_bytes(), copy)
-    note(damage_table(damaged, seed))
-    own = ("replay", "why a nation", "pictures of nations")
-    assert_each_works_or_says_why_not(damaged, server, (*own, *READ))
+@given(draws=st.randoms(use_true_random=False))
+def test_a_damaged_table_is_one_line(draws, social, economy, copy, server):
+    readers = (
+        *READ,
+        "replay",
+        "why an agent",
+        "why a nation",
+        "interview",
+        "survey",
+        "pictures",
+        "pictures of nations",
+    )
+    for run_dir in (social, economy):
+        file = draws.choice(sorted(run_dir.glob("*.parquet")))
+        damaged = copied(run_dir, copy, **{file.name: damaged_parquet(file.read_bytes(), draws)})
+        assert_each_works_or_says_why_not(damaged, server, readers)
 
 
 def test_of_every_column_of_every_table_it_is_known_what_it_holds(social, economy):
@@ -161,19 +158,18 @@ def test_of_every_column_of_every_table_it_is_known_what_it_holds(social, econom
 
 
 def test_a_name_in_a_table_is_drawn_as_it_stands_and_not_taken_for_a_formula(economy, copy):
-    damaged = with_manifest(economy, (economy / "manifest.json").read_bytes(), copy)
+    damaged = copied(economy, copy)
     for table, column in (("nations", "name"), ("decisions", "quarter"), ("responses", "nation")):
         rows = read_table(damaged, table)
         rows.assign(**{column: r"$\frac$"}).to_parquet(damaged / f"{table}.parquet")
     assert len(draw_economy(damaged)) == 3
 
 
-@pytest.mark.parametrize(("debt", "gap"), [(float("inf"), -float("inf")), (float("nan"), float("nan"))])
-def test_an_economy_that_ran_away_is_read_and_drawn(debt, gap, economy, copy):
-    ran_away = with_manifest(economy, (economy / "manifest.json").read_bytes(), copy)
+def test_an_economy_that_ran_away_is_read_and_drawn(economy, copy):
+    ran_away = copied(economy, copy)
     for table in ("indicators", "baselines"):
         rows = read_table(ran_away, table)
-        rows.assign(debt=debt, output_gap=gap).to_parquet(ran_away / f"{table}.parquet")
+        rows.assign(debt=float("inf"), output_gap=float("nan")).to_parquet(ran_away / f"{table}.parquet")
         assert len(read_table(ran_away, table)) == len(rows)
     assert len(draw_economy(ran_away)) == 3
 
@@ -181,27 +177,24 @@ def test_an_economy_that_ran_away_is_read_and_drawn(debt, gap, economy, copy):
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", r"cannot be read: Expecting value"),
-        (b"[]", r"cannot be read: it holds a list, not keys and values"),
+        (b"", r"cannot be read"),
+        (b"[]", r"cannot be read: it holds a list"),
         (b"{}", r"does not say who was asked"),
-        (b"\xff\xfe", r"cannot be read: 'utf-8' codec"),
-        (b"[" * 100_000, r"cannot be read: "),
-        (b'{"llm": 3}', r"manifest\.json: llm: Input should be a group of keys .*not 3 \(it is damaged"),
-        (b'{"llm": {"name": []}}', r"manifest\.json: llm\.name: Input should be a valid string, not \[\]"),
-        (b'{"summary": {"rounds": "two"}}', r"manifest\.json: summary\.rounds: Input should be a valid integer"),
+        (b"\xff\xfe", r"cannot be read"),
+        (b"[" * 100_000, r"cannot be read"),
+        (b'{"llm": 3}', r"manifest\.json: llm: "),
+        (b'{"llm": {"name": []}}', r"manifest\.json: llm\.name: "),
         (b'{"summary": {"rounds": 1' + b"0" * 400 + b"}}", r"manifest\.json: summary\.rounds: "),
-        (b'{"summary": {"rounds": 1' + b"0" * 5000 + b"}}", r"cannot be read: Exceeds the limit"),
-        (b'{"config": {"rounds": 2}, "summary": {"rounds": 3}}', r"3 of 2 rounds cannot have been completed"),
-        (b'{"status": null}', r"manifest\.json: status: Input should be a valid string, not None"),
+        (b'{"config": {"rounds": 2}, "summary": {"rounds": 3}}', r"3 of 2 rounds"),
     ],
 )
 def test_what_is_wrong_with_a_manifest_is_said(raw, said, social, copy):
     with pytest.raises(DataError, match=said):
-        replay(with_manifest(social, raw, copy))
+        replay(copied(social, copy, **{MANIFEST: raw}))
 
 
 def test_a_manifest_of_gigabytes_is_not_read(copy, social):
-    damaged = with_manifest(social, b"{}", copy)
+    damaged = copied(social, copy, **{MANIFEST: b"{}"})
     os.truncate(damaged / "manifest.json", 2**40)  # a hole in it; it takes no room
     with pytest.raises(DataError, match=r"manifest\.json: has more than 64 MB"):
         read_manifest(damaged)

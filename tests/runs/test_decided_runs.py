@@ -11,7 +11,7 @@ from prism_mesa.analysis.distill.dataset import make_training_set
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.analysis.survey.survey import survey
-from prism_mesa.errors import ConfigError, PrismWarning, RunError
+from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.ledgers import ledger_stats
 from prism_mesa.runs.replay import replay
@@ -104,10 +104,3 @@ def test_open_questions_and_texts_need_an_llm_that_chats(decided, server, tmp_pa
         survey(decided.run_dir, one, {"reasoner.model": MODEL}, agents=2, out=tmp_path)
     with pytest.raises((ConfigError, RunError), match="only decides"):
         run(deciding(server, model=MODEL) | {"content": "llm"}, out=tmp_path)
-
-
-def test_what_a_decision_does_not_depend_on_is_said_to_have_no_effect(server, tmp_path):
-    with pytest.warns(PrismWarning, match=r"reasoner.temperature: no effect.*reasoner.seed: no effect"):
-        run(deciding(server, temperature=1, seed=5) | {"rounds": 1}, out=tmp_path)
-    with pytest.warns(PrismWarning, match=r"reasoner.decision_orders: no effect"):
-        run(WORLD | {"reasoner": {"kind": "rule", "decision_orders": 2}, "rounds": 1}, out=tmp_path)

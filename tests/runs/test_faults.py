@@ -14,7 +14,7 @@ from forked import PYTHON
 from small_runs import TABLES, small, table_bytes
 
 from prism_mesa import Ledger, open_run, replay, why
-from prism_mesa.errors import DataError, PrismError, RunError
+from prism_mesa.errors import DataError, RunError
 from prism_mesa.runs.process.lock import LOCK
 from prism_mesa.runs.records import folder as folders
 from prism_mesa.runs.run_files import MANIFEST, read_manifest, read_table
@@ -55,22 +55,6 @@ def test_a_disk_that_is_full_for_rows_ends_the_run_and_what_can_be_written_is(tm
 
 
 @needs_full
-def test_a_disk_that_is_full_for_parts_keeps_those_that_were_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "PART_ROUNDS", 1)
-    out = tmp_path / "full"
-
-    def on_round(done):
-        if done == 2:
-            (only(out) / "rounds.parquet" / ".part-00002.parquet").symlink_to(FULL)
-
-    with pytest.raises(RunError, match=r"round 2: OSError: .*No space left on device"):
-        run(small(), out=out, on_round=on_round)
-    folder = only(out)
-    assert read_table(folder, "rounds")["round"].tolist() == [0, 1, 2]
-    assert open_run(folder).status == "failed"
-
-
-@needs_full
 def test_a_disk_that_is_full_for_the_manifest_too_leaves_a_run_that_died(tmp_path):
     out = tmp_path / "full"
     said = r"round 2: OSError: .*No space left on device; its manifest could not be written \(.*; its last tables could"
@@ -81,23 +65,6 @@ def test_a_disk_that_is_full_for_the_manifest_too_leaves_a_run_that_died(tmp_pat
     assert (opened.status, opened.state) == ("died", "died in round 3 of 3")
     assert {file.stem for file in only(out).glob("*.parquet")} == set(TABLES)
     assert len(opened.table("rounds")) == 3
-
-
-@needs_full
-def test_a_disk_that_is_full_from_the_beginning_is_one_line(tmp_path, monkeypatch):
-    made = folders.new_folder
-
-    def full(out, name):
-        folder = made(out, name)
-        (folder / f".{MANIFEST}").symlink_to(FULL)
-        return folder
-
-    monkeypatch.setattr(folders, "new_folder", full)
-    with pytest.raises(RunError, match=r"No space left on device") as stop:
-        run(small(), out=tmp_path)
-    assert "\n" not in str(stop.value)
-    with pytest.raises(DataError, match=rf"{re.escape(str(only(tmp_path)))}: no run there: manifest\.json is missing"):
-        open_run(only(tmp_path))
 
 
 @contextmanager
@@ -153,12 +120,6 @@ def test_a_clock_that_jumps_back_overwrites_no_run(tmp_path, monkeypatch):
     assert len(read_table(second, "rounds")) == 2
 
 
-def test_a_clock_that_jumps_back_in_a_run_makes_no_time_below_nothing(tmp_path, monkeypatch):
-    now = iter(range(10**9, 0, -(10**6)))
-    monkeypatch.setattr("time.time", lambda: float(next(now)))
-    assert run(small(rounds=1), out=tmp_path).summary["wall_s"] > 0
-
-
 # -- damaged files -----------------------------------------------------------------------------------
 
 
@@ -206,42 +167,6 @@ def test_a_damaged_part_of_a_table_is_named_and_all_else_can_be_read(damage, why
         assert "\n" not in str(error.value)
     assert str(why(copy, 3, 1)) == str(why(parts, 3, 1))  # which repeats the run
     assert opened.table("ticks").equals(open_run(parts).table("ticks"))
-
-
-def test_a_part_that_was_left_half_written_is_no_part(copy, parts):
-    half = copy / "rounds.parquet" / ".part-00003.parquet"
-    half.write_bytes(b"PAR1")
-    assert open_run(copy).table("rounds").equals(open_run(parts).table("rounds"))
-    assert replay(copy).equal
-
-
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        (lambda file: cut(file, 300), r"cannot be read: .*"),
-        (lambda file: cut(file, 0), r"cannot be read: Expecting value: .*"),
-        (lambda file: file.write_bytes(b"\xff" + file.read_bytes()), r"cannot be read: .*utf-8.*"),
-        (lambda file: file.write_text('{"status": "running"'), r"cannot be read: Expecting .*"),
-    ],
-)
-def test_a_damaged_manifest_is_named(damage, said, copy):
-    damage(copy / MANIFEST)
-    for ask in (lambda: open_run(copy), lambda: replay(copy), lambda: why(copy, 3)):
-        with pytest.raises(DataError, match=rf"^{re.escape(str(copy / MANIFEST))}: {said}$"):
-            ask()
-
-
-@pytest.mark.parametrize("damage", [lambda file: cut(file, 5000), lambda file: file.write_text("dear diary" * 400)])
-def test_a_damaged_ledger_is_named(damage, asked, tmp_path):
-    copy = Path(shutil.copytree(asked, tmp_path / "copy"))
-    ledger = copy / "decisions.sqlite"
-    damage(ledger)
-    assert open_run(copy).status == "done"
-    for ask in (lambda: replay(copy), lambda: why(copy, 3)):
-        with pytest.raises(PrismError, match=re.escape(str(ledger))) as error:
-            ask()
-        assert "\n" not in str(error.value)
-    assert len(open_run(copy).table("rounds")) == len(open_run(asked).table("rounds"))
 
 
 FILLING = """

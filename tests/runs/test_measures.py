@@ -34,11 +34,6 @@ def test_the_ccdf_is_the_share_at_least_as_large():
     assert shares.tolist() == pytest.approx([1, 1 / 2, 1 / 6])
 
 
-def test_the_ccdf_of_nothing_is_nothing():
-    sizes, shares = ccdf([])
-    assert (len(sizes), len(shares)) == (0, 0)
-
-
 @given(st.lists(st.integers(1, 50), min_size=1))
 def test_the_ccdf_begins_at_1_falls_and_says_of_each_value_what_counting_says(values):
     sizes, shares = ccdf(values)
@@ -61,11 +56,6 @@ def test_cascades_are_summed_up():
         "median_structural_virality": 2.0,
         "max_structural_virality": 2.5,
     }
-
-
-def test_without_any_reshare_virality_is_0_and_no_number_is_missing():
-    summary = cascade_summary(cascades_table((0, 1, 0, 1, 0.0)))
-    assert (summary["share_never_reshared"], summary["mean_structural_virality"]) == (1.0, 0.0)
 
 
 def test_a_platform_without_posts_has_no_cascades():

@@ -4,23 +4,22 @@ import json
 import os
 import re
 import shutil
-import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from killed_runs import all_bytes, image, images
 from small_runs import small
 
-from prism_mesa import Reasoner, SocialAgent, open_run, replay, run_economy
+from prism_mesa import Reasoner, SocialAgent, run_economy
 from prism_mesa.api.runs import resume, run
-from prism_mesa.errors import ConfigError, DataError, PrismWarning
+from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import nested
 from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, rounds_of, write_checkpoint
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.records import folder as folders
-from prism_mesa.runs.run_files import LEDGER, read_manifest
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.trust import sign
 
 ROUNDS = 8
@@ -100,13 +99,6 @@ def test_a_run_that_has_come_to_its_end_is_left_as_it_is(killed):
     assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
 
 
-def test_what_is_given_to_go_on_with_a_run_that_is_over_is_said_to_have_no_effect(copy):
-    folder = copy(5)
-    resume(folder, **QUIET)
-    with pytest.warns(PrismWarning, match="is left as it is: from_start, reasoner.timeout_s=9: no effect"):
-        assert resume(folder, ["reasoner.timeout_s=9"], from_start=True, **QUIET).status == "done"
-
-
 def test_an_interrupted_run_goes_on_with_the_round_after_the_last(killed, parts, tmp_path):
     def stop(done):
         if done == 4:
@@ -124,37 +116,6 @@ def test_from_the_start_forgets_what_there_is(killed, copy):
     folder, shown = copy(7), []
     assert all_bytes(resume(folder, from_start=True, on_round=shown.append, **QUIET)) == all_bytes(killed[0])
     assert shown == list(range(1, ROUNDS + 1))
-
-
-def test_a_run_that_goes_on_is_one_of_ones_own_and_can_be_repeated(copy):
-    folder = copy(3)
-    resume(folder, **QUIET)
-    assert open_run(folder).status == "done"
-    assert replay(folder).equal
-
-
-def test_what_somebody_writes_to_does_not_go_on(copy):
-    folder = copy(3)
-    before = all_bytes(folder)
-    with lock_run(folder), pytest.raises(DataError, match=r"process \d+ on .* writes to this run now"):
-        resume(folder)
-    assert all_bytes(folder) == before
-
-
-def test_files_of_users_in_the_folder_stay(killed, copy):
-    folder = copy(5)
-    (folder / "answers.parquet").write_text("mine")
-    (folder / "notes.txt").write_text("mine too")
-    resume(folder, **QUIET)
-    assert (folder / "answers.parquet").read_text() == "mine"
-    assert (folder / "notes.txt").exists()
-
-
-def test_clocks_go_on(copy):
-    folder = copy(7)
-    result = resume(folder, **QUIET)
-    assert result.summary["rounds"] == ROUNDS
-    assert result.summary["cpu_s"] > result.summary["round_cpu_s"] * ROUNDS
 
 
 # -- what was given in Python ------------------------------------------------------------------------
@@ -302,16 +263,6 @@ def test_a_link_in_the_folder_is_not_written_through(copy, tmp_path):
     with pytest.raises(DataError, match=said):
         resume(folder)
     assert list((tmp_path / "precious").iterdir()) == []
-
-
-def test_a_ledger_that_does_something_when_it_is_written_is_none(copy):
-    folder = copy(5)
-    with closing(sqlite3.connect(folder / LEDGER)) as db:
-        db.execute("CREATE TRIGGER answers AFTER INSERT ON asked BEGIN DELETE FROM answers; END")
-    before = tables_and_points(folder)
-    with pytest.raises(DataError, match="it holds a trigger"):
-        resume(folder, **QUIET)
-    assert tables_and_points(folder) == before
 
 
 # -- while another process does ----------------------------------------------------------------------

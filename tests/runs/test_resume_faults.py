@@ -2,11 +2,9 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import sqlite3
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,12 +12,11 @@ from killed_runs import all_bytes, images
 from small_runs import small
 from worlds import plain
 
-from prism_mesa import Ledger, Reasoner, open_run
+from prism_mesa import Reasoner
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import DataError, PrismWarning, RunError
 from prism_mesa.params import nested
 from prism_mesa.runs.checkpoints import file as checkpoint_files
-from prism_mesa.runs.checkpoints import keeping
 from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, write_checkpoint
 from prism_mesa.runs.records import folder as folders
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
@@ -141,25 +138,6 @@ def test_of_a_damaged_part_the_checkpoint_before_it_is_taken_and_it_is_said(dama
     assert tables == killed[0]
 
 
-def test_of_a_part_that_both_checkpoints_count_on_the_run_starts_again(folder, killed):
-    cut(folder / "rounds.parquet" / "part-00000.parquet")
-    with (
-        pytest.warns(PrismWarning, match=r"part-00000\.parquet: is damaged: .*: it goes on from round 4"),
-        pytest.warns(PrismWarning, match=r"part-00000\.parquet: is damaged: .*: the run starts again"),
-    ):
-        shown, tables = go_on(folder)
-    assert (shown, tables) == (list(range(1, 9)), killed[0])
-
-
-@pytest.mark.parametrize("damage", [cut, lambda file: file.write_text("dear diary")])
-def test_a_damaged_manifest_is_named_and_nothing_is_changed(damage, folder):
-    damage(folder / MANIFEST)
-    before = contents(folder)
-    with pytest.raises(DataError, match=rf"^{folder}/manifest\.json: cannot be read: "):
-        go_on(folder)
-    assert contents(folder) == before
-
-
 def no_wal(folder):
     """Bring all rows of a ledger into its one file, and return that."""
     with sqlite3.connect(folder / LEDGER) as db:
@@ -248,38 +226,6 @@ def test_a_run_that_a_full_disk_ended_goes_on_when_there_is_room(killed, tmp_pat
     assert (shown, tables) == ([5, 6, 7, 8], killed[0])
 
 
-@pytest.fixture
-def nobody():
-    """Be a user who may not write everywhere, as root may; yields a folder that anybody may write to."""
-    folder = Path(tempfile.mkdtemp(prefix="prism-read-only-"))
-    folder.chmod(0o777)
-    was_root = os.geteuid() == 0
-    yield folder, lambda: os.seteuid(65534) if was_root else None
-    if was_root:
-        os.seteuid(0)
-    shutil.rmtree(folder)
-
-
-def test_a_folder_that_is_only_to_be_read_is_one_line(killed, nobody):
-    place, become = nobody
-    folder = Path(shutil.copytree(killed[1], place / "copy"))
-    before = contents(folder)
-    folder.chmod(0o555)
-    become()
-    with pytest.raises(DataError, match=rf"^{folder}/\.lock: cannot be opened to be written: Permission denied$"):
-        go_on(folder, trust=True)  # as another user, who has another key
-    assert contents(folder) == before
-
-
-def test_a_folder_that_becomes_read_only_ends_no_run_for_want_of_checkpoints(tmp_path, monkeypatch):
-    def refuse(*arguments):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(keeping, "write_checkpoint", refuse)
-    with pytest.warns(PrismWarning, match=r"^the checkpoint of round \d could not be written: Permission denied$"):
-        assert run(small(rounds=3, checkpoint_every=2), out=tmp_path, **QUIET).status == "done"
-
-
 # -- signals and clocks ------------------------------------------------------------------------------
 
 
@@ -305,13 +251,6 @@ def test_a_signal_while_a_checkpoint_is_written_leaves_a_whole_one(number, kille
     assert go_on(only(tmp_path)) == ([5, 6, 7, 8], killed[0])
 
 
-def test_a_clock_that_jumps_while_a_run_goes_on_changes_nothing(folder, killed, monkeypatch):
-    now = iter(range(10**9, 0, -(10**6)))
-    monkeypatch.setattr("time.time", lambda: float(next(now)))
-    assert go_on(folder) == ([7, 8], killed[0])
-    assert open_run(folder).summary["wall_s"] > 0
-
-
 # -- what it reads -----------------------------------------------------------------------------------
 
 
@@ -333,31 +272,6 @@ def test_somebody_else_who_would_decide_is_refused(folder):
     with pytest.raises(DataError, match=r"was decided by .*, and would now be by .* \(llm is not what it was\)"):
         go_on(folder, trust=True)
     assert read_manifest(folder)["status"] == "running"
-
-
-def test_the_ledger_has_one_run_in_the_end(folder):
-    go_on(folder)
-    with Ledger(folder / LEDGER, read_only=True) as ledger:
-        assert len(ledger.runs()) == 1
-    assert re.fullmatch(r"[0-9a-f]{16}/.*", ledger_name(folder))
-
-
-def ledger_name(folder):
-    with Ledger(folder / LEDGER, read_only=True) as ledger:
-        return ledger.runs()[0]
-
-
-@needs_full
-def test_a_run_that_could_not_write_its_last_tables_goes_on_when_there_is_room(killed, tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "PART_ROUNDS", 3)
-
-    def on_round(done):
-        if done == 8:
-            (only(tmp_path) / ".agents.parts").write_text("in the way")
-
-    with pytest.raises(RunError, match=r"last tables could not be written .*continues it from round 6\)$"):
-        run(CONFIG, out=tmp_path, reasoner=Reasoner(llm), on_round=on_round, **QUIET)
-    assert go_on(only(tmp_path)) == ([7, 8], killed[0])
 
 
 def test_a_run_that_failed_at_its_end_is_left_as_it_is_unless_it_is_to_start_again(tmp_path):

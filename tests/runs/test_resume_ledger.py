@@ -136,16 +136,6 @@ def test_what_an_llm_thinks_writes_and_notes_goes_on(tmp_path):
         assert result.summary["decisions"] == whole.summary["decisions"]
 
 
-def test_a_run_without_a_checkpoint_starts_again_with_its_answers(tmp_path):
-    whole, _, [folder] = killed_at([40], tmp_path, config={**CONFIG, "checkpoint_every": 0})
-    known, asked = answers(folder), Asked()
-    result = resume(folder, reasoner=reasoner(asked), **QUIET)
-    assert known
-    assert not known & set(asked.prompts)
-    assert all_bytes(result) == all_bytes(whole)
-    assert result.summary["decisions"] == whole.summary["decisions"]
-
-
 def test_a_run_that_went_on_can_be_repeated(server, tmp_path):
     out, once = tmp_path / "out", []
     config = small(rounds=4, checkpoint_every=1, **{"agents.band": 0.3})

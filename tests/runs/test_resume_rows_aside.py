@@ -8,14 +8,13 @@ import pytest
 from killed_runs import all_bytes, images
 from small_runs import small
 
-from prism_mesa.api.runs import branch, resume, run
+from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.file import FOLDER, files, read_checkpoint
 from prism_mesa.runs.records import folder as folders
 
 QUIET = {"pictures": False}
 CONFIG = small(rounds=9, checkpoint_every=2)
-FULL = Path("/dev/full")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,10 +62,6 @@ def flip(file):
     file.write_bytes(raw)
 
 
-def grown(file):
-    file.write_bytes(file.read_bytes() + b"more")
-
-
 def test_each_checkpoint_adds_its_own_rows_and_a_run_goes_on_from_all_of_them(folder, killed):
     assert [file.name[-10:] for file in aside(folder, "ticks")] == ["0002.arrow", "0004.arrow", "0006.arrow"]
     assert read_checkpoint(files(folder)[0])["records"]["tables"]["ticks"]["waiting"] is None
@@ -76,7 +71,7 @@ def test_each_checkpoint_adds_its_own_rows_and_a_run_goes_on_from_all_of_them(fo
     assert not (folder / FOLDER).exists()
 
 
-@pytest.mark.parametrize("damage", [cut, flip, grown, Path.unlink, lambda file: file.write_bytes(b"")])
+@pytest.mark.parametrize("damage", [cut, flip, Path.unlink, lambda file: file.write_bytes(b"")])
 def test_of_damaged_rows_that_only_the_newest_counts_on_the_checkpoint_before_is_taken(damage, folder, killed):
     damage(aside(folder, "transitions", 6)[0])
     said = r"checkpoints/rows-transitions-000000006\.arrow: is damaged: .*: it goes on from round 4, and nothing is"
@@ -84,18 +79,6 @@ def test_of_damaged_rows_that_only_the_newest_counts_on_the_checkpoint_before_is
     with pytest.warns(PrismWarning, match=said) as told:
         result = resume(folder, on_round=shown.append, **QUIET)
     assert (shown[0], all_bytes(result), len(told)) == (5, killed[0], 1)
-
-
-@pytest.mark.parametrize("damage", [cut, flip, Path.unlink])
-def test_of_damaged_rows_that_both_checkpoints_count_on_the_run_starts_again(damage, folder, killed):
-    damage(aside(folder, "impressions", 2)[0])
-    shown = []
-    with (
-        pytest.warns(PrismWarning, match=r"rows-impressions-000000002\.arrow: is damaged: .*: it goes on from round 4"),
-        pytest.warns(PrismWarning, match=r"rows-impressions-000000002\.arrow: is damaged: .*: the run starts again"),
-    ):
-        result = resume(folder, on_round=shown.append, **QUIET)
-    assert (shown[0], all_bytes(result)) == (1, killed[0])
 
 
 def test_what_was_written_later_or_by_half_is_removed_before_the_run_goes_on(folder, killed):
@@ -119,34 +102,6 @@ def test_files_are_kept_as_long_as_a_checkpoint_counts_on_them(resumed, folder, 
     resume(folder, on_round=look, **QUIET) if resumed else run(CONFIG, out=where, on_round=look, **QUIET)
     assert all(there == wanted for _, there, wanted in seen)
     assert {done: len(there) > 0 for done, there, _ in seen}[9]
-
-
-@pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
-def test_a_disk_that_is_full_for_rows_does_not_end_the_run_and_the_next_checkpoint_has_them(killed, tmp_path):
-    seen = []
-
-    def on_round(done):
-        [folder] = tmp_path.iterdir()
-        if done == 4:
-            (folder / FOLDER / ".rows-ticks-000000004.arrow").symlink_to(FULL)
-        if done in (5, 7):
-            seen.append(([file.name for file in files(folder)], counted(folder) == {f.name for f in aside(folder)}))
-
-    said = r"^the checkpoint of round 4 could not be written: No space left on device; that of round 2 stands$"
-    with pytest.warns(PrismWarning, match=said):
-        result = run(CONFIG, out=tmp_path, on_round=on_round, **QUIET)
-    assert [names for names, _ in seen] == [
-        ["round-000000002.npz"],
-        ["round-000000006.npz", "round-000000002.npz"],
-    ]
-    assert (all_bytes(result), seen[1][1]) == (killed[0], True)
-
-
-def test_a_branch_begins_with_the_rows_of_its_run(folder, killed, tmp_path):
-    shown = []
-    (tmp_path / "branches").mkdir()
-    found = branch(folder, 6, out=tmp_path / "branches", on_round=shown.append, **QUIET)
-    assert (shown, all_bytes(found)) == ([7, 8, 9], killed[0])
 
 
 def test_a_checkpoint_of_few_rows_holds_them_itself(tmp_path, monkeypatch):

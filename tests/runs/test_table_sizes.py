@@ -10,7 +10,6 @@ import pytest
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs import run_files
-from prism_mesa.runs.process import machine
 from prism_mesa.runs.run_files import MANIFEST, batches_of, read_table
 
 MOST = 1_000_000
@@ -50,14 +49,6 @@ def test_a_table_of_more_rows_than_half_of_the_memory_holds_is_refused(folder):
         read_table(folder, "rounds")
 
 
-def test_parts_of_a_table_count_together(folder):
-    (folder / "rounds.parquet").mkdir()
-    for i in range(5):
-        (folder / "rounds.parquet" / f"part-{i:05}.parquet").write_bytes(table_of(MOST // 16))
-    with pytest.raises(DataError, match=r"rounds\.parquet: it unpacks to more than 1,000,000 bytes"):
-        read_table(folder, "rounds", ["round"])
-
-
 def test_a_text_that_a_table_repeats_by_a_number_is_counted_in_full(folder):
     texts = pa.DictionaryArray.from_arrays(np.zeros(10_000, np.int32), ["x" * 2_000]).cast(pa.large_string())
     pq.write_table(pa.table({"text": texts}), folder / "posts.parquet", compression="zstd")
@@ -66,7 +57,3 @@ def test_a_text_that_a_table_repeats_by_a_number_is_counted_in_full(folder):
     with pytest.raises(DataError, match=r"posts\.parquet: it unpacks to more than 1,000,000 bytes"):
         read_table(folder, "posts", ["text"])
     assert pa.total_allocated_bytes() - before < MOST
-
-
-def test_the_memory_of_this_machine_is_known_and_more_than_a_test_needs():
-    assert 10**8 < machine.memory_bytes() < 10**14

@@ -1,21 +1,17 @@
 """What a run's folder from elsewhere may not do."""
 
 import json
-import os
 import shutil
 import stat
-import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
 from foreign_runs import WORLD, from_elsewhere
-from forked import PYTHON
 from worlds import plain
 
 from prism_mesa.analysis.distill.distill import distill
-from prism_mesa.analysis.distill.share_sweep import drift
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.analysis.llm import config_to_ask
@@ -85,52 +81,11 @@ def test_a_server_that_the_user_names_is_asked_whatever_the_folder_says(asked, s
     assert given.reasoner.host is None  # it is not even there
 
 
-def test_a_rule_run_from_elsewhere_cannot_name_whom_its_agents_are_played_by(asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__kind="rule", config__reasoner__host=ELSEWHERE)
-    with pytest.raises(DataError, match=r"reasoner\.host=http://evil\.example:1234"):
-        asked_by_interview(foreign, out=tmp_path)
-
-
-def test_several_servers_and_a_model_file_are_named_in_one_line(asked, tmp_path):
-    hosts = [ELSEWHERE, "http://worse.example"]
-    own = {"config__reasoner__host": hosts, "config__reasoner__kind": "auto", "config__reasoner__model": "/tmp/x.gguf"}
-    foreign = from_elsewhere(asked, tmp_path / "f", **own)
-    with pytest.raises(DataError, match=r"evil.*worse.*reasoner\.model=/tmp/x\.gguf") as said:
-        asked_by_interview(foreign, out=tmp_path)
-    assert "\n" not in str(said.value)
-    assert len(str(said.value)) < 600
-
-
-def test_a_model_file_that_only_the_folder_names_is_not_loaded(asked, tmp_path):
-    own = {"config__reasoner__kind": "embedded", "config__reasoner__model": str(tmp_path / "bad.gguf")}
-    foreign = from_elsewhere(asked, tmp_path / "f", **own)
-    with pytest.raises(DataError, match=r"reasoner\.model=.*bad\.gguf \(a model file, which would be loaded\)"):
-        asked_by_interview(foreign, out=tmp_path)
-
-
 def test_an_llm_that_is_given_in_python_needs_no_trust(asked, tmp_path):
     foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__host=ELSEWHERE)
     with Interview(foreign, "3", llm=lambda prompt: "I do not know.", out=tmp_path) as talk:
         list(talk.chat_stream("What did you do?"))
     assert talk.transcript[0].text == "I do not know."
-
-
-@pytest.mark.slow
-def test_drift_asks_no_server_that_only_the_folder_names(asked, tmp_path):
-    kept = distill([asked], out=tmp_path / "kept")
-    foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__host=ELSEWHERE)
-    with pytest.raises(DataError, match=r"reasoner\.host=http://evil\.example:1234.*--trust"):
-        drift(foreign, kept.file, tmp_path / "drift")
-
-
-def test_a_key_is_not_sent_to_the_server_of_a_folder(asked, tmp_path, monkeypatch, server):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    own = {"config__reasoner__kind": "openai", "config__reasoner__host": f"{server.url}/v1"}
-    foreign = from_elsewhere(asked, tmp_path / "f", **own)
-    before = server.n_requests
-    with pytest.raises(DataError, match=r"a server, which would be sent prompts and keys"):
-        asked_by_interview(foreign, out=tmp_path)
-    assert server.n_requests == before
 
 
 # -- a module, and files, that the folder names ------------------------------------------------------
@@ -149,12 +104,6 @@ def test_no_module_is_imported_that_only_the_folder_names(repeat, asked, tmp_pat
     assert not marker.exists()
     repeat(foreign, trust=True)
     assert marker.exists()
-
-
-def test_talking_with_agents_imports_no_module(asked, server, tmp_path, marker):
-    foreign = from_elsewhere(asked, tmp_path / "f", config__statechart__chart="evil_chart:chart")
-    assert asked_by_interview(foreign, f"reasoner.host={server.url}", out=tmp_path, trust=True)
-    assert not marker.exists()
 
 
 @pytest.mark.parametrize(
@@ -256,30 +205,10 @@ def test_without_a_place_for_a_key_runs_go_on_unsigned_and_say_so(tmp_path, monk
     assert replay_warned(result.run_dir).equal
 
 
-@pytest.mark.slow
-def test_a_command_says_in_one_line_that_a_run_is_not_signed(tmp_path):
-    (tmp_path / "data").write_text("a file is in the way")
-    command = [*PYTHON, "-m", "prism_mesa.cli.app", "economy", "rounds=1", "economy.policy=taylor"]
-    command.append("economy.nations=Sweden")
-    own = os.environ | {"XDG_DATA_HOME": str(tmp_path / "data")}
-    done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120, check=True)
-    [said] = [line for line in done.stderr.splitlines() if "signed" in line]
-    assert said.startswith("prism: a key to sign runs with cannot be made")
-    assert [line for line in done.stdout.splitlines() if line.startswith("input ") and "is not signed" in line]
-
-
 def replay_warned(run_dir):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismWarning)
         return replay(run_dir)
-
-
-def test_a_key_that_is_none_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    key_file().parent.mkdir(parents=True)
-    key_file().write_bytes(b"")
-    with pytest.warns(PrismWarning, match="not signed"):
-        run(plain({"agents": {"n": 5}, "rounds": 1}), out=tmp_path)
 
 
 def test_a_relative_data_folder_does_not_count(monkeypatch):
@@ -294,32 +223,3 @@ def test_a_run_of_nations_asks_nobody_when_it_is_repeated(tmp_path):
 
 
 # -- on the command line -----------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [("replay", "RUN"), ("why", "RUN", "3"), ("why", "RUN", "3", "1"), ("distill", "RUN")],
-    ids=lambda command: command[0],
-)
-def test_commands_say_in_one_line_what_a_folder_names(command, asked, tmp_path, marker, prism):
-    foreign = from_elsewhere(asked, tmp_path / "f", config__statechart__chart="evil_chart:chart")
-    arguments = [str(foreign) if part == "RUN" else part for part in command]
-    code, out, err = prism(*arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "statechart.chart=evil_chart:chart" in err
-    assert "--trust" in err
-    assert not marker.exists()
-    assert prism(*arguments, "--trust")[0] == 0
-    assert marker.exists()
-
-
-@pytest.mark.slow
-def test_interview_and_survey_take_trust_on_the_command_line(asked, tmp_path, prism):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    (tmp_path / "q.yaml").write_text("questions: [{id: a, ask: How are you, options: [well, ill]}]")
-    for arguments in (("interview", foreign, "3", "--ask", "A?"), ("survey", foreign, tmp_path / "q.yaml")):
-        code, _, err = prism(*arguments)
-        assert (code, err.count("\n")) == (2, 1)
-        assert "reasoner.host=" in err
-        assert prism(*arguments, "--trust")[0] == 0

@@ -31,16 +31,6 @@ def test_a_link_out_of_a_folder_from_elsewhere_is_not_followed(name, asked, tmp_
         replay(foreign)
 
 
-def test_a_part_of_a_table_cannot_be_a_link_either(asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    outside = tmp_path / "outside.parquet"
-    shutil.move(foreign / "posts.parquet", outside)
-    (foreign / "posts.parquet").mkdir()
-    (foreign / "posts.parquet" / "more").symlink_to(outside)
-    with pytest.raises(DataError, match=r"more: is a link out of"):
-        read_table(foreign, "posts")
-
-
 def test_an_export_writes_through_no_link(asked, tmp_path):
     foreign = from_elsewhere(asked, tmp_path / "f")
     (tmp_path / "thesis").write_text("three years of work")

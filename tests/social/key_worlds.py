@@ -11,7 +11,7 @@ from worlds import named, plain
 from prism_mesa import Config, Reasoner
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm import factory
-from prism_mesa.params import leaves, nested, said_of
+from prism_mesa.params import explicit_values, leaves, nested
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.behavior import build_chart, social_chart
@@ -157,7 +157,7 @@ def outcome(values, world):
     """Return all tables of a run, by name, and its notes."""
     work = start_run(values, **given_in(world))
     records = RowsInMemory(work.tables)
-    assert work.leave_nothing(records, "run")["status"] == "done"
+    assert work.run_in_memory(records, "run")["status"] == "done"
     found = {}
     for name in work.tables:
         with suppress(DataError):  # nothing of it was recorded
@@ -187,7 +187,7 @@ def idle_in(values, world):
     model = SocialModel(Config.model_validate(nested(values)), **own)
     model.close()
     made = make_world(model.params, model.streams)
-    known = model_facts(model, made, said_of(model.params), given="reasoner" in own, chart_given="chart" in own)
+    known = model_facts(model, made, explicit_values(model.params), given="reasoner" in own, chart_given="chart" in own)
     holding = [(place, row) for place, row in enumerate(TABLE) if row.when(known)]
     found = {key: next((place for place, row in holding if row.holds(key)), None) for key, _ in leaves(Config)}
     return {key: place for key, place in found.items() if place is not None}

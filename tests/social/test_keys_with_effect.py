@@ -6,7 +6,7 @@ from worlds import PLAIN_FILE, plain, small
 
 from prism_mesa import Config, load_config
 from prism_mesa.errors import ConfigError, PrismWarning
-from prism_mesa.params import leaves, said_of
+from prism_mesa.params import explicit_values, leaves
 from prism_mesa.social.model import SocialModel
 
 # -- all others have one -----------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_the_files_that_come_with_prism_set_nothing_in_vain(name):
     config = load_config(ROOT / "configs" / f"{name}.yaml", ["reasoner.kind=rule", "agents.n=1000"])
     if name != "real":  # which reads a large file
         assert not any("no effect" in note for note in SocialModel(config).notes)
-    assert said_of(config).keys() <= {key for key, _ in leaves(Config)}
+    assert explicit_values(config).keys() <= {key for key, _ in leaves(Config)}
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_kind_of_network_beside_edges_is_told_as_it_was_said_however_the_confi
     edges = table(tmp_path / "e.csv", ["src", "dst"], [(1, 2), (2, 3)])
     config = load_config(None, ["network.kind=erdos_renyi", f"network.edges={edges}"])
     assert config.network.kind == "edges"
-    assert said_of(config)["network.kind"] == "erdos_renyi"
+    assert explicit_values(config)["network.kind"] == "erdos_renyi"
     for given in ({"config": config}, {"config": config, "rng": 3}):
         with pytest.warns(PrismWarning, match=r"network.kind: no effect: network.edges brings the network"):
             SocialModel(**given)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.params import ONE_VALUE
-from prism_mesa.runs.identity import of_module
+from prism_mesa.runs.identity import module_input
 
 MISSING: Final = "not there"
 """The value of a key that one side does not have, as another version wrote it."""
@@ -83,7 +83,7 @@ def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> li
     if isinstance(left, Mapping) and isinstance(right, Mapping) and left != right:
         both = [name for name in left if name in right and left[name] != right[name]]
         return [
-            Setting(name if name.startswith(of_module("")) else f"content of {name}", left[name], right[name])
+            Setting(name if name.startswith(module_input("")) else f"content of {name}", left[name], right[name])
             for name in both
         ]
     was, now = base.get("inputs"), other.get("inputs")

@@ -24,7 +24,7 @@ from prism_mesa.deliberation import (
 )
 from prism_mesa.deliberation.deliberation import LLM
 from prism_mesa.deliberation.params import DeliberationParams
-from prism_mesa.errors import AgentError, DataError, OracleError, PrismError, counted, one_line, said_openly
+from prism_mesa.errors import AgentError, DataError, OracleError, PrismError, counted, one_line, redact_credentials
 from prism_mesa.llm import Ledger, RunPosition
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.params import require_overrides, require_whole_number
@@ -201,7 +201,7 @@ class Interview(Deliberation):
             with Ledger(folder / LEDGER) as ledger:
                 ledger.write(self.ledger.answers(), self.ledger.asked())
         manifest = {**provenance(), **self.facts(), "status": "done", "started": self.started, "ended": wall_clock()}
-        manifest |= {"overrides": [*map(said_openly, self.overrides)], "ledger": LEDGER if kept else None}
+        manifest |= {"overrides": [*map(redact_credentials, self.overrides)], "ledger": LEDGER if kept else None}
         files = {"transcript.json": as_json(self.facts(), self.transcript), "manifest.json": json_text(manifest)}
         files["transcript.md"] = as_markdown(self.facts(), self.started, self.transcript)
         for name, text in files.items():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
 
-from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean, printable, said_openly
+from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean, printable, redact_credentials
 from prism_mesa.llm.clients.base import Completion, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
@@ -140,7 +140,7 @@ class OllamaChatClient(ServerClient):
             models = [printable(name) for name in client.models(wait_s)]
         except (ConfigError, OracleError) as error:
             remedy = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
-            return False, printable(said_openly(str(error))), remedy
+            return False, printable(redact_credentials(str(error))), remedy
         more = f", and {len(models) - _LISTED} more" if len(models) > _LISTED else ""
         deciding = ", ".join(client.deciding(models)) or f"none (ollama pull {DECISION_MODEL})"
         state = f"answers at {client.host}; models: {', '.join(models[:_LISTED]) or 'none'}{more}"

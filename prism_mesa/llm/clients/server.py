@@ -31,7 +31,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
-from prism_mesa.errors import ConfigError, OracleError, one_line, said_openly
+from prism_mesa.errors import ConfigError, OracleError, one_line, redact_credentials
 from prism_mesa.llm.clients.base import Completion, timed
 from prism_mesa.llm.clients.completions import completed, likeliest_tokens, was_cut
 from prism_mesa.llm.clients.decisions import listed_question, read_decision
@@ -325,7 +325,7 @@ def server_address(host: str) -> str:
     except (ValueError, KeyError):
         name, port = "", 0
     if not name or parts.scheme not in _PORTS or any(char.isspace() for char in name):
-        shown = said_openly(f"host={host}").removeprefix("host=")
+        shown = redact_credentials(f"host={host}").removeprefix("host=")
         raise ConfigError(f"reasoner.host: {shown!r} is no address; give one like http://127.0.0.1:11434")
     shown = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"

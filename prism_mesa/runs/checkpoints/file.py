@@ -1,9 +1,7 @@
-"""The checkpoints of a run's folder: where they lie, and their files.
+"""The files of a run's checkpoints.
 
-A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` without pickle: an array for each array, and
-the rest as JSON in an array of bytes. It has checksums, as zip files do, and is signed with the user's key
-(`runs.trust`). Nothing else in it is checked, so a checkpoint that the key did not sign is used only if the user trusts
-it.
+A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` without pickle: its arrays, and the rest as
+JSON. It is signed with the user's key; other checkpoints are used only if the user trusts them.
 """
 
 import hmac
@@ -24,9 +22,9 @@ from prism_mesa.runs.trust import seal
 from prism_mesa.snapshot import OwnedArray, Plain
 
 FOLDER: Final = "checkpoints"
-"""The folder of the checkpoints in a run's folder."""
+"""The checkpoints' folder in a run's folder."""
 WORLD: Final = "world.npz"
-"""The file beside the checkpoints with the world as it was drawn, if drawing it takes long."""
+"""The file beside the checkpoints that keeps the drawn world, if drawing it takes long."""
 FROM_START: Final = "with --from-start (in Python from_start=True)"
 """How to start a run again although it has a checkpoint."""
 _NAME: Final = re.compile(r"round-(\d{1,9})\.npz", re.ASCII)
@@ -51,35 +49,32 @@ class RefusedError(DataError):
         self.why = why
 
 
-def name_of(done: int) -> str:
-    """Return the name of the checkpoint that is made when so many rounds are complete."""
+def checkpoint_name(done: int) -> str:
+    """Return the file name of the checkpoint after `done` rounds."""
     return f"round-{done:09d}.npz"
 
 
 def files(run: Path) -> list[Path]:
     """Return the files of a run's checkpoints, the newest first."""
-    try:
-        there = [file for file in (run / FOLDER).iterdir() if file.is_file() and _NAME.fullmatch(file.name)]
-    except OSError:
-        return []
-    return sorted(there, key=rounds_of, reverse=True)
+    found = (file for file in (run / FOLDER).glob("round-*") if file.is_file() and _NAME.fullmatch(file.name))
+    return sorted(found, key=rounds_of, reverse=True)
 
 
 def rounds_of(file: Path) -> int:
-    """Return how many rounds were complete when a checkpoint was made, as its name says."""
+    """Return the rounds that were complete when a checkpoint was made, from its name."""
     return int(file.stem.rpartition("-")[2])
 
 
 def last_round(run: Path) -> int | None:
-    """Return how many rounds were complete at the newest checkpoint of a run, by its name; None if there is none."""
+    """Return the rounds that were complete at a run's newest checkpoint; None if there is none."""
     return next(map(rounds_of, files(run)), None)
 
 
 def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
-    """Write nested plain data in one piece: under another name, synced to the disk, and then renamed.
+    """Write nested plain data (see `in_one_piece`).
 
     Raises:
-        OSError: If that cannot be done; nothing is left of it then.
+        OSError: If it cannot be written.
         NotRestorableError: If something in it is no plain data.
     """
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -95,10 +90,10 @@ def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
 
 @contextmanager
 def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
-    """Yield where to write a file: under another name, synced to the disk as the block ends, and then renamed.
+    """Yield a stream to write a file to: under another name, synced to the disk, and renamed at the end.
 
     Raises:
-        OSError: If that cannot be done; nothing is left of it then.
+        OSError: If it cannot be written; nothing of it is left then.
     """
     part = file.with_name(f".{file.name}")
     try:
@@ -115,7 +110,7 @@ def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder reach the disk, where that can be asked for."""
+    """Sync the names in a folder to the disk, where the system can."""
     with suppress(OSError):  # Windows opens no folders
         number = os.open(folder, os.O_RDONLY)
         try:
@@ -125,15 +120,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
-    """Return what `write_checkpoint` wrote; whoever restores it may keep its arrays.
+    """Return what `write_checkpoint` wrote, with arrays of its own.
 
     Args:
         file: The file.
-        trust: Whether it may be used although the user's key did not sign it.
+        trust: Use it although the user's key did not sign it.
 
     Raises:
-        DamagedError: If it cannot be read, or is not what was written.
-        RefusedError: If the user's key did not sign it, or a version of PRISM wrote it that signed none.
+        DamagedError: If it cannot be read.
+        RefusedError: If the user's key did not sign it, or a version of PRISM wrote it that did not sign.
     """
     try:
         with file.open("rb") as stream:
@@ -141,8 +136,9 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
                 raise ValueError("it is cut short, or no checkpoint")
             members = np.load(stream, allow_pickle=False)
             arrays = {name: np.asarray(members[name], order="C").view(OwnedArray) for name in members.files}
-    except Exception as error:  # of a damaged file zipfile and numpy raise nearly anything
-        raise DamagedError(f"{file}: is damaged: {_fault(error)}") from None
+    except Exception as error:  # zipfile and numpy raise nearly anything for a damaged file
+        why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+        raise DamagedError(f"{file}: is damaged: {shortened(why)}") from None
     if _SEAL not in arrays:
         raise other_version(file)
     is_own = hmac.compare_digest(arrays.pop(_SEAL).tobytes(), _sealed(arrays) or b"no key")
@@ -173,14 +169,8 @@ def _sealed(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     )
 
 
-def _fault(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return shortened(" ".join(str(error).split())) or type(error).__name__
-
-
 def _without_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
-    """Return data with a mark in the place of each array, which is added to `arrays`."""
+    """Add each array in the data to `arrays`, and return the data with a mark in its place."""
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError(f"an array of {value.dtype}")
@@ -197,7 +187,7 @@ def _without_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
 
 
 def _with_arrays(value: Plain, arrays: Mapping[str, npt.NDArray[Any]]) -> Plain:
-    """Return data with the arrays in their places."""
+    """Return data with arrays in place of their marks."""
     if isinstance(value, dict):
         if value.keys() == {_MARK}:
             return arrays[value[_MARK]]

@@ -1,4 +1,4 @@
-"""The checkpoints of a run's folder: when they are made while it runs; the last two are kept."""
+"""When checkpoints are made while a run goes on; the last two are kept."""
 
 import shutil
 import time
@@ -13,9 +13,9 @@ from prism_mesa.llm import Ledger
 from prism_mesa.runs.checkpoints.file import (
     FOLDER,
     WORLD,
+    checkpoint_name,
     files,
     last_round,
-    name_of,
     rounds_of,
     sync_folder,
     write_checkpoint,
@@ -27,22 +27,22 @@ from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.snapshot import Plain
 
 MOST_LOST_S: Final = 60.0
-"""Seconds of work that are lost at most, unless that would cost more than `MOST_SHARE`."""
+"""Seconds of work that may be lost, unless checkpoints would then cost more than `MOST_SHARE`."""
 MOST_SHARE: Final = 0.05
-"""Share of the time that goes into checkpoints at most."""
+"""Largest share of the time that checkpoints take."""
 _AIM: Final = 0.8
-"""Of both, what is aimed at: rounds and checkpoints are not all alike."""
+"""Share of both limits to aim at, as rounds and checkpoints differ."""
 _KEPT: Final = 2
 _SETTLED_S: Final = 1.0
-"""Seconds; what takes longer may be stopped, and go on."""
+"""Seconds after which a run may well be stopped and resumed."""
 
 
 class Policy:
-    """Says after each round whether a checkpoint is due.
+    """Decides after each round whether a checkpoint is due.
 
     Args:
-        every: Every so many rounds; None: by time, of which the next round is taken to need as much as the last.
-        clock: Seconds that only grow, whatever happens to the time of day.
+        every: Rounds from one to the next; None: by time, taking the next round to be as long as the last.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(self, every: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -52,7 +52,7 @@ class Policy:
         self._cost_s = 0.0
 
     def due(self, done: int) -> bool:
-        """Return whether a checkpoint is to be made now, as so many rounds are done."""
+        """Return whether a checkpoint is due after `done` rounds."""
         now = self._clock()
         self._round_s, self._last_round = max(now - self._last_round, 0.0), now
         if self._every is not None:
@@ -62,25 +62,15 @@ class Policy:
         return is_time and since >= self._cost_s * (1 / (_AIM * MOST_SHARE) - 1)
 
     def made(self, cost_s: float) -> None:
-        """Take note of a checkpoint that has just been made, and of the seconds that it took."""
+        """Note that a checkpoint was made just now, in `cost_s` seconds."""
         self._cost_s = max(cost_s, 0.0)
         self._last_end = self._last_round = self._clock()
 
 
 class Checkpoints:
-    """Makes the checkpoints of a run.
+    """Makes the checkpoints of a run, as `Checkpointing` says; `name` is the run's name in ledgers.
 
-    A checkpoint that cannot be written does not end the run: the one before it stands, and the run says so.
-
-    Args:
-        run: The run's folder.
-        ledger: Its ledger.
-        name: What the run is called in ledgers.
-        every: As for `Policy`.
-
-    Attributes:
-        cpu_s: CPU seconds that went into them.
-        world: As in `Checkpointing`.
+    A checkpoint that cannot be written does not end the run: a note says so, and the one before it stays.
     """
 
     def __init__(self, run: RunFolder, ledger: Ledger, name: str, every: int | None) -> None:
@@ -93,15 +83,9 @@ class Checkpoints:
         self.world: Callable[[], Mapping[str, Plain] | None] | None = None
 
     def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
-        """Make a checkpoint, if one is due.
-
-        Args:
-            done: Rounds that are complete.
-            state: Returns the state of model and clocks as they stand now.
-            last: Whether the run is stopped now, so that there will be no other.
-        """
+        """Make a checkpoint if one is due after `done` rounds; `last`: the run stops now."""
         if time.monotonic() - self._began > _SETTLED_S:
-            code_version()  # as it is now: somebody may change it while the run goes on
+            code_version()  # now: the code may change while the run goes on
         is_due = self._policy.due(done) or last
         if self._off or not is_due:
             return
@@ -113,9 +97,9 @@ class Checkpoints:
             self._say(f"no checkpoint can be made of this run: {error}")
         except (OSError, DataError) as error:
             why = getattr(error, "strerror", None) or error
-            stands = last_round(self._run.path)
-            told = "" if stands is None else f"; that of round {stands} stands"
-            self._say(f"the checkpoint of round {done} could not be written: {why}{told}")
+            before = last_round(self._run.path)
+            stays = "" if before is None else f"; that of round {before} stands"
+            self._say(f"the checkpoint of round {done} could not be written: {why}{stays}")
         self.cpu_s += time.process_time() - at
         self._policy.made(time.monotonic() - wall)
 
@@ -126,7 +110,7 @@ class Checkpoints:
         known = {"ledger": {"run": self._name, "answers": answers, "asked": asked}, "records": self._run.snapshot()}
         folder = self._run.path / FOLDER
         folder.mkdir(exist_ok=True)
-        write_checkpoint(folder / name_of(done), {**head, **known, **state})
+        write_checkpoint(folder / checkpoint_name(done), {**head, **known, **state})
         for old in files(self._run.path)[_KEPT:]:
             old.unlink(missing_ok=True)
         before, self._oldest_before = self._oldest_before, self._run.oldest_aside
@@ -135,7 +119,7 @@ class Checkpoints:
             self._keep_world(folder / WORLD)
 
     def _keep_world(self, file: Path) -> None:
-        """Write what was drawn of the world, once; without it, the world is drawn again when the run goes on."""
+        """Write the drawn world, once; without it, `resume` draws the world again."""
         world, self.world = self.world, None
         kept = None if file.exists() or world is None else world()
         if kept is None:
@@ -145,15 +129,15 @@ class Checkpoints:
         except OSError as error:
             self._say(f"the world could not be kept: {error.strerror or error}; it is drawn again if the run goes on")
 
-    def _say(self, told: str) -> None:
-        told = shortened(told)
-        if told not in self._run.notes:
-            self._run.notes.append(told)
-            warnings.warn(told, PrismWarning, stacklevel=3)
+    def _say(self, note: str) -> None:
+        note = shortened(note)
+        if note not in self._run.notes:
+            self._run.notes.append(note)
+            warnings.warn(note, PrismWarning, stacklevel=3)
 
 
 def forget(run: Path, after: int = -1) -> None:
-    """Remove the checkpoints of a run, or those of later rounds."""
+    """Remove the checkpoints of rounds later than `after`; with -1, all."""
     for file in files(run):
         if rounds_of(file) > after:
             file.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""A lock on the folder of a run: one process writes to it, and a crash leaves no lock behind.
+"""The lock on a run's folder: one process writes to it, and a crash leaves no lock behind.
 
-The lock is the kernel's (`flock` on a file of its own), which lets go of it when the process is gone, however that
-came. In the file stands who holds it and the round that it is in: what can be said of a run that died.
+The kernel holds the lock (`flock` on a file of its own) and releases it with the process. The file names the process
+and the run's round, so that they are known of a run that died.
 """
 
 import errno
@@ -21,31 +21,27 @@ from typing import Any, Final, TypeGuard
 from prism_mesa.errors import DataError, printable, shortened
 
 LOCK: Final = ".lock"
-"""The file's name. A run that has written down how it ended takes it away; a run that died leaves it."""
+"""The file's name. A run removes it once its manifest says how it ended; a run that died leaves it."""
 _BYTES: Final = 512
-"""Of what stands in it, however much that is: one write takes the place of what stood there."""
+"""Size of the file, so that one write replaces all of it."""
 _EVERY_S: Final = 1.0
 _TRIES: Final = 10
 _PAUSE_S: Final = 0.02
-_MOST: Final = 2**31
-_LONGEST_NAME: Final = 100
 _NO_LOCKS_HERE: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 _PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""No link is followed, and nobody waits at a pipe. Programs that are started do not get the file: Python sees to it."""
+"""Follow no link, and do not wait at a pipe."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who writes to a run's folder, or wrote to it when the run died.
+    """The process that writes to a run's folder, or did so when the run died.
 
     Attributes:
-        pid: The process.
+        pid: Its number.
         host: Its machine.
         since: When it began (UTC).
-        round: The round that it is or was in, from 0: so many are complete. It is written at most once a second, so it
-            may be that much behind. None: not the first is complete.
-        locks: Whether the kernel holds the lock. Where the file system has none (some network file systems), only
-            this text says that somebody writes.
+        round: The round that it is or was in, from 0, at most a second behind; None before the first is complete.
+        locks: Whether the kernel holds the lock; False on file systems without locks, where only this text says so.
     """
 
     pid: int
@@ -59,11 +55,10 @@ class Holder:
 
 
 class RunLock:
-    """The lock on a folder while it is held (see `lock_run`).
+    """The lock on a folder while this process holds it (see `lock_run`).
 
     Attributes:
-        ended: Whether the folder says how its run ended, or nothing has been written to it: then the file is taken away
-            with the lock. Else it stays, and says how far the run came.
+        ended: Whether the manifest says how the run ended, or nothing was written yet: then `release` removes the file.
     """
 
     def __init__(self, file: Path, number: int, holder: Holder) -> None:
@@ -71,10 +66,10 @@ class RunLock:
         self.ended = os.fstat(number).st_size == 0  # else a run died there
         self._next = 0.0
         self._write(holder)
-        _held_here.add(self)
+        _locks_here.add(self)
 
     def note_round(self, round_: int) -> None:
-        """Write down the round that the run is in now, if that was last done a second ago or more."""
+        """Write down the run's round, at most once a second."""
         self._holder, now = replace(self._holder, round=round_), time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY_S
@@ -83,11 +78,11 @@ class RunLock:
     def _write(self, holder: Holder) -> None:
         if self._number >= 0:
             text = json.dumps(asdict(holder)).encode()
-            with suppress(OSError):  # only how far a run came would not be known
+            with suppress(OSError):  # the round is for information only
                 os.pwrite(self._number, text.ljust(_BYTES - 1) + b"\n", 0)
 
     def release(self) -> None:
-        """Let go of it; of a run that has ended take the file away."""
+        """Release the lock, and remove the file if the run has ended."""
         if self._number >= 0 and self.ended:
             with suppress(OSError):  # the folder may be gone
                 self._file.unlink()
@@ -96,19 +91,19 @@ class RunLock:
         self.forget()
 
     def forget(self) -> None:
-        """Close the file, which lets go of the lock unless another process has the file open as well."""
-        _held_here.discard(self)
+        """Close the file; this releases the lock unless a parent process has the file open too."""
+        _locks_here.discard(self)
         number, self._number = self._number, -1
         if number >= 0:
             os.close(number)
 
 
-_held_here: Final[set[RunLock]] = set()
+_locks_here: Final[set[RunLock]] = set()
 
 
 def _forget_all() -> None:
-    """Forget the locks of the process that this one was forked from: it would hold them when that one is gone."""
-    for lock in tuple(_held_here):
+    """Forget the parent's locks after a fork: the child would hold them when the parent is gone."""
+    for lock in tuple(_locks_here):
         lock.forget()
 
 
@@ -117,60 +112,46 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def lock_run(folder: Path, *, round_: int | None = None) -> Iterator[RunLock]:
-    """Hold a run's folder while the block writes to it.
-
-    Args:
-        folder: The folder.
-        round_: The round that the run goes on from, if it goes on; None: as the file has it, of a run that died.
+def lock_run(folder: Path) -> Iterator[RunLock]:
+    """Lock a run's folder while the block writes to it.
 
     Raises:
-        DataError: If another process, or this one, writes to it already, or it cannot be written to.
+        DataError: If a process writes to it already, or the folder cannot be written to.
     """
-    lock = _taken(folder, round_)
+    lock = _lock(folder)
     try:
         yield lock
     finally:
         lock.release()
 
 
-def held(folder: Path, name: str = LOCK) -> bool:
-    """Return whether a process writes to a run's folder now; `name` is that of the file that it locks."""
+def is_locked(folder: Path, name: str = LOCK) -> bool:
+    """Return whether a process writes to a folder now; `name` is the file that it locks."""
     try:
-        number = _opened(folder / name, os.O_RDONLY)
+        with _opened(folder / name, os.O_RDONLY) as number:
+            is_free = try_lock(number, shared=True)
+            return is_free is False or _claims_lock(number, kernel_locks=bool(is_free))
     except OSError:
         return False
-    try:
-        free = take(number, shared=True)
-        return free is False or _says_so(number, kernel_locks=bool(free))
-    finally:
-        os.close(number)
 
 
 def last_holder(folder: Path) -> Holder | None:
-    """Return who writes to a run's folder, or wrote to it when the run died; None if nobody is known."""
+    """Return the process that writes to a run's folder, or did when the run died; None if it is not known."""
     try:
-        number = _opened(folder / LOCK, os.O_RDONLY)
+        with _opened(folder / LOCK, os.O_RDONLY) as number:
+            return _read(number)
     except OSError:
         return None
-    try:
-        return _read(number)
-    finally:
-        os.close(number)
 
 
 def require_free(folder: Path) -> None:
-    """Make sure that nobody writes to a run's folder now.
-
-    Raises:
-        DataError: If somebody does.
-    """
-    if held(folder):
+    """Check that no process writes to a run's folder now; raises DataError if one does."""
+    if is_locked(folder):
         raise _busy(folder, last_holder(folder))
 
 
-def take(number: int, *, shared: bool = False) -> bool | None:
-    """Try to lock an open file; whoever only looks whether it is locked holds it for a moment, so wait a little.
+def try_lock(number: int, *, shared: bool = False) -> bool | None:
+    """Try to lock an open file, for a moment: another process that only looks locks it briefly.
 
     Returns:
         Whether it is locked now; None where the file system, or the machine, has no such locks.
@@ -180,8 +161,8 @@ def take(number: int, *, shared: bool = False) -> bool | None:
     except ImportError:  # Windows
         return None
     how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
-    for again in range(_TRIES if not shared else 1):
-        time.sleep(_PAUSE_S if again else 0)
+    for attempt in range(1 if shared else _TRIES):
+        time.sleep(_PAUSE_S if attempt else 0)
         try:
             fcntl.flock(number, how)
         except OSError as error:
@@ -194,49 +175,53 @@ def take(number: int, *, shared: bool = False) -> bool | None:
     return False
 
 
-def _taken(folder: Path, round_: int | None) -> RunLock:
+def _lock(folder: Path) -> RunLock:
     file = folder / LOCK
     now = datetime.now(UTC).isoformat(timespec="seconds")
     while True:
         try:
-            number = _opened(file, os.O_RDWR | os.O_CREAT)
+            number = _open(file, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise DataError(f"{file}: cannot be opened to be written: {error.strerror}") from None
         try:
-            taken = take(number)
-            if taken is False or _says_so(number, kernel_locks=bool(taken)):
-                raise _busy(folder, _read(number))
+            is_ours = try_lock(number)
+            before = _read(number)
+            if is_ours is False or _claims_lock(number, kernel_locks=bool(is_ours)):
+                raise _busy(folder, before)
             if _is_at(file, number):
-                before = _read(number)
-                known = before.round if before is not None and round_ is None else round_
-                return RunLock(file, number, Holder(os.getpid(), platform.node(), now, known, bool(taken)))
+                round_ = None if before is None else before.round
+                return RunLock(file, number, Holder(os.getpid(), platform.node(), now, round_, bool(is_ours)))
         except OSError as error:
             os.close(number)
             raise DataError(f"{file}: cannot be locked: {error.strerror}") from None
         except BaseException:
             os.close(number)
             raise
-        os.close(number)  # whoever held it has taken it away meanwhile: there is a new one, or none
+        os.close(number)  # its holder has removed it meanwhile: lock the next one
 
 
 def _busy(folder: Path, holder: Holder | None) -> DataError:
-    who = "another process" if holder is None else str(holder)
-    told = f"{folder}: {who} writes to this run now: wait until it has ended, or end it"
+    message = f"{folder}: {holder or 'another process'} writes to this run now: wait until it has ended, or end it"
     gone = f"; if it is gone, remove {folder / LOCK} (this file system has no locks)"
-    return DataError(told + (gone if holder is not None and not holder.locks else ""))
+    return DataError(message + (gone if holder is not None and not holder.locks else ""))
 
 
-def _opened(file: Path, how: int) -> int:
-    """Open the file of a lock.
-
-    Raises:
-        OSError: If it cannot be opened, is a link, or no plain file.
-    """
+def _open(file: Path, how: int) -> int:
+    """Open a lock file; raises OSError if it is a link, or no plain file."""
     number = os.open(file, how | _PLAIN, 0o666)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise OSError(errno.EINVAL, "is no plain file")
     return number
+
+
+@contextmanager
+def _opened(file: Path, how: int) -> Iterator[int]:
+    number = _open(file, how)
+    try:
+        yield number
+    finally:
+        os.close(number)
 
 
 def _is_at(file: Path, number: int) -> bool:
@@ -247,17 +232,15 @@ def _is_at(file: Path, number: int) -> bool:
         return False
 
 
-def _says_so(number: int, *, kernel_locks: bool) -> bool:
-    """Return whether the text alone says that somebody writes, and nothing is known that speaks against it.
+def _claims_lock(number: int, *, kernel_locks: bool) -> bool:
+    """Return whether the text alone says that a process writes, and nothing speaks against it.
 
-    Args:
-        number: The open file.
-        kernel_locks: Whether the kernel says that nobody holds it, which settles it where whoever wrote had locks too.
+    `kernel_locks`: the kernel says that no process holds the lock, which settles it if the writer had locks too.
     """
     holder = _read(number)
     if holder is None or (kernel_locks and holder.locks):
         return False
-    if holder.host != platform.node() or sys.platform == "win32":  # nobody here can know
+    if holder.host != platform.node() or sys.platform == "win32":  # this machine cannot know
         return True
     try:
         os.kill(holder.pid, 0)
@@ -265,11 +248,11 @@ def _says_so(number: int, *, kernel_locks: bool) -> bool:
         return False
     except OSError:
         return True
-    return holder.pid != os.getpid() or bool(_held_here)  # a process in a container has the number of the one before
+    return holder.pid != os.getpid() or bool(_locks_here)  # a container may reuse the number of the process before
 
 
 def _read(number: int) -> Holder | None:
-    """Return what stands in the file, which may come from anybody; None if it says nothing."""
+    """Return the holder that the file names; None if it names none (the file may come from anybody)."""
     try:
         values: Any = json.loads(os.pread(number, _BYTES, 0))
         pid, host, since, round_ = (values[name] for name in ("pid", "host", "since", "round"))
@@ -278,9 +261,9 @@ def _read(number: int) -> Holder | None:
         return None
     if not (_is_number(pid) and pid and isinstance(host, str) and isinstance(since, str)):
         return None
-    host, since = (printable(shortened(text, _LONGEST_NAME)) for text in (host, since))
+    host, since = (printable(shortened(text, 100)) for text in (host, since))
     return Holder(pid, host, since, round_ if _is_number(round_) else None, locks)
 
 
 def _is_number(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31

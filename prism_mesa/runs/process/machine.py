@@ -1,4 +1,4 @@
-"""From what a run was made, and what it took of the machine: versions, clocks, memory."""
+"""Versions, clocks and memory: what a run was made from, and what it used of the machine."""
 
 import os
 import platform
@@ -12,40 +12,27 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = (
-    "prism-mesa",
-    "mesa",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "numba",
-    "scikit-learn",
-    "httpx",
-    "xllamacpp",
-    "pydantic",
-)
-
-
+_PACKAGES = tuple("prism-mesa mesa numpy pandas pyarrow numba scikit-learn httpx xllamacpp pydantic".split())
 _IMPORTED = time.time()
 _STAT = Path("/proc/self/stat")
-_STARTED = 19  # of the fields after the process's name: when it began, in ticks since the machine did
+_STATUS = Path("/proc/self/status")
+_STARTED = 19  # the field after the process's name that holds its start, in ticks since the machine booted
 
 
 def whole_process() -> dict[str, float]:
-    """Return CPU and wall seconds since this process began, imports and the compiling of kernels included."""
-    return {"cpu_s": time.process_time(), "wall_s": _age_s()}
+    """Return CPU and wall seconds since this process began, with imports and compiling.
 
-
-def _age_s() -> float:
-    """Return seconds since this process began; where the system does not tell, since this module was imported."""
-    if not (_STAT.is_file() and hasattr(time, "CLOCK_BOOTTIME")):
-        return time.time() - _IMPORTED
-    began = int(_STAT.read_text().rpartition(")")[2].split()[_STARTED]) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    Where the system does not tell, the wall seconds count from the import of this module.
+    """
+    wall_s = time.time() - _IMPORTED
+    if _STAT.is_file() and hasattr(time, "CLOCK_BOOTTIME"):
+        began = int(_STAT.read_text().rpartition(")")[2].split()[_STARTED]) / os.sysconf("SC_CLK_TCK")
+        wall_s = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    return {"cpu_s": time.process_time(), "wall_s": wall_s}
 
 
 def provenance() -> dict[str, Any]:
-    """Return when and from what a run was started: the part of a manifest that all runs share."""
+    """Return the part of a manifest that all runs share: when and from what the run was started."""
     return {
         "status": "running",
         "started": wall_clock(),
@@ -58,7 +45,7 @@ def provenance() -> dict[str, Any]:
 
 
 def package_versions() -> dict[str, str | None]:
-    """Return the versions of the packages that a run depends on; None of one that is not installed."""
+    """Return the versions of the packages that a run depends on; None if one is not installed."""
     return {name: _version(name) for name in _PACKAGES}
 
 
@@ -79,27 +66,19 @@ def _version(package: str) -> str | None:
 def _git_revision() -> str | None:
     """Return the revision of the checkout that PRISM runs from (``-dirty`` if changed); None without git.
 
-    It is that of when this process asked first: what is changed later is not what has been imported.
+    It is read once: what changes later is not what was imported.
     """
-    command = [
-        "git",
-        "-C",
-        str(Path(__file__).parent),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--exclude=*",
-    ]
+    git = ["git", "-C", str(Path(__file__).parent)]
+    command = [*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 - fixed
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 - fixed
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip() or None
+    return done.stdout.strip() or None
 
 
 def memory_bytes() -> int:
-    """Return the memory of this machine; where the system does not tell, 8 GB."""
+    """Return the memory of this machine in bytes; 8 GB where the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -107,16 +86,13 @@ def memory_bytes() -> int:
 
 
 def peak_memory_mb() -> float | None:
-    """Return the most memory that this process has held since it began, in MB of 2**20 bytes; None where not told."""
+    """Return this process's peak memory in MB of 2**20 bytes; None where the system does not tell."""
     if sys.platform == "win32":
         return None
     import resource
 
-    own = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text()) if _STATUS.is_file() else None
-    if own:  # Linux counts the process that started this one into what getrusage tells
-        return int(own[1]) / 2**10
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-_STATUS = Path("/proc/self/status")
+    peak = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text()) if _STATUS.is_file() else None
+    if peak:  # on Linux, getrusage includes the process that started this one
+        return int(peak[1]) / 2**10
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (2**20 if sys.platform == "darwin" else 2**10)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a run goes on: the run is ended in order, and what was recorded is written whole."""
+"""Ctrl-C and SIGTERM end a run in order: its round is completed, and its last tables are written."""
 
 import signal
 import sys
@@ -12,25 +12,25 @@ from typing import Any, Final, NoReturn
 from prism_mesa.terminal import show_line
 
 _SAME_S: Final = 0.3
-"""Signals that come so soon after another are the same one: a terminal, a scheduler and `uv run` all pass it on."""
+"""A signal so soon after another is the same one, passed on by a terminal, a scheduler and `uv run`."""
 _WRITING: Final = "prism: the last tables are being written (once more ends it at once, without them)"
 _IN_ROUND: Final = "prism: the run is stopped after this round, and can go on later (once more ends it at once)"
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM, by which a scheduler ends what takes too long: it ends a run as Ctrl-C does."""
+    """SIGTERM, as schedulers send it; it ends a run as Ctrl-C does."""
 
 
 class EndAtOnceError(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM from somebody who does not wait for the last tables."""
+    """A second signal: the user does not wait for the last tables."""
 
 
 class Stopping:
-    """What the signals do: the first ends the run in order, as soon as its round is over, the second at once.
+    """Handles the signals: the first ends the run when its round is over, the second at once.
 
     Attributes:
-        came: Which one came first; None if none did.
-        writing: Whether the last tables are being written: then the first does not end the run any more.
+        came: The first signal; None before there is one.
+        writing: Whether the last tables are being written; the first signal then changes nothing.
         in_round: Whether rounds are run.
     """
 
@@ -41,11 +41,7 @@ class Stopping:
         self._last = float("-inf")
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal (see `signal.signal`).
-
-        Raises:
-            KeyboardInterrupt: If it ends what goes on now.
-        """
+        """Handle a signal (see `signal.signal`); raises KeyboardInterrupt if it ends the run now."""
         now = time.monotonic()
         if now - self._last < _SAME_S:
             return
@@ -59,27 +55,20 @@ class Stopping:
             show_line(_WRITING if self.writing else _IN_ROUND, to=sys.stderr)
 
     def end(self) -> NoReturn:
-        """End the run.
-
-        Raises:
-            KeyboardInterrupt: Always.
-        """
+        """End the run with a KeyboardInterrupt."""
         raise TerminatedError if self.came == signal.SIGTERM else KeyboardInterrupt
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """End runs in the block in order when Ctrl-C or SIGTERM comes; afterwards both do what they did before.
+    """Let Ctrl-C and SIGTERM end runs in the block in order.
 
-    Only in the main thread, and only where nobody else has given the signals a meaning: Ctrl-C that is ignored, as in
-    the background of a shell, stays ignored.
+    Only in the main thread, and only signals that nobody else handles: an ignored Ctrl-C, as in the background of a
+    shell, stays ignored.
     """
     handle, before = Stopping().handle, {}
     if threading.current_thread() is threading.main_thread():
-        usual: dict[signal.Signals, Any] = {
-            signal.SIGINT: signal.default_int_handler,
-            signal.SIGTERM: signal.SIG_DFL,
-        }
+        usual: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
         before = {number: does for number, does in usual.items() if signal.getsignal(number) is does}
     try:
         for number in before:
@@ -92,7 +81,7 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def last_tables() -> Iterator[Stopping]:
-    """Let no signal end what is written in the block but one that comes again; yields what says whether one came."""
+    """Defer the first signal until the block is written; a second one interrupts. Yields the handler."""
     stopping = _stopping() or Stopping()
     before, stopping.writing = stopping.writing, True
     try:
@@ -103,7 +92,7 @@ def last_tables() -> Iterator[Stopping]:
 
 @contextmanager
 def whole_rounds() -> Iterator[Callable[[], bool]]:
-    """Let a signal not end a round in the block, but what follows it; yields what says whether one has come."""
+    """Defer the first signal until a round is over; yields a function that says whether one came."""
     stopping = _stopping() or Stopping()
     before, stopping.in_round = stopping.in_round, True
     try:
@@ -113,28 +102,24 @@ def whole_rounds() -> Iterator[Callable[[], bool]]:
 
 
 def stop_now() -> None:
-    """End the run, if a signal has come.
-
-    Raises:
-        KeyboardInterrupt: If there was one.
-    """
+    """Raise KeyboardInterrupt if a signal has come."""
     stopping = _stopping()
     if stopping is not None and stopping.came is not None:
         stopping.end()
 
 
 def came_first() -> int | None:
-    """Return the signal that came first in this thread's run, if one did."""
+    """Return the first signal that this thread's run got, if any."""
     stopping = _stopping()
     return None if stopping is None else stopping.came
 
 
 def _stopping() -> Stopping | None:
-    """Return what handles the signals of this thread's run, if it is one of these."""
+    """Return the handler of this thread's signals, if it is a `Stopping`."""
     if threading.current_thread() is not threading.main_thread():
         return None
     for number in (signal.SIGINT, signal.SIGTERM):
-        whose = getattr(signal.getsignal(number), "__self__", None)
-        if isinstance(whose, Stopping):
-            return whose
+        handler = getattr(signal.getsignal(number), "__self__", None)
+        if isinstance(handler, Stopping):
+            return handler
     return None

@@ -1,4 +1,4 @@
-"""Rows as Arrow holds them: made from columns as they come, and waiting to be written."""
+"""Rows as Arrow tables, waiting to be written."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -16,23 +16,23 @@ type Cells = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array | Se
 type Rows = Mapping[str, Cells]
 
 _FEW: Final = 100
-"""Rows; of fewer it takes longer to make a table than to keep the columns for a larger one."""
+"""Rows; fewer are kept as columns, and made into a larger table later."""
 
 
 class WaitingRows:
-    """Rows of a table as they come in, checked each time.
+    """Rows of a table that wait to be written, each checked against `schema` if there is one.
 
     Args:
-        schema: That of the table; None: it is taken as it comes.
-        first: Rows that are there already.
+        schema: The table's schema, or None.
+        first: Rows to begin with.
     """
 
     def __init__(self, schema: TableSchema | None, first: pa.Table | None = None) -> None:
         self._schema = schema
         self._held: tuple[list[pa.Table], list[Rows]] = ([] if first is None else [first], [])
-        """Tables, and after them few numbers each that are no table yet; one value, as an interrupt may come."""
+        """Tables, and after them columns of few rows each; one value, as an interrupt may come."""
         self._aside: tuple[list[tuple[int, str]], int] = ([], 0)
-        """What files hold some of the rows, and how many tables from the first on these are."""
+        """The files that hold the first rows, and how many tables these are."""
         self._kind: _Kind | None = None
         self._n = 0 if first is None else len(first)
 
@@ -41,15 +41,11 @@ class WaitingRows:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing has come in, not even columns without rows."""
+        """Whether nothing was added, not even columns without rows."""
         return not any(self._held)
 
     def add(self, columns: Rows) -> None:
-        """Append rows.
-
-        Raises:
-            TypeError: If they are not what the schema says.
-        """
+        """Append rows; raises TypeError if they are not what the schema says."""
         kind = _kind_of(columns)
         if kind is not None and kind == self._kind:
             self._held[1].append({name: np.array(cells) for name, cells in columns.items()})
@@ -62,25 +58,25 @@ class WaitingRows:
         self._n += len(rows)
 
     def table(self) -> pa.Table:
-        """Return all rows; some have come in."""
+        """Return all rows, of which there are some."""
         return joined(self._gather()[0])
 
     @property
     def aside(self) -> list[tuple[int, str]]:
-        """What is known of the files that hold the first of these rows (`aside.write_aside`), as they were written."""
+        """The files that hold the first of these rows (see `aside.write_aside`), in order."""
         return list(self._aside[0])
 
     def put_aside(self, file: tuple[int, str]) -> None:
-        """Take note that another file holds all the rows that `fresh` returns."""
+        """Note that another file holds the rows that `fresh` returns."""
         self._aside = ([*self._aside[0], file], len(self._gather()[0]))
 
     def fresh(self) -> pa.Table | None:
-        """Return the rows that no file holds; None if none has come in since."""
+        """Return the rows that no file holds; None if there are none."""
         tables = self._gather()[0][self._aside[1] :]
         return joined(tables) if tables else None
 
     def snapshot(self) -> npt.NDArray[np.uint8] | None:
-        """Return the rows that no file holds as bytes (an Arrow stream); None if none has come in since."""
+        """Return the rows that no file holds, as the bytes of an Arrow stream; None if there are none."""
         rows = self.fresh()
         if rows is None:
             return None
@@ -89,31 +85,26 @@ class WaitingRows:
         return np.frombuffer(stream.getvalue(), np.uint8)
 
     @classmethod
-    def of(
+    def restored(
         cls,
         schema: TableSchema | None,
         kept: npt.NDArray[np.uint8] | None,
         aside: Sequence[tuple[tuple[int, str], bytes]] = (),
     ) -> Self:
-        """Return the rows that `snapshot` returned, after those of files, as rows that wait.
-
-        Args:
-            schema: As for `WaitingRows`.
-            kept: What `snapshot` returned.
-            aside: What is known of each file (see `aside`), and its bytes.
-        """
+        """Return the rows of files (each with its entry in `aside`), and those that `snapshot` returned after them."""
         rows = cls(schema)
-        tables = [read_stream(raw) for raw in (*(raw for _, raw in aside), *(() if kept is None else (kept,)))]
-        rows._aside = ([known for known, _ in aside], len(aside))
+        tables = [pa.ipc.open_stream(raw).read_all() for _, raw in aside]
+        tables += [] if kept is None else [pa.ipc.open_stream(kept).read_all()]
+        rows._aside = ([entry for entry, _ in aside], len(aside))
         rows._held, rows._n = (tables, []), sum(map(len, tables))
         return rows
 
     def clear(self) -> None:
-        """Let go of all rows."""
+        """Drop all rows."""
         self._held, self._aside, self._kind, self._n = ([], []), ([], 0), None, 0
 
     def _gather(self) -> tuple[list[pa.Table], list[Rows]]:
-        """Make a table of the numbers that are none yet, and return what is held then."""
+        """Make a table of the columns of few rows, and return what is held then."""
         tables, few = self._held
         if few:
             columns = {name: np.concatenate([rows[name] for rows in few]) for name in few[0]}
@@ -125,7 +116,7 @@ type _Kind = tuple[tuple[str, np.dtype[Any]], ...]
 
 
 def _kind_of(columns: Rows) -> _Kind | None:
-    """Return names and types of columns of numbers, all of one length; None if they are anything else, or many."""
+    """Return names and types of columns of few numbers each; None if they are anything else."""
     n, kind = None, []
     for name, cells in columns.items():
         if not isinstance(cells, np.ndarray) or cells.ndim != 1 or cells.dtype.kind not in "iufb":
@@ -144,14 +135,8 @@ def write_stream(rows: pa.Table, sink: Any) -> None:
         writer.write_table(rows)
 
 
-def read_stream(raw: Any) -> pa.Table:
-    """Return the rows that `write_stream` wrote, given the bytes."""
-    with pa.ipc.open_stream(raw) as stream:
-        return stream.read_all()
-
-
 def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
-    """Return rows as Arrow holds them, checked if there is a schema; what is `like` rows that were checked is not.
+    """Return rows as an Arrow table, checked against the schema unless they have the columns of `like`.
 
     Raises:
         TypeError: If they are not what the schema says.
@@ -164,27 +149,24 @@ def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return the rows of several tables of the same columns as one table."""
+    """Return several tables of the same columns as one."""
     return pa.concat_tables(tables, promote_options="permissive")  # whole numbers of 32 bits and of 64
 
 
 def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
-    """Return a column as Arrow holds it: whole numbers of 32 bits where all fit, categories as their codes.
-
-    What has no type of its own (a list, or nothing but blanks) gets that of the column.
-    """
+    """Return a column as Arrow: whole numbers in 32 bits if they fit, categories as codes, lists as `type_`."""
     if isinstance(cells, pd.Categorical):
-        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(tuple(cells.categories)))
+        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _category_texts(tuple(cells.categories)))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
         fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
         cells = cells.astype(np.int32 if fits else np.int64)
-    own = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
-    array = cells if isinstance(cells, pa.Array) else pa.array(cells, own)
+    wanted = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
+    array = cells if isinstance(cells, pa.Array) else pa.array(cells, wanted)
     return pa.nulls(len(array), ARROW_TYPES[type_]) if type_ and pa.types.is_null(array.type) else array
 
 
 def named(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:
-    """Return a column of texts as codes into the distinct `names`; a code below 0 is a blank."""
+    """Return a column of texts: codes into the distinct `names`, below 0 for a blank."""
     return pa.DictionaryArray.from_arrays(_codes(codes), pa.array(names, pa.string()))
 
 
@@ -194,9 +176,6 @@ def _codes(codes: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
 
 
 @lru_cache(maxsize=64)
-def _texts_of(categories: tuple[str, ...]) -> pa.Array:
-    """Return texts in this order; a run has few, and writes them every round.
-
-    Their pandas type would not do as a key: types of the same texts are equal in whatever order these stand.
-    """
+def _category_texts(categories: tuple[str, ...]) -> pa.Array:
+    """Return texts in this order; their pandas type ignores the order, so it cannot be the key."""
     return pa.array(categories, pa.string())

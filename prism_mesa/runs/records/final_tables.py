@@ -20,9 +20,9 @@ from prism_mesa.social.state.texts import NO_TEXT
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
-type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
+_COUNTED = ("parent", "root", "likes", "replies", "reshares", "impressions", "velocity")
 
-_OF_POSTS = ("likes", "replies", "reshares", "impressions", "velocity")
+type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
 
 
 def post_blocks(model: "SocialModel") -> Iterator[Columns]:
@@ -45,12 +45,8 @@ def cascade_blocks(model: "SocialModel", trees: pd.DataFrame) -> Iterator[Column
 def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
     """Yield the table of agents."""
     network, n = model.network, len(model.population)
-    own = np.bincount(model.posts.author[model.posts.kind == POST], minlength=n)
-    counts: dict[str, npt.NDArray[np.integer[Any]]] = {
-        "followers": network.n_followers,
-        "followees": network.n_followees,
-        "posts": own,
-    }
+    posts = np.bincount(model.posts.author[model.posts.kind == POST], minlength=n)
+    counts = {"followers": network.n_followers, "followees": network.n_followees, "posts": posts}
     return _blocks(n, lambda rows: _agents(model, rows, counts))
 
 
@@ -61,22 +57,22 @@ def _blocks(n: int, block: Callable[[slice], Columns]) -> Iterator[Columns]:
 
 
 def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[Any]]) -> Columns:
-    """Return a block of posts; `nearest` is the place of each text's topic among the names, -1: it has none."""
+    """Return a block of posts; `nearest` is the index of each text's topic among the names, -1 for none."""
     posts = model.posts
     kind = posts.kind[rows].astype(np.int8)
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
     columns["written"] = posts.written[rows]
     columns |= {"author": posts.author[rows], "kind": named(kind, POST_KINDS)}
-    columns |= {name: getattr(posts, name)[rows] for name in ("parent", "root", *_OF_POSTS)}
+    columns |= {name: getattr(posts, name)[rows] for name in _COUNTED}
     columns["topic"] = _texts(model.topics.names, nearest[posts.text_id[rows]])
     words = posts.words[rows]
     says = posts.says(np.arange(rows.start, rows.stop))
-    own = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # without words a reply has no text of its own
-    used, place = _used(np.where(own == NO_TEXT, NO_TEXT, own.astype(np.int64) << 32 | posts.wording[rows]))
+    text = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # a reply without words has no text of its own
+    used, place = _used(np.where(text == NO_TEXT, NO_TEXT, text.astype(np.int64) << 32 | posts.wording[rows]))
     media = [posts.media(code >> 32) for code in used]
     columns["text"] = _texts([posts.text(code >> 32, code & 0xFFFFFFFF) for code in used], place)
-    comments, own = _used(np.where(kind == RESHARE, words, NO_TEXT))
-    columns["comment"] = _texts([posts.texts[i] for i in comments], own)
+    comments, comment = _used(np.where(kind == RESHARE, words, NO_TEXT))
+    columns["comment"] = _texts([posts.texts[i] for i in comments], comment)
     columns["media_type"] = _texts([type_ for type_, _ in media], place)
     columns["media_description"] = _texts([description for _, description in media], place)
     return columns | _declared(model.platform.attributes.known.posts, posts.attributes[rows])
@@ -85,22 +81,22 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
 def _declared(known: Mapping[str, Attribute], kept: npt.NDArray[np.float64]) -> dict[str, Any]:
     """Return attributes of some rows as columns of a table."""
     return {
-        name: named(kept[:, place].astype(np.int32), own.texts) if own.texts else own.column(kept[:, place])
-        for place, (name, own) in enumerate(known.items())
+        name: named(kept[:, i].astype(np.int32), attribute.texts) if attribute.texts else attribute.column(kept[:, i])
+        for i, (name, attribute) in enumerate(known.items())
     }
 
 
 def _used(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
-    """Return the different ids of texts, and the place of each one among them, -1 for `NO_TEXT`."""
+    """Return the distinct ids of texts, and the index of each one among them, -1 for `NO_TEXT`."""
     used, place = np.unique(text_id, return_inverse=True)
     none = int(len(used) > 0 and used[0] == NO_TEXT)
     return used[none:].tolist(), (place - none).astype(np.int32)
 
 
 def _texts(texts: Sequence[str], place: npt.NDArray[np.integer[Any]]) -> pa.DictionaryArray:
-    """Return the text of each place as codes, equal texts as one; -1 is a blank."""
+    """Return the text at each index, as codes of distinct texts; -1 is a blank."""
     codes, distinct = pd.factorize(np.array(texts, dtype=object))
-    codes = np.append(codes, -1).astype(np.int32)  # what the place -1 finds
+    codes = np.append(codes, -1).astype(np.int32)  # for the index -1
     return named(codes[place], list(distinct))
 
 
@@ -125,7 +121,7 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
 
 
 def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:
-    """Return the words of each row as one text; `nearest` holds indices of names, -1 for none, shape (rows, most)."""
+    """Return the names of each row as one text; `nearest` has their indices, -1 for none, shape (rows, most)."""
     digits = (len(names) + 1) ** np.arange(nearest.shape[1], dtype=np.int64)
     _, first, place = np.unique((nearest + np.int64(1)) @ digits, return_index=True, return_inverse=True)
     texts = [";".join(names[i] for i in row if i >= 0) for row in nearest[first].tolist()]

@@ -14,10 +14,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from prism_mesa.errors import DataError, PrismWarning, said_openly
+from prism_mesa.errors import DataError, PrismWarning, redact_credentials
 from prism_mesa.runs.process.lock import RunLock, require_free
 from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
-from prism_mesa.runs.records.aside import FEW, oldest, write_aside
+from prism_mesa.runs.records.aside import FEW, write_aside
 from prism_mesa.runs.run_files import MANIFEST, file_of
 from prism_mesa.runs.trust import sign
 from prism_mesa.runs.work import Checkpointing
@@ -27,29 +27,23 @@ from prism_mesa.tables import TableSchema
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 _DENSE: Final = ("post", "root")
-"""Columns of numbers that lie far apart, but where agents do one thing after the other with the same post: what is
-left of them by their encoding is not made smaller."""
+"""Columns whose encoding leaves nothing to compress: their numbers lie far apart."""
 
 
 class RunFolder:
-    """A run's folder while it is written.
+    """A run's folder while it is written (see `work.Records`).
 
-    A table is one file, or a folder of parts once it has grown: a part is written when it holds
-    `PART_ROWS` rows or `PART_ROUNDS` rounds, under a name with a leading dot that is then taken off, so
-    that a crash loses at most the part that was being filled.
+    A table is one file, or a folder of parts once it has grown: a part is written when it holds `PART_ROWS` rows or
+    `PART_ROUNDS` rounds. Files are renamed when they are whole, so a crash loses at most one part.
 
     Args:
         out: Parent folder; made if missing.
-        name: What the folder is named for.
-        tables: Schemas by name, against which each write is checked; a table without one is written as it comes.
-        dated: Whether date and time are added to the name. Without them a folder of that name that is there already is
-            moved aside, and a note says so (see `own_folder`).
+        name: Name of the folder.
+        tables: Schemas by name, against which each write is checked; a table without one is not checked.
+        dated: Add date and time to the name. Without them, a folder of that name is moved aside, with a note.
 
     Attributes:
-        cpu_s: CPU seconds that went into writing so far.
-        notes: What whoever made the run should know of its folder.
-        lock: The lock that is held on it, which is told each round that begins; None if none is.
-        checkpoints: What makes checkpoints of the run; None: nothing does.
+        lock: The lock on the folder, which notes each round; None if there is none.
     """
 
     def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
@@ -58,11 +52,10 @@ class RunFolder:
         self.notes += [f"an earlier attempt at this run lies in {aside.name}"] if aside else []
 
     def _begin(self, path: Path, tables: Mapping[str, TableSchema]) -> None:
-        """Begin to write into a folder."""
         self.path = path
         self._tables = tables
         self._open: dict[str, tuple[int, WaitingRows]] = {}
-        """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
+        """Table -> parts written, rows waiting; one value, as an interrupt may come."""
         self._rounds = 0
         self.cpu_s = 0.0
         self.lock: RunLock | None = None
@@ -71,11 +64,7 @@ class RunFolder:
         self._unsynced: list[Path] = []
 
     def write(self, table: str, columns: Rows) -> None:
-        """Append rows to a table; columns are arrays of one length.
-
-        Raises:
-            TypeError: If they are not the columns of its schema, in their order, each of its type.
-        """
+        """Append rows to a table; raises TypeError if the columns are not those of its schema."""
         at = time.process_time()
         _, waiting = self._open.setdefault(table, (0, WaitingRows(self._tables.get(table))))
         waiting.add(columns)
@@ -84,13 +73,7 @@ class RunFolder:
         self.cpu_s += time.process_time() - at
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Write a table in place of what it held: one file, or a folder of parts if it comes in several blocks.
-
-        A block is made when the one before has been written, so no more than two are in memory.
-
-        Raises:
-            TypeError: As for `write`.
-        """
+        """Write a table, and replace what it held: one file, or a folder of parts if it comes in several blocks."""
         at = time.process_time()
         blocks = [blocks] if isinstance(blocks, Mapping) else blocks
         file = file_of(self.path, table)
@@ -112,7 +95,7 @@ class RunFolder:
         self.cpu_s += time.process_time() - at
 
     def round_done(self) -> None:
-        """Count a round; every `PART_ROUNDS` rounds what waits is written."""
+        """Count a round; every `PART_ROUNDS` rounds, write the waiting rows."""
         self._rounds += 1
         if self.lock is not None:
             self.lock.note_round(self._rounds)
@@ -121,7 +104,7 @@ class RunFolder:
                 self._flush(table)
 
     def close(self) -> None:
-        """Write what waits."""
+        """Write the waiting rows."""
         for table, (_, waiting) in self._open.items():
             file = file_of(self.path, table)
             if file.is_dir():
@@ -132,7 +115,7 @@ class RunFolder:
                 waiting.clear()
 
     def _flush(self, table: str) -> WaitingRows:
-        """Write a part of what waits, `PART_ROWS` rows at most, and return the rest."""
+        """Write a part of at most `PART_ROWS` waiting rows, and return the rest."""
         part, waiting = self._open[table]
         if not len(waiting):
             return waiting
@@ -147,21 +130,18 @@ class RunFolder:
 
     @property
     def oldest_aside(self) -> int:
-        """After which round the oldest file was written that holds rows that wait (`records.aside`)."""
-        return min((oldest(waiting.aside, self._rounds) for _, waiting in self._open.values()), default=self._rounds)
+        """The round after which the oldest file with waiting rows was written (see `records.aside`)."""
+        rounds = [done for _, waiting in self._open.values() for done, _ in waiting.aside]
+        return min(rounds, default=self._rounds)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return how far it is written: parts, which are on the disk for good now, and rows that wait.
-
-        Of these many are put aside, into files that later ones count on too.
+        """Return how far the folder is written: parts, synced to the disk, and waiting rows, of which many go aside.
 
         Raises:
-            OSError: If they cannot be brought there.
+            OSError: If they cannot be written.
         """
-        for file in self._unsynced:
-            _sync(file)
-        for folder in {file.parent for file in self._unsynced}:
-            _sync(folder)
+        for path in (*self._unsynced, *{file.parent for file in self._unsynced}):
+            _sync(path)
         self._unsynced.clear()
         for table, (_, waiting) in self._open.items():
             fresh = waiting.fresh()
@@ -178,8 +158,8 @@ class RunFolder:
         return {"rounds": self._rounds, "cpu_s": self.cpu_s, "notes": list(self.notes), "tables": tables}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write manifest.json, in one piece, signed (`trust.sign`), without passwords of addresses."""
-        values, unsigned = sign(_openly(dict(manifest)))
+        """Write manifest.json in one piece, signed (`trust.sign`), and without passwords in addresses."""
+        values, unsigned = sign(_redacted(dict(manifest)))
         part = self.path / f".{MANIFEST}"
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         part.replace(self.path / MANIFEST)
@@ -190,28 +170,23 @@ class RunFolder:
             warnings.warn(unsigned, PrismWarning, stacklevel=2)
 
 
-def _openly(value: Any) -> Any:
-    """Return a value with no password of an address in any text of it."""
+def _redacted(value: Any) -> Any:
+    """Return a value without passwords in addresses; those of a `host` may lack the ``http://``."""
     if isinstance(value, dict):
-        return {key: _openly(held) for key, held in value.items()} | _host_openly(value.get("host"))
+        return {key: _redacted_host(held) if key == "host" else _redacted(held) for key, held in value.items()}
     if isinstance(value, list | tuple):
-        return [_openly(held) for held in value]
-    return said_openly(value) if isinstance(value, str) else value
+        return [_redacted(item) for item in value]
+    return redact_credentials(value) if isinstance(value, str) else value
 
 
-def _host_openly(host: Any) -> dict[str, Any]:
-    """Return the addresses of servers, if they are some, without who asks, which may be written before an @."""
+def _redacted_host(host: Any) -> Any:
     if isinstance(host, str):
-        return {"host": said_openly(f"host={host}").removeprefix("host=")}
-    return {"host": [_host_openly(one).get("host", one) for one in host]} if isinstance(host, list | tuple) else {}
+        return redact_credentials(f"host={host}").removeprefix("host=")
+    return [_redacted_host(item) for item in host] if isinstance(host, list | tuple) else _redacted(host)
 
 
 def make_folder(out: Path) -> None:
-    """Make a folder and its parents, if they are missing.
-
-    Raises:
-        DataError: If that cannot be done.
-    """
+    """Make a folder and its parents if they are missing; raises DataError if that fails."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -235,34 +210,27 @@ def new_folder(out: Path, name: str) -> Path:
 
 
 def own_folder(out: Path, name: str) -> tuple[Path, Path | None]:
-    """Make and return ``out/<name>``, and where a folder of this name was moved to that was there already.
-
-    That is the next of ``<name>.broken-1``, ``<name>.broken-2``, ...
+    """Make and return ``out/<name>``; a folder of that name is moved to the next ``<name>.broken-N``, also returned.
 
     Raises:
-        DataError: If that cannot be done, or somebody writes to the folder that is there.
+        DataError: If that cannot be done, or a process writes to the folder.
     """
     make_folder(out)
     folder, aside = out / name, None
     require_free(folder)
     try:
         if folder.exists():
-            taken = [_number(other) for other in out.glob(f"{glob.escape(name)}.broken-*")]
-            aside = folder.rename(out / f"{name}.broken-{max(taken, default=0) + 1}")
+            ends = (other.name.rpartition("-")[2] for other in out.glob(f"{glob.escape(name)}.broken-*"))
+            number = max((int(end) for end in ends if end.isdecimal()), default=0) + 1
+            aside = folder.rename(out / f"{name}.broken-{number}")
         folder.mkdir()
     except OSError as error:
         raise DataError(f"--out: {out}: cannot make the folder {name} there: {error.strerror}") from None
     return folder, aside
 
 
-def _number(folder: Path) -> int:
-    """Return the number that the name of a folder ends with, or 0."""
-    number = folder.name.rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
-
-
 def _sync(path: Path) -> None:
-    """Have a file or folder reach the disk; Windows opens no folders, and syncs what can be written only."""
+    """Sync a file or folder to the disk; Windows opens no folders, and syncs only what can be written."""
     is_folder = path.is_dir()
     if os.name == "nt" and is_folder:
         return
@@ -279,13 +247,13 @@ def part_name(number: int) -> str:
 
 
 def _write_file(table: pa.Table, file: Path) -> None:
-    """Write a file in one piece: small, in little time, and with the bounds of round, tick and agent for queries."""
+    """Write a file in one piece: small, fast, and with the bounds of round, tick and agent for queries."""
     few = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
     steps = [f.name for f in table.schema if pa.types.is_integer(f.type)]
     dense = () if "to_state" in table.column_names else _DENSE
     part = file.with_name(f".{file.name}")
     pq.write_table(
-        table.combine_chunks(),  # how rows came in, and where a run was stopped, leaves no trace
+        table.combine_chunks(),  # how rows came in leaves no trace
         part,
         compression={name: "NONE" if name in dense else "ZSTD" for name in table.column_names},
         compression_level=dict.fromkeys((name for name in table.column_names if name not in dense), 1),

@@ -1,4 +1,4 @@
-"""The records of a run that leaves nothing on disk: in memory, and only of the tables that somebody wants."""
+"""Records in memory, for a run that leaves nothing on disk."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -13,19 +13,11 @@ from prism_mesa.tables import TableSchema
 
 
 class RowsInMemory:
-    """What a run records, in the place of a `RunFolder`.
-
-    A table that a run ends with is made when somebody asks for it.
+    """The records of a run in memory, in place of a `RunFolder` (see `work.Records`).
 
     Args:
         tables: Schemas by name, against which rows are checked.
-        wanted: Tables of which rows are kept while rounds are run; None: all.
-
-    Attributes:
-        path: None: there is no folder.
-        cpu_s: CPU seconds that went into keeping rows.
-        notes: What whoever made the run should know of its records: nothing.
-        checkpoints: None: none are made.
+        wanted: Tables whose rows are kept while rounds run; None: all. Final tables are made when they are read.
     """
 
     path: Path | None = None
@@ -39,18 +31,18 @@ class RowsInMemory:
         self._whole: dict[str, Rows | Iterable[Rows]] = {}
 
     def wants(self, table: str) -> bool:
-        """Return whether rows of a table are kept while rounds are run."""
+        """Return whether rows of a table are kept while rounds run."""
         return self._wanted is None or table in self._wanted
 
     def write(self, table: str, columns: Rows) -> None:
-        """Append rows to a table, if it is wanted; the rest is as for `RunFolder.write`."""
+        """Append rows to a table if it is wanted; otherwise as `RunFolder.write`."""
         at = time.process_time()
         if self.wants(table):
             self._rows.setdefault(table, WaitingRows(self._schemas.get(table))).add(columns)
         self.cpu_s += time.process_time() - at
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Have a table made, in place of what it held, when somebody asks for it."""
+        """Keep the blocks of a table, which replace its rows, until it is read."""
         self._rows.pop(table, None)
         self._whole[table] = blocks
 
@@ -58,16 +50,11 @@ class RowsInMemory:
         """Count a round: nothing is written."""
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table as `run_files.read_table` returns that of a folder.
-
-        Raises:
-            DataError: If nothing of it was recorded.
-        """
+        """Return a table as `run_files.read_table` does; raises DataError if nothing of it was recorded."""
         if name in self._whole:
             blocks = self._whole.pop(name)
-            blocks = [blocks] if isinstance(blocks, Mapping) else blocks
             rows = self._rows[name] = WaitingRows(self._schemas.get(name))
-            for block in blocks:
+            for block in [blocks] if isinstance(blocks, Mapping) else blocks:
                 rows.add(block)
         if name not in self._rows:
             raise DataError(f"no table {name!r} was recorded.{did_you_mean(name, self._schemas)}")

@@ -1,4 +1,4 @@
-"""The folder of a run that goes on: as it stood at a checkpoint, or empty but for the ledger."""
+"""The folder of a run that goes on: as it was at a checkpoint, or empty except for the ledger."""
 
 import os
 import shutil
@@ -20,12 +20,12 @@ from prism_mesa.tables import TableSchema
 
 
 class ReopenedFolder(RunFolder):
-    """A run's folder, written further from where it stood; before that `remove_later` is to be called.
+    """A run's folder that is written on; call `remove_later` first.
 
     Args:
         path: The folder.
         tables: As for `RunFolder`.
-        kept: What `RunFolder.snapshot` returned, and `check_parts` has looked at; None: no table counts.
+        kept: What `RunFolder.snapshot` returned, checked by `check_parts`; None: start without any table.
     """
 
     def __init__(self, path: Path, tables: Mapping[str, TableSchema], kept: Mapping[str, Plain] | None) -> None:
@@ -33,49 +33,36 @@ class ReopenedFolder(RunFolder):
         if kept is not None:
             self._rounds, self.cpu_s = kept["rounds"], kept["cpu_s"]
             self.notes += kept["notes"]
-            self._open = {
-                table: (len(rows["sizes"]), self._waiting(table, rows)) for table, rows in kept["tables"].items()
-            }
-
-    def _waiting(self, table: str, rows: Mapping[str, Plain]) -> WaitingRows:
-        aside = [((done, checksum), read_aside(self.path, table, (done, checksum))) for done, checksum in rows["aside"]]
-        return WaitingRows.of(self._tables.get(table), rows["waiting"], aside)
+            for table, rows in kept["tables"].items():
+                aside = [
+                    ((done, checksum), read_aside(path, table, (done, checksum))) for done, checksum in rows["aside"]
+                ]
+                waiting = WaitingRows.restored(tables.get(table), rows["waiting"], aside)
+                self._open[table] = len(rows["sizes"]), waiting
 
     def remove_later(self) -> None:
-        """Remove what was written later: parts and tables, whole or half written.
+        """Remove parts and tables that were written later, whole or half written.
 
         Raises:
             OSError: If something cannot be removed.
         """
         for table in self._tables:
             parts, _ = self._open.get(table, (0, None))
-            _remove_later(file_of(self.path, table), parts)
-            _remove(self.path / f".{table}.parts")
-            _remove(self.path / f".{table}.parquet")
-
-
-def _remove_later(table: Path, parts: int) -> None:
-    """Remove a table, or of one in parts those that came later, and what was half written."""
-    if not parts:
-        _remove(table)
-        return
-    names = {part_name(part) for part in range(parts)}
-    for file in list(table.iterdir()):
-        if file.name not in names:
-            _remove(file)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+            file = file_of(self.path, table)
+            if parts:
+                names = {part_name(part) for part in range(parts)}
+                later = [part for part in file.iterdir() if part.name not in names]
+            else:
+                later = [file]
+            for path in (*later, self.path / f".{table}.parts", self.path / f".{table}.parquet"):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
 
 
 def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
-    """Check that the parts of tables that a checkpoint counts are there, and whole as far as their ends tell.
-
-    So are the files of rows that wait, of which every byte counts.
+    """Check that the files that a checkpoint counts on are there: parts of tables by their ends, waiting rows whole.
 
     Raises:
         DamagedError: If not; the message names the file.
@@ -95,13 +82,12 @@ def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
 
 
 def check_no_links(run: Path) -> None:
-    """Check that nothing in a run's folder, or in a folder in it, is a link: what goes on is written into it.
+    """Check that nothing in a run's folder is a link: a run that goes on writes into its folder.
 
     Raises:
         DataError: If something is.
     """
     for folder, folders, files in os.walk(run):
-        for name in (*folders, *files):
-            if os.path.islink(os.path.join(folder, name)):
-                link = os.path.join(folder, name)
+        for link in (os.path.join(folder, name) for name in (*folders, *files)):
+            if os.path.islink(link):
                 raise DataError(f"{link}: is a link: a run goes on in its own folder only: put the file itself there")

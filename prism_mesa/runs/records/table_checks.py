@@ -1,7 +1,4 @@
-"""Whether a table is what its schema says: exactly when it is written, as far as it matters when it is read; CSV.
-
-A folder comes from anybody: a table that is read may be damaged, or of another version, with fewer columns or others.
-"""
+"""Checks of tables against their schemas: exact when they are written; when read, they may be old or damaged."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,18 +23,14 @@ ARROW_TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
     "text": pa.string(),
     "category": pa.dictionary(pa.int8(), pa.string()),
 }
-"""What a column is written as; whole numbers, texts and codes may be wider."""
+"""Types in which columns are written; whole numbers, texts and codes may be wider."""
 _MOST: Final = 2**53
-"""Of whole numbers; some were written as floats, which hold no others."""
+"""The largest whole number; old runs wrote some as floats."""
 _DAMAGED: Final = "(it is damaged, or another version wrote it)"
 
 
 def check_written(table: TableSchema, schema: pa.Schema) -> None:
-    """Check that a table has the columns of its schema, in their order, and that each is of its type.
-
-    Raises:
-        TypeError: If not: whoever fills it has to be corrected, or the schema.
-    """
+    """Check that a table has the columns of its schema, in order, each of its type; raises TypeError if not."""
     columns = [column for column in table.columns if not column.optional or column.name in schema.names]
     if schema.names != [column.name for column in columns]:
         names = ", ".join(map(str, schema.names))
@@ -47,24 +40,18 @@ def check_written(table: TableSchema, schema: pa.Schema) -> None:
             raise TypeError(f"table {table.name!r}: column {column.name!r} is {type_}, not {column.type}")
 
 
-def _is_wider(found: pa.DataType, type_: ColumnType) -> bool:
-    """Return whether a type is another width of what a column is written as."""
-    if type_ == "category":
-        return bool(pa.types.is_dictionary(found) and found.value_type == ARROW_TYPES["text"])
-    return bool(found == {"int": pa.int64(), "text": pa.large_string()}.get(type_))
+def _is_wider(type_: pa.DataType, column: ColumnType) -> bool:
+    """Return whether a type is a wider form of a column's type."""
+    if column == "category":
+        return bool(pa.types.is_dictionary(type_) and type_.value_type == ARROW_TYPES["text"])
+    return bool(type_ == {"int": pa.int64(), "text": pa.large_string()}.get(column))
 
 
 def check_columns(where: str, table: str, schema: pa.Schema, wanted: Sequence[str]) -> None:
-    """Check that a table has some columns, each once, and that those that are known hold what they should.
-
-    Args:
-        where: The file, for errors.
-        table: The table's name.
-        schema: What it has.
-        wanted: Columns that it must have.
+    """Check that a table has the columns `wanted`, each once, and that known columns have a fitting type.
 
     Raises:
-        DataError: If not.
+        DataError: If not; it begins with `where`.
     """
     names = [str(name) for name in schema.names]
     for name in wanted:
@@ -74,58 +61,49 @@ def check_columns(where: str, table: str, schema: pa.Schema, wanted: Sequence[st
     for name, type_ in zip(names, schema.types, strict=True):
         if names.count(name) > 1:
             raise DataError(f"{where}: there are {names.count(name)} columns {name!r} {_DAMAGED}")
-        if name in known and not _is_read_as(known[name], type_):
-            told = f"{_short(type_)}, not {_SAID[known[name].type]}"
-            raise DataError(f"{where}: column {name!r} holds {told} {_DAMAGED}")
-
-
-_SAID: Final[Mapping[ColumnType, str]] = {
-    "int": "whole numbers",
-    "float32": "numbers",
-    "float64": "numbers",
-    "bool": "true and false",
-    "text": "texts",
-    "category": "texts",
-}
+        if name in known and not _fits(known[name], type_):
+            type_name = f"{_short(type_)}, not {known[name].type}"
+            raise DataError(f"{where}: column {name!r} holds {type_name} {_DAMAGED}")
 
 
 def _short(value: object) -> str:
     return f"{value!s:.60}".replace("\n", " ")
 
 
-def _is_read_as(column: Column, found: pa.DataType) -> bool:
-    """Return whether a column of this type may hold what it should, however wide; texts may be kept as codes."""
-    if pa.types.is_null(found):
+def _fits(column: Column, type_: pa.DataType) -> bool:
+    """Return whether a type of any width can hold a column's values; texts may be codes."""
+    types = pa.types
+    if types.is_null(type_):
         return column.blank
     match column.type:
         case "text" | "category":
-            of = found.value_type if pa.types.is_dictionary(found) else found
-            return bool(pa.types.is_string(of) or pa.types.is_large_string(of) or pa.types.is_string_view(of))
+            text = type_.value_type if types.is_dictionary(type_) else type_
+            return bool(types.is_string(text) or types.is_large_string(text) or types.is_string_view(text))
         case "bool":
-            return bool(pa.types.is_boolean(found))
+            return bool(types.is_boolean(type_))
         case "int":
-            return bool(pa.types.is_integer(found) or (column.blank and pa.types.is_floating(found)))
+            return bool(types.is_integer(type_) or (column.blank and types.is_floating(type_)))
         case _:
-            return bool(pa.types.is_integer(found) or pa.types.is_floating(found))
+            return bool(types.is_integer(type_) or types.is_floating(type_))
 
 
 def check_values(where: str, table: str, rows: pd.DataFrame) -> None:
-    """Check what the columns of a table hold, whose types are checked: no blanks, and nothing out of range.
+    """Check that the columns of a table, whose types are checked, have no blanks and nothing out of range.
 
     Raises:
-        DataError: If a cell holds something else; the message says which.
+        DataError: If a cell holds something else; it names the cell.
     """
     for column in RUN_TABLES[table].columns:
         if column.name in rows:
             bad = np.flatnonzero(_bad(rows[column.name], column))
             if len(bad):
                 value = rows[column.name].iloc[bad[0]]
-                told = "nothing" if pd.isna(value) else _short(repr(value) if isinstance(value, str) else value)
-                raise DataError(f"{where}: row {bad[0]}, column {column.name!r}: cannot be {told} {_DAMAGED}")
+                text = "nothing" if pd.isna(value) else _short(repr(value) if isinstance(value, str) else value)
+                raise DataError(f"{where}: row {bad[0]}, column {column.name!r}: cannot be {text} {_DAMAGED}")
 
 
 def _bad(cells: "pd.Series[Any]", column: Column) -> Any:
-    """Return which cells hold what they cannot."""
+    """Return which cells are blank or out of range, though they must not be."""
     if cells.dtype in (np.int32, np.bool_):  # as nearly all are
         return []
     blank = cells.isna().to_numpy(bool) & (not column.blank)
@@ -140,25 +118,17 @@ def _bad(cells: "pd.Series[Any]", column: Column) -> Any:
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a text begins that a spreadsheet runs as a formula, or begins to after what it drops."""
+"""Beginnings of texts that a spreadsheet would run as formulas."""
 
 
 def write_csv(table: pd.DataFrame, file: Path, **how: Any) -> None:
-    """Write a table as CSV; a text that a spreadsheet would take for a formula gets an apostrophe before it.
+    """Write a table as CSV without its index; an apostrophe protects texts that a spreadsheet would run as formulas.
 
-    A carriage return becomes a line feed: Python 3.12 would not quote it, and what follows it would be a row.
-
-    Args:
-        table: The table; its index is left out.
-        file: The file.
-        how: As for `pandas.DataFrame.to_csv`.
+    A carriage return becomes a line feed, as Python 3.12 does not quote it. `how` is as for `DataFrame.to_csv`.
     """
-    cells = {name: column.map(_inert) for name, column in table.items() if not _is_number(column)}
+    is_number = pd.api.types.is_numeric_dtype
+    cells = {name: column.map(_inert) for name, column in table.items() if not is_number(column.dtype)}
     table.assign(**cells).to_csv(file, index=False, lineterminator="\n", **how)
-
-
-def _is_number(column: "pd.Series[Any]") -> bool:
-    return bool(pd.api.types.is_numeric_dtype(column.dtype))
 
 
 def _inert(cell: Any) -> Any:

@@ -105,7 +105,7 @@ def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
     comes again, and who was not does not, while its probability in each single round stays what it is.
     """
     lasting = platform.params.agents.persistence
-    since = platform.streams.since("online lasts", rows, round_=platform.round, lasting=lasting)
+    since = platform.streams.last_redraw_round("online lasts", rows, round_=platform.round, lasting=lasting)
     return platform.streams.uniform("online", rows, round_=since)
 
 

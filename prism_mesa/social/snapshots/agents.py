@@ -6,7 +6,7 @@ from typing import Any, Final
 import mesa
 
 from prism_mesa.errors import NotRestorableError
-from prism_mesa.snapshot import Plain, bring_back, state_of
+from prism_mesa.snapshot import Plain, restore_object, state_of
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.snapshots.own_fields import is_simple, own_fields
@@ -48,7 +48,7 @@ def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
         agent = model.agent_of_class(row, _known(kinds, row, name))
         agent.__dict__.update(fields or {})
         if fields is None:
-            bring_back(agent, state)
+            restore_object(agent, state)
         agents.append(agent)
     model.put_in_order([kinds[name] for name in kept["classes"] if name in kinds], agents)
 

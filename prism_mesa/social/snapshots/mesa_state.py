@@ -9,7 +9,7 @@ import numpy as np
 from mesa import DataCollector
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import Plain, bring_back, plain, restored, state_of
+from prism_mesa.snapshot import Plain, plain, restore_object, restored, state_of
 
 _COLLECTED: Final = ("model_vars", "tables", "_collection_steps", "_agent_records", "_validated")
 
@@ -83,7 +83,7 @@ def set_collected(collector: object, kept: Any) -> None:
             "datacollector: its model_reporters are not those of the run: set the same collector in prepare"
         )
     if not isinstance(collector, DataCollector):
-        bring_back(collector, kept)
+        restore_object(collector, kept)
         return
     found = {name: restored(kept[name]) for name in _COLLECTED}
     if list(found["model_vars"]) != list(collector.model_vars):

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import Plain, bring_back, state_of
+from prism_mesa.snapshot import Plain, restore_object, state_of
 
 
 def is_simple(value: object) -> bool:
@@ -42,4 +42,4 @@ def set_fields_of_model(model: object, kept: Mapping[str, Plain]) -> None:
     for name, state in kept["said"].items():
         if name not in vars(model):
             raise DataError(f"the model: {name!r:.40} is no field of its own")
-        bring_back(vars(model)[name], state)
+        restore_object(vars(model)[name], state)

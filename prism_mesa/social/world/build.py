@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from prism_mesa.errors import DataError, counted
 from prism_mesa.kernels.network import add_up
-from prism_mesa.params import said_of
+from prism_mesa.params import explicit_values
 from prism_mesa.social.params import NetworkParams, SocialParams
 from prism_mesa.social.params.user_files import COLUMNS, EDGES, POSTS, PROFILES
 from prism_mesa.social.state.attributes import Attributes
@@ -170,7 +170,7 @@ def _otherwise(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
     followees, close = network.n_edges / network.n_agents, len(network.close_indices) / network.n_agents
     if asked.edges is None and abs(followees / asked.mean_degree - 1) > 0.05:
         yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {followees:.3g} came out"
-    said = asked.edges is None or "close_ties" in said_of(asked)  # of a file the default is the most
+    said = asked.edges is None or "close_ties" in explicit_values(asked)  # of a file the default is the most
     count = params.utility.sensitivity and params.utility.closeness is not None
     if said and count and close < _FEW_TIES * asked.close_ties:
         few = "too few agents follow each other"
@@ -179,7 +179,7 @@ def _otherwise(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
 
 def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:
     """Yield in words what was set to more than there can be, and counts as that; any higher number does the same."""
-    said, others = said_of(params), params.agents.n - 1
+    said, others = explicit_values(params), params.agents.n - 1
     if "network.mean_degree" in said and params.network.edges is None and params.network.mean_degree > others:
         yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} others that there are"
     paths = {EDGES: params.network.edges, POSTS: params.posts.file, PROFILES: params.agents.profiles}

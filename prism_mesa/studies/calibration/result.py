@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from prism_mesa.errors import counted, one_line, said_openly
+from prism_mesa.errors import counted, one_line, redact_credentials
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.streams import Floats
@@ -147,7 +147,7 @@ def write_result(
     values_of_base = plan.base.model_dump(mode="json")
     config = make_config(merged(values_of_base, nested(best.trial.values)), str(folder.path / CONFIG))
     notes = (*plan.notes, *_notes(results, reason, best, plan))
-    write_text(folder.path / CONFIG, said_openly(_config_text(plan, config, best)))
+    write_text(folder.path / CONFIG, redact_credentials(_config_text(plan, config, best)))
     tables = {"trials": trials, "fitted": measures}
     if profiles is not None:
         tables |= {"profiles": profiles.curves, "parameters": profiles.intervals}

@@ -20,7 +20,7 @@ from prism_mesa.runs.ledgers import tokens_spent
 from prism_mesa.runs.lifecycle import RunBrokenError
 from prism_mesa.runs.process.machine import peak_memory_mb
 from prism_mesa.runs.records.in_memory import RowsInMemory
-from prism_mesa.runs.resume import go_on_in
+from prism_mesa.runs.resume import resume_in
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.world.kept import KeptWorld
@@ -124,7 +124,7 @@ def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[s
     """
     folder = Path(job.folder) / job.run
     runner.reported = _reported(folder, job.spent)
-    result = go_on_in(folder, config, partial(runner, config))
+    result = resume_in(folder, config, partial(runner, config))
     if result is None:
         runner.reported = {}
         result = runner(config).keep(job.folder, job.run, dated=False)
@@ -148,7 +148,7 @@ def _run_in_memory(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tab
     read = [find_measure(name).tables for name in job.measures]
     wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for tables in read for t in tables or ())}
     records = RowsInMemory(work.tables, None if None in read else wanted)
-    return work.leave_nothing(records, job.run), records.table
+    return work.run_in_memory(records, job.run), records.table
 
 
 def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from prism_mesa.errors import DataError, said_openly
+from prism_mesa.errors import DataError, redact_credentials
 from prism_mesa.studies.supplement.zip_files import Content, opened_content
 
 REMOVED: Final = "[removed]"  # stands for a secret, or the folders of a path
@@ -118,7 +118,7 @@ class Cleaner:
         for secret in (*self._secrets, *sorted(self._hidden, key=lambda word: (-len(word), word))):
             for form in _forms(secret):
                 text = text.replace(form, REMOVED)
-        return _KEYS.sub(REMOVED, said_openly(text))
+        return _KEYS.sub(REMOVED, redact_credentials(text))
 
 
 def _is_absolute(path: str) -> bool:

@@ -150,7 +150,7 @@ def reshare_rate(config: Config, seeds: int) -> float:
     for seed in range(config.seed, config.seed + seeds):
         with as_before():
             run = start_run(config.model_copy(update={"seed": seed}))
-            summary = run.leave_nothing(RowsInMemory(SOCIAL_TABLES, ()), "rate")
+            summary = run.run_in_memory(RowsInMemory(SOCIAL_TABLES, ()), "rate")
         if summary["status"] != "done":
             raise RunError(f"matching: {summary.get('error', 'the run failed')}")
         reshares += int(summary["engagement"]["reshares"])

@@ -16,7 +16,7 @@ import numpy as np
 from prism_mesa.analysis.explain.report import round_lines
 from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, TracedAgent
 from prism_mesa.analysis.explain.why import Explanation
-from prism_mesa.errors import PrismError, told
+from prism_mesa.errors import PrismError, format_error
 from prism_mesa.llm import AskedRow, Ledger
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.dispatcher import PendingQuestion
@@ -124,7 +124,7 @@ class PageModel(SocialModel):
             except (PrismError, MemoryError) as error:
                 if without == tuple(values):
                     raise
-                why = why or told(error)
+                why = why or format_error(error)
         self.inputs = {**at_first, **values}
         self.faults = faults | dict.fromkeys(without, why)
         self.fault = self.uncopied = ""
@@ -171,7 +171,7 @@ class PageModel(SocialModel):
                 super().step()
             except Exception as error:  # a user's guard or action may raise anything; the page has to live on
                 self._forget_before()
-                self.fault, self.running = told(error), False
+                self.fault, self.running = format_error(error), False
 
     def _forget_before(self) -> None:
         if self._before is not None:
@@ -186,7 +186,7 @@ class PageModel(SocialModel):
         try:
             return deepcopy(self.platform, {id(part): part for part in shared if part is not None})
         except Exception as error:  # a user's agent may hold what cannot be copied; the round is run all the same
-            self.uncopied = told(error)
+            self.uncopied = format_error(error)
             return None
 
     @property
@@ -258,7 +258,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
     try:
         twin = model.as_the_round_opened()
     except Exception as error:  # a user's model may hold what cannot be copied
-        return ToldRound(note=f"It cannot be told why: {told(error)}.")
+        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
     if twin is None:
         return ToldRound(note=why_untold(model))
     asked, before = model.reasoner, twin.platform
@@ -270,7 +270,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
             warnings.simplefilter("ignore")  # the model has said them
             return _told(model, twin, row)
     except Exception as error:  # a user's guard may raise anything; the page has to live on
-        return ToldRound(note=f"It cannot be told why: {told(error)}.")
+        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
     finally:
         if before.reasoner is not asked and asks_llm(before.reasoner):
             before.reasoner.store.shared = None  # the ledger is the model's, which closes it

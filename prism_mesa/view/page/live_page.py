@@ -15,7 +15,7 @@ from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
-from prism_mesa.errors import PrismError, told
+from prism_mesa.errors import PrismError, format_error
 from prism_mesa.social.params import AgentsParams, NetworkParams, SocialParams
 from prism_mesa.view.page.inputs import INPUT, changed_keys, inputs_of, values_of
 from prism_mesa.view.page.live import LiveSource
@@ -45,7 +45,7 @@ def _attempt(config: SocialParams) -> PageModel | str:
     try:
         return PageModel(config)
     except (PrismError, MemoryError) as error:
-        return told(error)
+        return format_error(error)
 
 
 @component

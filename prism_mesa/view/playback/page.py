@@ -14,7 +14,7 @@ from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.analysis.compare.settings import settings_that_differ
-from prism_mesa.errors import BadInputError, in_command, shortened, told
+from prism_mesa.errors import BadInputError, format_error, in_command, shortened
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.view.page.source import Source
@@ -137,7 +137,7 @@ def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> No
         tables.told[key] = source.explain(row, on_round)
         tables.untold.pop(key, None)
     except Exception as error:  # a user's guard or action may raise anything; the page has to live on
-        tables.untold[key] = f"Why is not known: {told(error)}"
+        tables.untold[key] = f"Why is not known: {format_error(error)}"
     finally:
         tables.telling.pop(key, None)
         on_change()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.errors import DataError, PrismError, counted, told
+from prism_mesa.errors import DataError, PrismError, counted, format_error
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import Config
@@ -95,7 +95,7 @@ class RunTables(RunRecords):
         try:
             return recorded_config(self.run_dir)
         except PrismError as error:
-            return told(error)
+            return format_error(error)
 
     @cached_property
     def chart(self) -> Statechart:
@@ -177,7 +177,7 @@ class RunTables(RunRecords):
                 answers = ledger.answers() if rows else ()
                 tokens = {answer.key: answer.prompt_tokens + answer.completion_tokens for answer in answers}
         except PrismError as error:
-            return told(error)
+            return format_error(error)
         cells = [(row.round, row.source, row.reason, (row.source == "llm") * tokens.get(row.key, 0)) for row in rows]
         return pd.DataFrame(cells, columns=["round", "source", "reason", "tokens"])
 
@@ -190,7 +190,7 @@ class RunTables(RunRecords):
         try:
             return self._made_network(config)
         except (PrismError, OSError, MemoryError) as error:
-            return None, f"who follows whom is not known: {told(error)}"
+            return None, f"who follows whom is not known: {format_error(error)}"
 
     def _made_network(self, config: Config) -> tuple[FollowNetwork, str]:
         """Return the network of a configuration, and a note on it.

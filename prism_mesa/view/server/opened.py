@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from reacton.core import Element, use_memo
 from solara.core import component
 
-from prism_mesa.errors import PrismError, told
+from prism_mesa.errors import PrismError, format_error
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
@@ -67,7 +67,7 @@ def fault_of(opened: Opened) -> str:
             with closing(SocialModel(config)):  # what is wrong only with the world it asks for
                 return ""
     except (PrismError, OSError, MemoryError) as error:
-        return told(error)
+        return format_error(error)
     shown = view_of(opened)
     return shown if isinstance(shown, str) else ""
 
@@ -80,7 +80,7 @@ def view_of(opened: Opened) -> Callable[[], Element[Any]] | str:
         config = _config_of(opened)
         return lambda: make_page(config)
     except (PrismError, OSError, MemoryError) as error:
-        return told(error)
+        return format_error(error)
 
 
 def _config_of(opened: Opened) -> SocialParams | None:

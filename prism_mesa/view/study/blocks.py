@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from prism_mesa.errors import printable, said_openly, shortened
+from prism_mesa.errors import printable, redact_credentials, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -196,7 +196,7 @@ def marked(text: str) -> tuple[Part, ...]:
 
 def plain(text: object) -> str:
     """Return text on one line, without control characters and passwords."""
-    return printable(said_openly(str(text)))
+    return printable(redact_credentials(str(text)))
 
 
 def brief(text: object, most: int = 240) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import yaml
 
-from prism_mesa.errors import said_openly
+from prism_mesa.errors import redact_credentials
 from prism_mesa.runs.process.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.plots.files import png_of, save, svg_of
@@ -126,7 +126,7 @@ def study_text(result: StudyResult) -> str:
     file = result.study_dir / "study.yaml"
     if file.is_file():
         return file.read_text(encoding="utf-8")
-    return said_openly(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
+    return redact_credentials(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
 
 
 def _footer(result: StudyResult) -> b.Words:

@@ -11,7 +11,7 @@ from test_openai_client import listing, says
 from worlds import plain
 
 from prism_mesa.analysis.interview.interview import Interview
-from prism_mesa.errors import ConfigError, PrismError, said_openly
+from prism_mesa.errors import ConfigError, PrismError, redact_credentials
 from prism_mesa.llm import OllamaChatClient, OpenAIChatClient
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.social import run
@@ -118,5 +118,5 @@ def test_no_command_shows_a_password(prism):
 def test_what_is_cut_out_of_texts_are_passwords_and_nothing_else(text, said):
     if text == "module:object@1":
         said = "1"  # who asks and a server cannot be told from that: rather too much than too little
-    assert said_openly(text) == (text if said is None else said)
+    assert redact_credentials(text) == (text if said is None else said)
     assert str(PrismError(text)) == (text if said is None else said)

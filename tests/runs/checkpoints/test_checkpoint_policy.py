@@ -67,9 +67,3 @@ def test_a_machine_that_slept_for_days_makes_one_and_then_goes_on_as_before():
     assert 100 in made
     assert max(b - a for a, b in pairwise([0, *made])) <= 60
     assert len(made) <= 9
-
-
-def test_the_time_of_day_does_not_matter(monkeypatch):
-    monkeypatch.setattr("time.time", lambda: 1 / 0)
-    policy = Policy()
-    assert not policy.due(1)

@@ -52,12 +52,6 @@ def test_a_run_whose_process_is_gone_died_in_its_round(died):
     assert read_manifest(died)["status"] == "running"
 
 
-def test_a_run_without_a_lock_died_nobody_knows_where(died, tmp_path):
-    copy = Path(shutil.copytree(died, tmp_path / "copy"))
-    (copy / LOCK).unlink()
-    assert repr(open_run(copy)) == f"<RunResult died: {copy}>"
-
-
 def test_what_cannot_be_had_of_a_run_that_died_is_said_with_what_can_be_done(died):
     way_on = rf"'prism resume {re.escape(str(died))}' starts it again, and asks nothing twice$"
     told = rf"^{re.escape(str(died))}: .*\(status died in round 2 of 3\).*; {way_on}"
@@ -70,10 +64,6 @@ def test_what_cannot_be_had_of_a_run_that_died_is_said_with_what_can_be_done(die
     for ask in asks:
         with pytest.raises(DataError, match=told):
             ask()
-
-
-def test_why_tells_of_a_run_that_died_as_of_any(died):
-    assert str(why(died, 3, 1)).startswith("Dana Kovac (agent 3)")
 
 
 def test_a_run_that_is_running_is_to_be_waited_for(tmp_path):
@@ -89,18 +79,6 @@ def test_a_run_that_is_running_is_to_be_waited_for(tmp_path):
     [folder] = tmp_path.iterdir()
     told = "has not come to its end (status running, round 1 of 1): there is nothing to compare"
     assert said == [f"{folder}: {told}; wait until it has ended"]
-
-
-def test_a_run_that_was_given_things_in_python_goes_on_from_there(tmp_path):
-    def look(done):
-        image(tmp_path / "a", tmp_path / "died")
-
-    run(small(rounds=1), out=tmp_path / "a", prepare=lambda model: None, on_round=look)
-    with pytest.raises(
-        DataError,
-        match=r"; resume\(\.\.\.\) in Python, with what it was given there, starts it again, and asks nothing twice$",
-    ):
-        Interview(tmp_path / "died", 3, llm=lambda prompt: "x")
 
 
 def test_an_interrupted_run_can_go_on_and_says_so(tmp_path):
@@ -141,19 +119,5 @@ def test_a_run_that_ends_while_somebody_looks_did_not_die(tmp_path, monkeypatch)
         (folder / MANIFEST).write_text(json.dumps({"status": "done"}))
         return False
 
-    monkeypatch.setattr(state, "held", ends)
+    monkeypatch.setattr(state, "is_locked", ends)
     assert state_of(tmp_path, "running", 3) == RunState("done", None, 3)
-
-
-def test_a_round_that_no_run_has_is_not_told(died, tmp_path):
-    copy = Path(shutil.copytree(died, tmp_path / "copy"))
-    values = json.loads((copy / LOCK).read_text())
-    (copy / LOCK).write_text(json.dumps(values | {"round": 999}))
-    assert open_run(copy).state == "died in round 3 of 3"
-
-
-def test_prism_why_of_a_run_that_died_ends_with_what_can_be_done(died, prism):
-    code, out, err = prism("why", died, "3", "1")
-    assert (code, out.splitlines()[0][:10]) == (0, "Dana Kovac")
-    assert err.splitlines()[-1] == f"prism: {died}: died in round 2 of 3; 'prism resume {died}' {AGAIN}"
-    assert prism("replay", died)[0] == 2

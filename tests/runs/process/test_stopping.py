@@ -7,7 +7,6 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import suppress
 
 import pytest
 from forked import PYTHON
@@ -64,14 +63,6 @@ def test_a_signal_ends_a_run_and_keeps_what_was_recorded(number, tmp_path):
     assert table_bytes(folder) == table_bytes(whole)
 
 
-def test_afterwards_the_signals_do_what_they_did_before(tmp_path):
-    run(small(rounds=1), out=tmp_path / "a", pictures=False)
-    assert [signal.getsignal(number) for number in SIGNALS] == [signal.default_int_handler, signal.SIG_DFL]
-    with pytest.raises(KeyboardInterrupt):
-        run(small(), out=tmp_path / "b", pictures=False, on_round=lambda done: send())
-    assert [signal.getsignal(number) for number in SIGNALS] == [signal.default_int_handler, signal.SIG_DFL]
-
-
 def test_signals_that_somebody_else_has_given_a_meaning_keep_it(tmp_path):
     came = []
     for number in SIGNALS:
@@ -94,16 +85,6 @@ def test_a_run_in_another_thread_leaves_the_signals_alone(tmp_path):
     thread.join()
     assert seen == [[signal.default_int_handler, signal.SIG_DFL]]
     assert read_manifest(only(tmp_path))["status"] == "done"
-
-
-def test_one_that_python_drops_ends_the_run_after_its_round(tmp_path):
-    def lost(done):
-        with suppress(KeyboardInterrupt):
-            send()
-
-    with pytest.raises(KeyboardInterrupt, match=r"round 0: interrupted"):
-        run(small(), out=tmp_path, pictures=False, on_round=lost)
-    assert read_table(only(tmp_path), "rounds")["round"].tolist() == [0]
 
 
 # -- while the last tables are written ---------------------------------------------------------------
@@ -155,19 +136,6 @@ def test_a_second_one_in_the_round_ends_at_once_and_the_folder_can_be_read(tmp_p
     assert table_bytes(resume(folder, pictures=False)) == table_bytes(whole)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_second_one_while_the_last_tables_are_written_ends_at_once(tmp_path, writing):
-    writing.append(send)
-    said = r"round 1: interrupted by SIGTERM; ended at once, without its last tables \(what was recorded is kept"
-    with pytest.raises(KeyboardInterrupt, match=said) as stop:
-        run(small(), out=tmp_path, pictures=False, on_round=lambda done: send() if done == 2 else None)
-    folder = only(tmp_path)
-    assert stop.value.result is None
-    assert read_manifest(folder)["status"] == "interrupted"
-    assert read_table(folder, "rounds")["round"].tolist() == [0, 1]
-    assert not (folder / "cascades.parquet").exists()
-
-
 def test_one_in_a_round_lets_it_come_to_its_end_and_be_kept(tmp_path, monkeypatch, capsys):
     steps, own = [], SocialModel.step
 
@@ -189,17 +157,6 @@ def test_one_in_the_last_round_comes_too_late(tmp_path):
     with pytest.raises(KeyboardInterrupt, match=r"interrupted while its last tables were written \(.* and whole\)"):
         run(small(), out=tmp_path, pictures=False, on_round=lambda done: send() if done == 3 else None)
     assert read_manifest(only(tmp_path))["status"] == "done"
-
-
-@pytest.mark.usefixtures("impatient")
-def test_two_that_come_while_the_last_tables_of_a_whole_run_are_written_end_it_at_once(tmp_path, writing):
-    writing += [send, send]
-    said = r"round 2: interrupted by SIGTERM; ended at once, without its last tables"
-    with pytest.raises(KeyboardInterrupt, match=said) as stop:
-        run(small(), out=tmp_path, pictures=False)
-    assert stop.value.result is None
-    assert read_manifest(only(tmp_path))["status"] == "interrupted"
-    assert len(read_table(only(tmp_path), "rounds")) == 3
 
 
 def test_several_that_come_at_once_are_one(capsys):

@@ -71,22 +71,12 @@ def test_rows_that_are_not_as_those_before_are_refused_and_leave_what_there_is(l
     assert waiting.table().to_pydict() == {"round": [0, 1, 2], "idle": [5, 5, 5]}
 
 
-def test_new_rows_are_none_until_columns_have_come():
-    waiting = WaitingRows(SCHEMA)
-    assert (waiting.is_new, len(waiting)) == (True, 0)
-    waiting.add(columns(0, 0))
-    assert (waiting.is_new, len(waiting)) == (False, 0)
-    assert waiting.table().schema.names == ["round", "idle"]
-    waiting.clear()
-    assert waiting.is_new
-
-
 def test_rows_that_wait_come_back_from_their_bytes_and_go_on_waiting():
     rows, never_stopped = WaitingRows(SCHEMA), WaitingRows(SCHEMA)
     for one in (rows, never_stopped):
         one.add(columns(0, 3))
         one.add(columns(0, 3))
-    again = WaitingRows.of(SCHEMA, rows.snapshot())
+    again = WaitingRows.restored(SCHEMA, rows.snapshot())
     for one in (again, never_stopped):
         one.add(columns(0, 3))
     assert again.table().equals(never_stopped.table())
@@ -96,9 +86,9 @@ def test_rows_that_wait_come_back_from_their_bytes_and_go_on_waiting():
 def test_rows_of_which_none_came_in_stay_so_and_columns_without_rows_too():
     rows = WaitingRows(SCHEMA)
     assert rows.snapshot() is None
-    assert WaitingRows.of(SCHEMA, None).is_new
+    assert WaitingRows.restored(SCHEMA, None).is_new
     rows.add(columns(0, 0))
-    again = WaitingRows.of(SCHEMA, rows.snapshot())
+    again = WaitingRows.restored(SCHEMA, rows.snapshot())
     assert (again.is_new, len(again)) == (False, 0)
 
 
@@ -110,6 +100,6 @@ def test_rows_that_a_file_holds_are_not_written_again():
     assert (rows.fresh(), rows.snapshot(), rows.aside) == (None, None, [(1, "x")])
     rows.add(columns(3, 2))
     assert rows.fresh().num_rows == 2
-    again = WaitingRows.of(SCHEMA, rows.snapshot(), [((1, "x"), first)])
+    again = WaitingRows.restored(SCHEMA, rows.snapshot(), [((1, "x"), first)])
     assert again.table().equals(rows.table())
     assert (again.aside, again.fresh().num_rows, len(again)) == ([(1, "x")], 2, 5)

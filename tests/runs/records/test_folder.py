@@ -11,7 +11,7 @@ from prism_mesa.runs.records import folder as store
 from prism_mesa.runs.records.arrow_rows import named
 from prism_mesa.runs.records.folder import RunFolder, make_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_parts
-from prism_mesa.runs.run_files import count_rows, read_manifest, read_table
+from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.tables import Column, TableSchema
 
 TABLES = {
@@ -64,13 +64,6 @@ def test_a_table_is_readable_with_one_line_of_pandas_file_or_folder(folder):
     assert pd.read_parquet(folder.path / "agents.parquet")["agent"].tolist() == [0, 1, 2]
 
 
-def test_what_a_crash_leaves_of_a_long_run_are_whole_parts(folder):
-    for round_ in range(120):
-        folder.write("rounds", {"round": np.array([round_])})
-        folder.round_done()
-    assert read_table(folder.path, "rounds")["round"].tolist() == list(range(100))
-
-
 def test_a_table_of_more_rows_than_a_part_holds_is_written_at_once(tmp_path):
     folder = folder_for(tmp_path, transitions="agent:int")
     folder.write("transitions", {"agent": np.zeros(999_999, np.int32)})
@@ -99,20 +92,6 @@ def test_parts_hold_equally_many_rows_however_they_came(tmp_path, monkeypatch):
     assert made[0] == made[1] == made[2]
 
 
-def test_a_folder_of_parts_is_read_like_a_file_by_pandas_and_by_a_pattern_of_names(folder, monkeypatch):
-    monkeypatch.setattr(store, "PART_ROWS", 4)
-    kinds = pd.Categorical.from_codes(np.arange(9) % 3, ["post", "reply", "reshare"])
-    folder.write("transitions", {"agent": np.arange(9), "kind": kinds})
-    folder.close()
-    table = pd.read_parquet(folder.path / "transitions.parquet")
-    by_pattern = pd.concat(map(pd.read_parquet, sorted(folder.path.glob("transitions.parquet/*.parquet"))))
-    for read in (table, by_pattern):
-        assert read["agent"].tolist() == list(range(9))
-        assert read["kind"].tolist() == ["post", "reply", "reshare"] * 3
-    assert count_rows(folder.path, "transitions") == 9
-    assert read_table(folder.path, "transitions", ["kind"]).columns.tolist() == ["kind"]
-
-
 def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_are_kept(folder):
     def blocks():
         for words in (["a", "b"], ["c", "a"]):
@@ -128,14 +107,6 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
     assert table["text"].astype(object).where(table["text"].notna(), None).tolist() == ["b", None, "a", "a", None, "c"]
     assert table["parent"].isna().tolist() == [True, False, False] * 2
     assert table["likes"].dtype == np.int32
-
-
-def test_rows_whose_numbers_outgrow_32_bits_do_not_break_the_table(tmp_path):
-    folder = folder_for(tmp_path, rounds="likes:int")
-    for value in (1, 2**40):
-        folder.write("rounds", {"likes": np.array([value])})
-    folder.close()
-    assert read_table(folder.path, "rounds")["likes"].tolist() == [1, 2**40]
 
 
 def test_categories_and_blanks_come_back_as_they_were(tmp_path):
@@ -161,18 +132,6 @@ def test_numbers_beyond_32_bits_are_kept(tmp_path):
     assert table["large"].tolist() == [2**31]
 
 
-def test_equal_rows_make_equal_bytes_however_they_were_cut_into_writes(tmp_path):
-    made = []
-    for size in (1, 5, 20):
-        folder = folder_for(tmp_path, "cut")
-        for start in range(0, 20, size):
-            rows = np.arange(start, start + size)
-            folder.write("engagements", {"agent": rows, "like": rows % 2 == 0, "share": rows / 7})
-        folder.close()
-        made.append((folder.path / "engagements.parquet").read_bytes())
-    assert made[0] == made[1] == made[2]
-
-
 def test_a_whole_table_replaces_what_it_held_and_closing_twice_adds_nothing(folder):
     folder.write("rounds", {"round": np.array([0])})
     for last in (1, 2):
@@ -182,25 +141,11 @@ def test_a_whole_table_replaces_what_it_held_and_closing_twice_adds_nothing(fold
     assert len(read_table(folder.path, "rounds")) == 1
 
 
-def test_a_part_that_a_crash_left_unfinished_is_not_read(folder):
-    for round_ in range(50):
-        folder.write("rounds", {"round": np.array([round_])})
-        folder.round_done()
-    (folder.path / "rounds.parquet" / ".part-00001.parquet").write_bytes(b"PAR1 half a par")
-    assert len(read_table(folder.path, "rounds")) == 50
-
-
 def test_an_interrupt_while_a_part_is_begun_does_not_stop_the_table_from_being_closed(folder):
     folder.write("rounds", {"round": np.array([0])})
     (folder.path / "rounds.parquet").mkdir()  # as far as it got
     folder.close()
     assert read_table(folder.path, "rounds")["round"].tolist() == [0]
-
-
-def test_folders_are_new_and_named_for_the_run(tmp_path):
-    made = [folder_for(tmp_path / "deep" / "er", "ünï").path for _ in range(3)]
-    assert len(set(made)) == 3
-    assert all(path.is_dir() and path.name.startswith("ünï-2") for path in made)
 
 
 def test_an_out_that_is_a_file_cannot_hold_runs(tmp_path):
@@ -236,15 +181,6 @@ def test_reading_what_is_not_there_says_what_there_is(folder):
         read_table(folder.path, "posts")
     with pytest.raises(DataError, match=r"nowhere: no run there: there is no such folder"):
         read_manifest(folder.path / "nowhere")
-
-
-def test_reading_what_is_broken_names_the_file(folder):
-    (folder.path / "posts.parquet").write_bytes(b"not parquet at all")
-    (folder.path / "manifest.json").write_text("{")
-    with pytest.raises(DataError, match=r"posts\.parquet: cannot be read: "):
-        read_table(folder.path, "posts")
-    with pytest.raises(DataError, match=r"manifest\.json: cannot be read: "):
-        read_manifest(folder.path)
 
 
 @pytest.mark.parametrize(

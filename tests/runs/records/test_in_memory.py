@@ -6,7 +6,6 @@ import pytest
 from small_runs import TABLES, small
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.lifecycle import RunBrokenError
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import run, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -17,7 +16,7 @@ def test_a_run_that_leaves_nothing_has_the_tables_and_the_summary_of_one_that_is
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     records = RowsInMemory(SOCIAL_TABLES)
-    summary = start_run(small()).leave_nothing(records, "name")
+    summary = start_run(small()).run_in_memory(records, "name")
     for table in TABLES:
         pd.testing.assert_frame_equal(records.table(table), kept.table(table))
         pd.testing.assert_frame_equal(records.table(table), kept.table(table))  # also when it is asked again
@@ -31,7 +30,7 @@ def test_a_run_that_leaves_nothing_has_the_tables_and_the_summary_of_one_that_is
 
 def test_rows_of_tables_that_nobody_wants_are_not_kept():
     records = RowsInMemory(SOCIAL_TABLES, ["rounds"])
-    start_run(small()).leave_nothing(records, "name")
+    start_run(small()).run_in_memory(records, "name")
     assert records.table("rounds")["round"].tolist() == [0, 1, 2]
     assert len(records.table("agents")) == 40  # is made when it is asked for
     for table in ("ticks", "transitions", "impressions", "engagements"):
@@ -57,14 +56,3 @@ def notes(round_):
     numbers = {name: np.zeros(2, np.int32) for name in ("tick", "agent")}
     text = {"text": np.array(["a", "b"], object), "importance": np.array([1, 2])}
     return {"round": np.full(2, round_)} | numbers | text
-
-
-def test_a_run_that_cannot_go_on_says_when_and_why():
-    def breaks(done):
-        if done == 2:
-            raise ValueError("no such luck")
-
-    work = start_run(small(), on_round=breaks)
-    with pytest.raises(RunBrokenError, match=r"^round 1: ValueError: no such luck$") as stop:
-        work.leave_nothing(RowsInMemory(SOCIAL_TABLES), "name")
-    assert (stop.value.result, stop.value.reason) == (None, "round 1: ValueError: no such luck")

@@ -9,7 +9,6 @@ from small_runs import TABLES
 from worlds import Memory, plain, ran
 from worlds import small as small_model
 
-from prism_mesa import agents_in_state, state_distribution
 from prism_mesa.cli.runs import say_building
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.records import final_tables as last_tables
@@ -20,7 +19,6 @@ from prism_mesa.runs.social import run
 from prism_mesa.social.newcomers import add_row
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.state.sampling import SAMPLED, recorded_agents
-from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 from prism_mesa.view.summaries import run_lines
 
@@ -60,11 +58,6 @@ def test_smaller_samples_lie_within_larger_ones_and_more_agents_change_nobody(lo
     mask = grown["transitions"]
     assert mask is None or set(np.flatnonzero(mask)) == whose(low, n + more, seed=seed)
     assert {i for i in whose(low, n + more, seed=seed) if i < n} == whose(low, n, seed=seed)
-
-
-def test_shares_of_0_and_1_are_nobody_and_all():
-    assert whose(0, 50) == set()
-    assert whose(1, 50) == set(range(50))
 
 
 def test_an_agent_that_joins_is_drawn_too():
@@ -126,16 +119,6 @@ def test_a_table_of_nobody_has_its_columns(tmp_path):
     assert result.summary["activity"]["mean"] > 0
 
 
-def test_activity_counts_engagements_and_own_posts(tmp_path):
-    result = run(small(engagements=0.2), out=tmp_path)
-    whole = run(small(), out=tmp_path)
-    own = whole.table("posts").query("kind == 'post'")["author"].value_counts()
-    engaged = whole.table("engagements")["agent"].value_counts()
-    activity = engaged.add(own, fill_value=0).reindex(range(60), fill_value=0)
-    assert result.summary["activity"]["mean"] == pytest.approx(activity.mean())
-    assert result.summary["activity"]["share_active"] == pytest.approx((activity > 0).mean())
-
-
 # -- where it is told --------------------------------------------------------------------------------
 
 
@@ -153,13 +136,6 @@ def test_the_manifest_and_the_summary_say_whose_rows_there_are(tmp_path):
     assert "engagements" not in printed["recorded"]
     assert printed["memory"].endswith(" MB at its peak")
     assert "recorded" not in dict(run_lines(run(small(), out=tmp_path).summary))
-
-
-def test_a_sampled_run_is_repeated_with_the_same_sample(tmp_path):
-    result = run(small(transitions=0.3, impressions=0.1, engagements=0.5), out=tmp_path)
-    found = replay(result.run_dir)
-    assert found.equal
-    assert found.rows == {table: len(result.table(table)) for table in TABLES}
 
 
 def test_only_a_big_world_is_announced_before_it_is_built(capsys):
@@ -211,10 +187,3 @@ def test_moves_that_come_in_any_order_are_written_by_tick_and_agent():
     record_moves(model.platform)
     rows = [(r["tick"], r["agent"], r["post"]) for r in model.recorder.tables["transitions"]]
     assert rows == [(1, 0, 3), (1, 3, 2), (2, 1, 1), (2, 1, 4), (2, 4, 0)]  # what one agent did stays in its order
-
-
-def test_states_are_counted_without_making_agents():
-    model = ran(small_model())
-    assert agents_in_state(AgentState.IDLE, model) == 30
-    assert sum(state_distribution(model).values()) == 30
-    assert not model._adopted

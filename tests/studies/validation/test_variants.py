@@ -74,7 +74,7 @@ def test_a_rate_is_that_of_all_seeds_together(monkeypatch):
         def __init__(self, config):
             self.reshares, self.impressions = counts.pop(config.seed)
 
-        def leave_nothing(self, *_):
+        def run_in_memory(self, *_):
             engagement = {"reshares": self.reshares}
             return {"status": "done", "engagement": engagement, "impressions": self.impressions}
 

@@ -1,19 +1,39 @@
-"""Ways to damage a file: its text, its values, its bytes, its tables. Nothing here is a test.
+"""Ways to damage a file: each takes the bytes of a good file and a `random.Random`, and returns damaged bytes."""
 
-Each takes the bytes of a good file and a `random.Random`, which Hypothesis may hold, and returns bytes.
-"""
-
+import decimal
 import gzip
 import io
 import json
 import sqlite3
 import tempfile
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from damaged_runs import CELLS, VALUES, places_of
+
+VALUES = [
+    None, True, False, [], {}, "", "x", "\ud800", "\x1b[31mred", "../../etc/passwd", "\x00", -1, 0, 1.5, 10**30,
+    10**400, -(10**18), float("nan"), float("inf"), [None], [[]], {"a": {}}, {"": 0}, ["x", 1], "ollama", "9" * 5000,
+]  # fmt: skip
+
+
+def places_in(value, path=()):
+    """Yield the path of each part of a JSON value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, held in items:
+        yield (*path, key)
+        yield from places_in(held, (*path, key))
+
+
+CELLS = [
+    10**9, -5, 2**31, 2**62, -(2**63), 0, 1.5, 1e308, float("nan"), float("inf"), None, "", "x", "$\\frac$",
+    "[" * 9999, '{"measures": [{}]}', '{"measures": 3}', "[1]", '[{"kind": "thought"}]',
+    '[{"kind": "tool", "parameters": 1}]', "\x1b[31m\u202e",
+    "9" * 5000, True, b"\xff\xfe", [1], [[1], []], {"a": 1}, decimal.Decimal("1e30"), np.datetime64("2026-01-01"),
+]  # fmt: skip
+
 
 SCALARS = (
     ".5 .1 2 3 true random 1e18 -1 0 1e308 -1e400 .nan .inf -.inf 99999999999999999999999 1e-320 0x7fffffffffffffff "
@@ -48,39 +68,25 @@ LINES = (
 
 
 def damaged_text(good, draws):
-    """Damage text line by line: values, keys, indentation, what YAML makes of it; sometimes its bytes."""
+    """Damage text: values, lines, indentation, single characters; sometimes its bytes."""
     lines = good.decode("utf-8", "replace").splitlines() or [""]
     for _ in range(draws.choice((1, 1, 1, 2, 5))):
         at = draws.randrange(len(lines))
-        match draws.randrange(12):
-            case 0 | 1 | 2 | 3:
-                key, colon, _ = lines[at].partition(":")
+        key, colon, _ = lines[at].partition(":")
+        cut = draws.randrange(len(lines[at]) + 1)
+        match draws.randrange(7):
+            case 0 | 1 | 2:
                 lines[at] = f"{key}{colon} {draws.choice(SCALARS)}" if colon else draws.choice(SCALARS)
+            case 3:
+                lines[at:at] = draws.choice((*LINES, lines[at])).splitlines() or [""]
             case 4:
-                lines[at:at] = draws.choice(LINES).splitlines() or [""]
+                lines = [*lines[:at], *lines[at + draws.choice((1, 3, 20)) :]] or [""]
             case 5:
-                lines.insert(draws.randrange(len(lines) + 1), lines[at])
-            case 6:
-                del lines[at : at + draws.choice((1, 1, 3, 20))]
-                lines = lines or [""]
-            case 7:
                 lines[at] = draws.choice((" ", "    ", "\t", "- ")) + lines[at]
-            case 8:
-                lines[at] = lines[at].lstrip()
-            case 9:
-                words = lines[at].split(" ")
-                words[draws.randrange(len(words))] = draws.choice(SCALARS)
-                lines[at] = " ".join(words)
-            case 10:
-                cut = draws.randrange(len(lines[at]) + 1)
-                lines[at] = (
-                    lines[at][:cut]
-                    + draws.choice(("\x00", "\ud7ff", "\x85", "'", '"', "{", "[", "&a", "*a", "!"))
-                    + lines[at][cut:]
-                )
             case _:
-                return damaged_bytes("\n".join(lines).encode("utf-8", "replace"), draws)
-    return "\n".join(lines).encode("utf-8", "replace")
+                lines[at] = lines[at][:cut] + draws.choice("\x00\ud7ff\x85'\"{[&*!") + lines[at][cut:]
+    raw = "\n".join(lines).encode("utf-8", "replace")
+    return raw if draws.randrange(12) else damaged_bytes(raw, draws)
 
 
 def damaged_bytes(good, draws):
@@ -117,30 +123,22 @@ def damaged_csv(good, draws):
     for _ in range(draws.choice((1, 1, 2, 5))):
         row = rows[draws.randrange(len(rows))]
         at = draws.randrange(len(row)) if row else 0
-        match draws.randrange(11):
-            case 0 | 1 | 2 | 3:
+        match draws.randrange(7):
+            case 0 | 1 | 2:
                 row[at : at + 1] = [draws.choice(CELL_TEXTS)]
+            case 3:
+                cells = draws.choice(([], [draws.choice(CELL_TEXTS)]))
+                for other in rows[draws.randrange(2) :]:
+                    other[at : at + 1] = cells
             case 4:
-                rows[0][draws.randrange(len(rows[0])) if rows[0] else 0 :][:1] = [draws.choice(CELL_TEXTS)]
-            case 5:
-                column = draws.choice(CELL_TEXTS)
-                for one in rows[1:]:
-                    one[at : at + 1] = [column]
-            case 6:
-                for one in rows:
-                    one[at : at + 1] = []
-            case 7:
                 row.extend([draws.choice(CELL_TEXTS)] * draws.choice((1, 1, 50)))
-            case 8:
+            case 5:
                 rows = [*rows[: draws.randrange(len(rows)) + 1], *rows[: draws.choice((0, 1, 5))]]
-            case 9:
-                rows[0] = [draws.choice((name, name.upper(), f" {name} ", f'"{name}"', "x")) for name in rows[0]] or [
-                    "x"
-                ]
             case _:
-                return damaged_bytes(_written(rows, draws), draws)
+                rows[0] = [draws.choice((name, name.upper(), f" {name} ", f'"{name}"', "x")) for name in rows[0]]
     raw = _written(rows, draws)
-    return draws.choice((raw, raw, raw, raw.decode().encode("utf-16"), b"\xef\xbb\xbf" + raw, gzip.compress(raw, 1)))
+    raw = raw if draws.randrange(10) else damaged_bytes(raw, draws)
+    return draws.choice((raw, raw, raw, raw + b"\x00", b"\xef\xbb\xbf" + raw, gzip.compress(raw, 1)))
 
 
 def _written(rows, draws):
@@ -158,7 +156,7 @@ def damaged_gzip(good, draws):
 def damaged_json(good, draws):
     """Damage what JSON holds, one or two places of it; sometimes its bytes."""
     values = json.loads(good)
-    places = list(places_of(values))
+    places = list(places_in(values))
     kind = draws.choice(("value",) * 6 + ("delete", "delete", "added", "bytes", "deep", "whole", "twice"))
     for _ in range(draws.choice((1, 1, 2))):
         path = draws.choice(places)
@@ -190,58 +188,33 @@ _COUNT = "with recursive c(x) as (select 1 union all select x + 1 from c)"
 
 
 def damaged_sqlite(good, draws):
-    """Damage an SQLite file: its bytes, its tables, what stands in their columns."""
+    """Damage an SQLite file: its bytes, its tables, its cells."""
     if draws.randrange(2):
         return damaged_bytes(good, draws)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "x.sqlite"
         file.write_bytes(good)
-        db = sqlite3.connect(file, isolation_level=None)
-        try:
-            tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
-            table = draws.choice(tables)
+        with closing(sqlite3.connect(file, isolation_level=None)) as db, suppress(sqlite3.Error):
+            table = draws.choice(
+                [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
+            )
             columns = [row[1] for row in db.execute(f"pragma table_info({table})")]
             column = draws.choice(columns)
-            match draws.randrange(10):
-                case 0 | 1 | 2 | 3:
-                    value = draws.choice(
-                        [
-                            "x",
-                            "",
-                            b"\xff\xfe",
-                            10**15,
-                            -5,
-                            1.5,
-                            "[]",
-                            "{}",
-                            '{"a": [1]}',
-                            "null",
-                            "9" * 5000,
-                            "[" * 9999,
-                            float("inf"),
-                        ]
-                    )
+            match draws.randrange(8):
+                case 0 | 1 | 2:
+                    value = draws.choice(["x", "", b"\xff\xfe", 10**15, -5, 1.5, "[]", "null", "9" * 5000, "[" * 9999])
                     db.execute(f"update {table} set {column} = ? where rowid % ? = 0", (value, draws.choice((1, 2))))
-                case 4:
+                case 3:
                     db.execute(f"update {table} set {column} = cast(? as text)", (b"\xff\xfe\x00",))
-                case 5:
+                case 4:
                     db.execute(f"drop table {table}")
-                case 6:
+                case 5:
                     db.execute(f"alter table {table} rename column {column} to other")
-                case 7:
-                    db.execute(f"alter table {table} rename to others")
-                    db.execute(f"create view {table} as select * from others")
-                case 8:  # a query that never ends, where a table should be
+                case _:  # a query in place of a table, which may never end
                     db.execute(f"alter table {table} rename to others")
                     endless = ", ".join(f"x as {name}" for name in columns)
-                    db.execute(f"create view {table} as {_COUNT} select {endless} from c")
-                case _:  # the same, but of rows as they should be
-                    db.execute(f"alter table {table} rename to others")
-                    db.execute(f"create view {table} as {_COUNT} select {', '.join(columns)} from others, c")
-        except sqlite3.Error:  # not null, a primary key: then it is as it was
-            pass
-        finally:
-            db.close()
+                    query = draws.choice(("select * from others", f"{_COUNT} select {endless} from c"))
+                    db.execute(f"create view {table} as {query}")
         return file.read_bytes()
 
 
@@ -269,16 +242,7 @@ def damaged_parquet(good, draws):
         case 5:
             table = table.slice(0, draws.choice((0, 1)))
         case 6:
-            kind = draws.choice(
-                (
-                    pa.list_(pa.int64()),
-                    pa.struct([("a", pa.int64())]),
-                    pa.decimal128(30, 2),
-                    pa.duration("s"),
-                    pa.binary(),
-                    pa.null(),
-                )
-            )
+            kind = draws.choice((pa.list_(pa.int64()), pa.decimal128(30, 2), pa.duration("s"), pa.binary(), pa.null()))
             table = table.set_column(at, name, pa.nulls(len(table), kind))
         case _:
             table = table.replace_schema_metadata({"pandas": draws.choice(SCALARS), "ARROW:schema": "x"})
@@ -288,7 +252,7 @@ def damaged_parquet(good, draws):
 
 
 def parquet_bomb(n=20_000_000, column="round"):
-    """Return a Parquet file of a few kB that says, truly, that a column has `n` rows."""
+    """Return a Parquet file of a few kB whose column has `n` rows."""
     raw, rows = io.BytesIO(), pa.table({column: pa.array(np.zeros(1_000_000, np.int32))})
     with pq.ParquetWriter(raw, rows.schema, compression="zstd") as writer:
         for _ in range(n // len(rows)):
@@ -296,29 +260,29 @@ def parquet_bomb(n=20_000_000, column="round"):
     return raw.getvalue()
 
 
-def keys_of(schema, path=(), within=None):
-    """Yield each dotted key of a JSON schema of a configuration, with what the schema says of its value."""
+def schema_keys(schema, path=(), within=None):
+    """Yield the path of each key of a configuration's JSON schema, with the schema of its value."""
     within = within or schema
-    for name, told in within.get("properties", {}).items():
-        while "$ref" in told:
-            told = schema["$defs"][told["$ref"].rpartition("/")[2]]
-        if "properties" in told:
-            yield from keys_of(schema, (*path, name), told)
+    for name, value in within.get("properties", {}).items():
+        while "$ref" in value:
+            value = schema["$defs"][value["$ref"].rpartition("/")[2]]
+        if "properties" in value:
+            yield from schema_keys(schema, (*path, name), value)
         else:
-            yield (*path, name), told
+            yield (*path, name), value
 
 
-def value_for(told, draws):
-    """Return a value of a key as its schema says: mostly one that is allowed, else at the edge of that or beyond."""
+def value_for(schema, draws):
+    """Return a value for a key: allowed by its schema, at the edge of that, or beyond."""
     if draws.randrange(12) == 0:
         return draws.choice(VALUES)
-    if "enum" in told:
-        return draws.choice(told["enum"])
-    if "anyOf" in told:
-        return value_for(draws.choice(told["anyOf"]), draws)
-    low = told.get("minimum", told.get("exclusiveMinimum", -5))
-    high = min(told.get("maximum", told.get("exclusiveMaximum", 100)), 400)
-    match told.get("type"):
+    if "enum" in schema:
+        return draws.choice(schema["enum"])
+    if "anyOf" in schema:
+        return value_for(draws.choice(schema["anyOf"]), draws)
+    low = schema.get("minimum", schema.get("exclusiveMinimum", -5))
+    high = min(schema.get("maximum", schema.get("exclusiveMaximum", 100)), 400)
+    match schema.get("type"):
         case "boolean":
             return draws.choice((True, False))
         case "integer":

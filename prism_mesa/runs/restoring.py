@@ -1,0 +1,194 @@
+"""A stopped run, restored as it was; nothing changes in its folder yet."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
+from prism_mesa.llm import Ledger
+from prism_mesa.runs.checkpoints.file import (
+    FOLDER,
+    FROM_START,
+    WORLD,
+    DamagedError,
+    RefusedError,
+    files,
+    other_version,
+    read_checkpoint,
+    rounds_of,
+)
+from prism_mesa.runs.economy import NationsRun
+from prism_mesa.runs.identity import code_version, input_text
+from prism_mesa.runs.manifest import RecordedRun
+from prism_mesa.runs.records.reopened import ReopenedFolder, check_parts
+from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
+from prism_mesa.runs.social import PlatformRun
+from prism_mesa.social.world.kept import KeptWorld, kept_world
+
+_SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
+"""Facts of an LLM that must not change when a run goes on."""
+
+type Make = Callable[[KeptWorld | None], PlatformRun]
+
+
+@dataclass(frozen=True)
+class RestorePoint:
+    """A run's state at a checkpoint, or at its beginning.
+
+    Attributes:
+        facts: What its manifest says.
+        folder: Its folder.
+        name: Its name in ledgers; empty if they have nothing of it.
+        point: The checkpoint's data; None at the beginning.
+    """
+
+    facts: dict[str, Any]
+    folder: ReopenedFolder
+    name: str
+    point: dict[str, Any] | None
+
+    @property
+    def rounds(self) -> int:
+        """The complete rounds."""
+        return 0 if self.point is None else self.point["rounds"]
+
+
+def load_restore_point(
+    run: RecordedRun, make: Make, *, from_start: bool = False, trust: bool = False
+) -> tuple[PlatformRun, RestorePoint]:
+    """Return a run at its newest undamaged checkpoint, else at its beginning.
+
+    Warns:
+        PrismWarning: For each damaged checkpoint.
+
+    Raises:
+        RefusedError: If the user's key did not sign the checkpoint, it is of another version, has more than the ledger,
+            or the run cannot take its state with the objects that it now gets.
+        DataError: If another LLM would be asked, or an input file or the ledger has changed.
+    """
+    point = None if from_start else _newest_point(run.folder, trust=trust)
+    if point is not None:
+        return _restore(run, make, point, trust=trust)
+    work = make(None)
+    with closed_if_refused(work):
+        facts, folder = checked_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
+        return work, RestorePoint(facts, folder, ledger_name(run.folder), None)
+
+
+def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
+    """Return the newest undamaged checkpoint, if any; warn of damaged ones."""
+    newest_first = files(folder)
+    for file, older in zip_longest(newest_first, newest_first[1:]):
+        try:
+            data = read_checkpoint(file, trust=trust)
+            if data["code"] != code_version():
+                raise other_version(file)
+            check_parts(folder, data["records"])
+        except DamagedError as error:
+            then = "the run starts again" if older is None else f"it goes on from round {rounds_of(older)}"
+            warnings.warn(shortened(f"{error}: {then}, and nothing is asked twice"), PrismWarning, stacklevel=6)
+        else:
+            _check_ledger(folder, data)
+            return data
+    return None
+
+
+def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
+    """Check that the ledger has what it had at a checkpoint; raises RefusedError if not."""
+    kept, file = data["ledger"], folder / LEDGER
+    if not file.is_file() and not (kept["answers"] or kept["asked"]):
+        return
+    if file.is_file():
+        check_within(folder, file)
+    with Ledger(file, read_only=True) as ledger:
+        answers, asked = ledger.sizes(kept["run"], data["rounds"])
+    if answers < kept["answers"] or asked != kept["asked"]:
+        raise RefusedError(
+            f"ledger {file}: is not as the run left it: it has {answers:,} of {kept['answers']:,} answers and "
+            f"{asked:,} of {kept['asked']:,} questions",
+            f"; put the file back, or start the run again with what is there, {FROM_START}",
+        )
+
+
+def _restore(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
+    """Return a run at a checkpoint; raises RefusedError if it cannot take its state."""
+    work = make(_drawn_world(run.folder, trust=trust))
+    with closed_if_refused(work):
+        facts = checked_facts(run, work)
+        try:
+            work.model.restore(point["model"])
+            work.watch.restore(point["clocks"])
+            folder = ReopenedFolder(run.folder, work.tables, point["records"])
+        except (NotRestorableError, DataError) as error:
+            where = f"{run.folder}: the checkpoint of round {point['rounds']}"
+            raise RefusedError(f"{where}: {error} (start the run again {FROM_START})") from error
+        return work, RestorePoint(facts, folder, point["ledger"]["run"], point)
+
+
+def _drawn_world(run: Path, *, trust: bool) -> KeptWorld | None:
+    """Return the world as it was drawn; None to draw it again, which gives the same. A damaged file is a warning."""
+    file = run / FOLDER / WORLD
+    if not file.is_file():
+        return None
+    try:
+        kept = read_checkpoint(file, trust=trust)
+    except DataError as error:
+        warnings.warn(shortened(f"{error}: the world is made again"), PrismWarning, stacklevel=5)
+        return None
+    return kept_world(kept) if kept["code"] == code_version() else None
+
+
+@contextmanager
+def closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
+    """Close the model of a run that cannot go on."""
+    try:
+        yield
+    except BaseException:
+        work.model.close()
+        raise
+
+
+def checked_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
+    """Return what the manifest says of a run that goes on.
+
+    Raises:
+        DataError: If it would take another course: it asks another LLM, or its input files have changed.
+    """
+    facts, before = work.facts(), read_manifest(run.folder)
+    for key in ("llm", "distilled", "writer"):
+        now = _llm_facts(facts.get(key))
+        if any(llm not in now for llm in _llm_facts(before.get(key))):  # a branch may add LLMs
+            by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
+            raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
+    if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
+        raise DataError(f"{run.folder}: {_changed_inputs(before, facts)}: put it back, or run it anew")
+    return facts
+
+
+def _changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return which files or modules changed; if the run kept no digest of each, all that may have."""
+    each, then = now.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
+    if isinstance(then, Mapping) and (names := [name for name in each if then.get(name) != each[name]]):
+        return f"{' and '.join(map(input_text, names))}{' is' if len(names) == 1 else ' are'} not what it was"
+    return f"{' or '.join(map(input_text, each)) or 'what it reads'} is not what it was"
+
+
+def _llm_facts(entry: Any) -> list[Any]:
+    """Return the identifying facts of each LLM in an entry of a manifest."""
+    if not isinstance(entry, Mapping):
+        return [entry]
+    return [{key: llm[key] for key in _SAME if key in llm} for llm in entry.get("llms") or [entry]]
+
+
+def ledger_name(folder: Path) -> str:
+    """Return the run's name in its ledger; empty if it has nothing of it."""
+    file = folder / LEDGER
+    if not file.is_file():
+        return ""
+    check_within(folder, file)
+    with Ledger(file) as ledger:  # to write: the run may have died before it had tables
+        return next(iter(ledger.runs()), "")

@@ -50,9 +50,9 @@ def reason_about_text(
     """Return what an agent thinks of a text.
 
     >>> def llm(prompt):
-    ...     return '{"understanding": "They want tea.", "plan": "Offer some."}'
+    ...     return '{"understanding": "They want tea.", "plan": "RankInputs some."}'
     >>> reason_about_text("Is there any tea?", "user", "", None, llm).plan
-    'Offer some.'
+    'RankInputs some.'
 
     Args:
         text: The text.

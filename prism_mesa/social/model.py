@@ -14,17 +14,26 @@ from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Reporters, RoundCollector
 from prism_mesa.snapshot import Plain, plain, restored
+from prism_mesa.social.cards import CardedModel
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder
-from prism_mesa.social.reading.cards import CardedModel
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.round.shortfalls import shortfall
-from prism_mesa.social.snapshots.agents import agents_of, set_agents
-from prism_mesa.social.snapshots.mesa_state import clock_of, collected, draws_of, set_clock, set_collected, set_draws
-from prism_mesa.social.snapshots.own_fields import fields_of_model, set_fields_of_model
+from prism_mesa.social.snapshots import (
+    agents_of,
+    clock_of,
+    collected,
+    draws_of,
+    fields_of_model,
+    set_agents,
+    set_clock,
+    set_collected,
+    set_draws,
+    set_fields_of_model,
+)
 from prism_mesa.social.start import change_chart, start_platform
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.warnings import warn

@@ -1,30 +1,183 @@
-"""One user of a platform, over one row of its population. It holds nothing of its own but the row number."""
+"""One user of a platform, as a view of one row of its population."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Final, Self, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
+from prism_mesa.social.cards import Carded
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.reading.cards import Carded
-from prism_mesa.social.reading.history import HistoryView
-from prism_mesa.social.round.agent_ties import DecidesAboutOthers
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, undone_if_raised
+from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, SCRIPT, UNBLOCK, UNFOLLOW, UNMUTE
+from prism_mesa.social.round.follows import absence, note_decision, other_row
 from prism_mesa.social.round.questions import as_archetype, characters_of, questions
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS, AgentField
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name, packed_move, unpacked_move
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
+from prism_mesa.statechart import STATES, TIMEOUT, AgentState, StateTransition, export_agent
+
+
+class HistoryView(Sequence[StateTransition]):
+    """An agent's history as a list; the entries live in the platform's rings, which drop the oldest by themselves."""
+
+    def __init__(self, platform: Platform, row: int) -> None:
+        self._platform = platform
+        self._row = row
+
+    def append(self, value: StateTransition) -> None:
+        """Record an entry, at the tick nearest to its timestamp; of its context, the id of a post of the platform."""
+        self._platform.history.record(np.array([self._row]), *self._columns(value))
+
+    def check(self, value: StateTransition) -> None:
+        """Raise what `append` would raise."""
+        self._columns(value)
+
+    def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32], Rows]:
+        """Return an entry's packed move, clock and post."""
+        platform = self._platform
+        trigger = platform.trigger_code(value.trigger)
+        if trigger < 0:
+            raise AgentError(f"SocialAgent.state_history: {value.trigger!r} is no trigger of {platform.chart.name}")
+        post = (value.context or {}).get("post_id", NO_POST)
+        post = post if isinstance(post, int | np.integer) else NO_POST
+        move = packed_move(trigger, value.from_state.code, value.to_state.code)
+        clock = np.array([platform.time_of_day.nearest(value.timestamp)], np.int32)
+        return np.array([move], np.uint16), clock, np.array([post], np.int32)
+
+    def _entries(self) -> list[StateTransition]:
+        platform = self._platform
+        entries = []
+        for move, clock, post in platform.history.entries(self._row):
+            trigger, source, target = unpacked_move(move)
+            context = None if post == NO_POST else {"post_id": post}
+            name = platform.chart.triggers[trigger]
+            entries.append(StateTransition(source, target, name, platform.time_of_day.at(clock), context))
+        return entries
+
+    def __len__(self) -> int:
+        history = self._platform.history
+        return min(int(history.count[self._row]), history.limit(self._row))
+
+    @overload
+    def __getitem__(self, index: int) -> StateTransition: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[StateTransition]: ...
+    def __getitem__(self, index: int | slice) -> StateTransition | list[StateTransition]:
+        return self._entries()[index]
+
+    def __iter__(self) -> Iterator[StateTransition]:
+        return iter(self._entries())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._entries())
+
+
+_NO_POST_OF: Final = "is no post of this platform (see feed, read)"
+
+
+class DecidesAboutOthers:
+    """Following, muting and blocking, which can be taken back, and reporting.
+
+    Others are given by their rows, or as agents. What is decided counts when the round is committed and holds from the
+    next one on, also where `network.dynamics` is fixed; `social.round.follows` says what of it counts.
+    """
+
+    row: int
+
+    @property
+    def _platform(self) -> Platform:
+        raise NotImplementedError
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the agent is not there: it was removed, has left, or has not joined yet (`agents.churn`)."""
+        return self.row in self._platform.leaving or not self._platform.population.present[self.row]
+
+    @property
+    def _absence(self) -> str:
+        return absence(self._platform, self.row)
+
+    def _must_be_there(self, act: str) -> None:
+        """Raise AgentError if the agent has left before this round, or has not joined yet."""
+        if not self._platform.population.present[self.row]:
+            raise AgentError(f"SocialAgent.{act}: agent {self.row} {self._absence}")
+
+    def follow(self, other: Any) -> bool:
+        """Follow another agent, and return whether that is new.
+
+        Raises:
+            AgentError: If it is none, has left or is oneself; or if one of the two has blocked the other.
+        """
+        return self._decide("follow", other, FOLLOW)
+
+    def unfollow(self, other: Any) -> bool:
+        """Follow another agent no more, and return whether that is new; a close tie ends with it."""
+        return self._decide("unfollow", other, UNFOLLOW)
+
+    def mute(self, other: Any) -> bool:
+        """See nothing of another agent any more, and return whether that is new.
+
+        No feed shows its posts then, or what others reshare of them; who follows it goes on following it.
+        """
+        return self._decide("mute", other, MUTE)
+
+    def unmute(self, other: Any) -> bool:
+        """Take back that another agent is muted, and return whether that is new.
+
+        Feeds show what it writes from then on, not what it wrote before.
+        """
+        return self._decide("unmute", other, UNMUTE)
+
+    def block(self, other: Any) -> bool:
+        """Have nothing to do with another agent any more, and return whether that is new.
+
+        Neither follows the other then, or sees anything of it, as if muted.
+        """
+        return self._decide("block", other, BLOCK)
+
+    def unblock(self, other: Any) -> bool:
+        """Take back that another agent is blocked, and return whether that is new.
+
+        Both see again what the other writes from then on, unless one is muted or the other has blocked as well; the
+        follows that the block ended do not come back. Following the other is possible when it holds.
+        """
+        return self._decide("unblock", other, UNBLOCK)
+
+    def report(self, post: Post) -> bool:
+        """Report a post, and return whether that is new; it is recorded and counted, and changes nothing else."""
+        where = f"{type(self).__name__}.report"
+        if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
+            raise AgentError(f"{where}: {post!r} {_NO_POST_OF}")
+        other = other_row(self._platform, self.row, post.author, where)
+        return note_decision(self._platform, self.row, other, REPORT, SCRIPT, post.post_id)
+
+    def _decide(self, name: str, other: Any, event: int) -> bool:
+        where = f"{type(self).__name__}.{name}"
+        if isinstance(other, DecidesAboutOthers):
+            if other._platform is not self._platform:
+                raise AgentError(f"{where}: {other!r} is an agent of another platform")
+            other = other.row
+        if isinstance(other, bool) or not isinstance(other, int | np.integer):
+            raise AgentError(f"{where}: {other!r} is no agent: give one, or its row")
+        return note_decision(
+            self._platform, self.row, other_row(self._platform, self.row, int(other), where), event, SCRIPT
+        )
 
 
 def whole_number(name: str, value: Any, least: int) -> int:

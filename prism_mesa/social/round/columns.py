@@ -1,4 +1,4 @@
-"""The population and the posts before it, as what guard expressions read. Columns are gathered when asked for."""
+"""Agents, and the posts before them, as columns that guards, feeds and rules read. They are gathered on demand."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -8,8 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
+from prism_mesa.kernels.feeds.gathering import NOBODY
+from prism_mesa.kernels.matching import match_pairs
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.feeds import Int32, Scorer
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.feeds import UserFeed
 from prism_mesa.social.state.population import NO_POST, STATE_NAMES, Categories, Population, Rows
 from prism_mesa.social.state.posts import COUNTED, relevance_of
 
@@ -127,3 +131,70 @@ class PostColumns:
         if (population.current_post[self.readers] == self.posts).all():
             return population.current_match[self.readers]
         return self.platform.matches(self.readers, self.posts)
+
+
+type Bools = npt.NDArray[np.bool_]
+
+
+def scorer_of(platform: Platform, own: UserFeed | None) -> Scorer | None:
+    """Return what scores candidates by a user's feed in this round; None if there is none."""
+    if own is None:
+        return None
+
+    def scores(readers: Int32, posts: Int32, inside: Bools) -> npt.NDArray[np.float64]:
+        found, there = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
+        if len(there) < len(posts):
+            readers, posts, inside = readers[there], posts[there], inside[there]
+        candidates = CandidateColumns(platform, readers, posts, inside)
+        found[there] = own.scores(AgentColumns(platform, readers), candidates, len(posts))
+        return found
+
+    return scores
+
+
+class CandidateColumns(PostColumns):
+    """Candidates before readers, with what only a feed reads of them.
+
+    `age` is in rounds, `in_network` whether the reader follows the author; ``author_`` stands before attributes of the
+    author.
+    """
+
+    def __init__(self, platform: Platform, readers: Rows, posts: Rows, inside: Bools) -> None:
+        super().__init__(platform, readers, posts)
+        self._inside = inside
+        self._roots: Rows | None = None
+
+    def take(self, rows: Rows) -> Self:
+        """Return these of the rows."""
+        return type(self)(self.platform, self.readers[rows], self.posts[rows], self._inside[rows])
+
+    def column(self, name: str) -> Any:
+        """Return a field; AttributeError if there is no such column."""
+        platform = self.platform
+        if name == "age":
+            return platform.round - platform.posts.round[self.posts].astype(np.int64)
+        if name == "in_network":
+            return self._inside
+        if name == "author_followers":
+            return platform.network.n_followers[platform.posts.author[self.posts]]
+        if name in COUNTED:
+            if self._roots is None:
+                self._roots = platform.posts.root[self.posts]
+            return getattr(platform.posts, name)[self._roots]
+        own, known = name.removeprefix("author_"), platform.attributes.known
+        if own != name and own in known.agents:
+            return AgentColumns(platform, platform.posts.author[self.posts]).column(own)
+        return super().column(name)
+
+    def _matches(self) -> npt.NDArray[np.int16]:
+        population, posts = self.platform.population, self.platform.posts
+        found = np.empty(len(self.posts), np.int16)
+        match_pairs(
+            np.asarray(self.readers, np.int32),
+            np.asarray(self.posts, np.int32),
+            population.interests,
+            posts.text_id,
+            posts.text_vectors,
+            found,
+        )
+        return found

@@ -8,8 +8,7 @@ import numpy as np
 
 from prism_mesa.kernels.commit.orders import counted_order, engagement_numbers, may_repeat, order_of_engagements
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.engagements import REPLY, Keys, Mask
-from prism_mesa.social.state.events import Int32
+from prism_mesa.social.state.events import REPLY, Int32, Keys, Mask
 from prism_mesa.social.state.population import NO_POST
 
 type Columns = tuple[Int32, Int32, Int32, Int32]

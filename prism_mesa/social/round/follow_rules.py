@@ -15,7 +15,7 @@ any of k comes about is 1 - (1 - p)**k.
 Of all that begins a follow the chance is lower for an other who is unlike the agent (`agents.homophily`).
 
 Agents that have left, and those of whom the reader sees nothing, are no others. Most draws fail: they are made before
-anything else is looked at, in `kernels.ties`, so that the rest is done for few.
+anything else is looked at, in `kernels.network`, so that the rest is done for few.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
-from prism_mesa.kernels.ties import drawn_below
+from prism_mesa.kernels.network import drawn_below
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import blocks, in_threads
 from prism_mesa.social.state.network import Int32s

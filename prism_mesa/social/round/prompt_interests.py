@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.matching import best_matches
 from prism_mesa.reasoner import Question
 from prism_mesa.social.state.population import NO_POST, Population, Rows
 from prism_mesa.social.state.posts import Posts
@@ -46,11 +45,11 @@ class PromptInterests:
         return float(self._cosines(np.array([names], np.int16).reshape(1, -1), np.array([question.post.post_id]))[0])
 
     def _cosines(self, names: Names, posts: Rows) -> npt.NDArray[np.float64]:
-        own = self._posts
-        texts = np.where(posts == NO_POST, -1, own.text_id[np.maximum(posts, 0)]) if len(own) else posts
-        found = np.zeros(len(posts), np.int32)
-        best_matches(names, texts.astype(np.int64), self._topics.name_vectors, own.text_vectors, found)
-        return found / float(UNIT * UNIT)
+        cosines, there = np.zeros(len(posts)), np.flatnonzero((posts != NO_POST) & (names >= 0).any(axis=1))
+        vectors, names = self._posts.vectors(posts[there]).astype(np.int32), names[there]
+        products = np.einsum("nkd,nd->nk", self._topics.name_vectors[names].astype(np.int32), vectors)
+        cosines[there] = np.where(names >= 0, products, -(UNIT**2)).max(axis=1, initial=-(UNIT**2)) / float(UNIT**2)
+        return cosines
 
     def _refresh(self, rows: Rows) -> None:
         """Find the names of those that are new, or whose interests or, where kinds are told, traits have changed."""

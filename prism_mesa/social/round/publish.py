@@ -12,16 +12,15 @@ from prism_mesa.kernels.commit.posts import nearest_texts, roots_counted
 from prism_mesa.kernels.commit.seen import Pairs, mark
 from prism_mesa.social.content.activity import keep_notes
 from prism_mesa.social.content.writer import own_posts
-from prism_mesa.social.opinions.moving import hold, moved_by
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions, record_views
 from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
+from prism_mesa.social.round.opinions import hold, moved_by
 from prism_mesa.social.state.attributes import Floats
 from prism_mesa.social.state.chunks import blocks, in_threads, side_by_side
-from prism_mesa.social.state.engagements import LIKE
-from prism_mesa.social.state.events import Events, Int32
+from prism_mesa.social.state.events import LIKE, Events, Int32
 from prism_mesa.social.state.exposure import NO_PAIRS, in_order
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE

@@ -22,14 +22,13 @@ import numpy.typing as npt
 
 from prism_mesa.social.behavior import IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write
-from prism_mesa.social.opinions.moving import open_opinions
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import collect, record_moves
-from prism_mesa.social.round.columns import AgentColumns
+from prism_mesa.social.round.columns import AgentColumns, scorer_of
 from prism_mesa.social.round.engagements import open_round
-from prism_mesa.social.round.feeds.candidates import scorer_of
-from prism_mesa.social.round.feeds.ranking import rank_feeds
+from prism_mesa.social.round.feeds import rank_feeds
 from prism_mesa.social.round.follows import open_follows
+from prism_mesa.social.round.opinions import open_opinions
 from prism_mesa.social.round.presence import come_and_go, comes_online, session_lengths
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_on_active, run_ticks
@@ -86,7 +85,7 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
     hidden, groups = platform.relations.hidden_rows(len(population)), platform.groups
-    for rows, params, own in platform.feeds.of(reads, AgentColumns(platform, reads)):
+    for rows, params, own in platform.feeds.assign(reads, AgentColumns(platform, reads)):
         threads = 1 if own is not None and not own.is_expression else platform.params.threads  # it may bear no other
         rank_feeds(
             rows,

@@ -18,7 +18,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, answers_at_once, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import undone_if_raised
-from prism_mesa.social.round.walk import Stopped, Walkers, fire_everywhere, walk_agents
+from prism_mesa.social.round.walk import Stopped, Walkers, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import STATES, Expression, act
 
@@ -101,8 +101,6 @@ def fire_and_wait(platform: Platform, trigger: str, rows: Rows) -> None:
 def fire_on_active(platform: Platform, trigger: str) -> None:
     """Fire a trigger on all who are there and not idle, outside the ticks, and wait for all answers."""
     code = platform.trigger_code(trigger)
-    if code < 0 or fire_everywhere(platform, code):
-        return
     active = platform.population.present & (platform.population.state != IDLE.code)
     fire_and_wait(platform, trigger, np.flatnonzero(active))
 

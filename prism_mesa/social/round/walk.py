@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.utility import PREVIEW, Tastes, TasteTables, fill_previews
 from prism_mesa.kernels.walking.arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants
-from prism_mesa.kernels.walking.walk import fire_on_all, walk
+from prism_mesa.kernels.walking.walk import walk
 from prism_mesa.kernels.walking.world import Ahead, Starts, World
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import answers_at_once
-from prism_mesa.social.round.walk_rooms import WalkRoom
+from prism_mesa.social.round.walk_tables import WalkBuffers
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.topics import UNIT_LENGTH
@@ -113,7 +113,7 @@ def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
     keeps, world = platform.move_keeping(), world_of(platform)
     starts, has_moves = Starts(**vars(walkers)), bool(keeps.any())
 
-    def part(room: WalkRoom, rows: slice) -> None:
+    def part(room: WalkBuffers, rows: slice) -> None:
         for first in range(rows.start, rows.stop, block):
             last = min(first + block, rows.stop)
             n = last - first
@@ -123,31 +123,15 @@ def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
     return _gathered(platform, len(walkers.rows), part)
 
 
-def fire_everywhere(platform: Platform, trigger: int) -> bool:
-    """Fire a trigger on all who are there and not idle, if no guard and no choice decides where it leads."""
-    chart = platform.tables.chart
-    fixed = chart.fixed[trigger]
-    if (fixed < NOTHING).any():
-        return False
-    keeps, world = platform.move_keeping(), world_of(platform, reads=False)
-    has_moves, has_engagements = bool(keeps.any()), bool((chart.engages[fixed[fixed >= 0]] >= 0).any())
-
-    def part(room: WalkRoom, rows: slice) -> None:
-        n = rows.stop - rows.start
-        room.make_room(engagements=n * has_engagements, moves=n * has_moves)
-        fire_on_all(trigger, platform.tick, rows.start, rows.stop, keeps, world, room.out)
-
-    _gathered(platform, len(platform.population), part)
-    return True
-
-
-def _gathered(platform: Platform, n: int, work: Callable[[WalkRoom, slice], None]) -> Stopped:
+def _gathered(platform: Platform, n: int, work: Callable[[WalkBuffers, slice], None]) -> Stopped:
     """Let parts of `n` agents do their work; note what came about, and return those that have stopped."""
     threads = platform.params.threads
     n_parts = 1 if threads == 1 or n < PART else _PARTS * threads
     cuts = np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()
     tables = platform.tables
-    rooms = platform.rooms.of(n_parts, platform.params.ticks_per_round, len(tables.option_sets), tables.programs)
+    rooms = platform.walk_buffers.take(
+        n_parts, platform.params.ticks_per_round, len(tables.option_sets), tables.programs
+    )
     in_threads(lambda i: work(rooms[i], slice(cuts[i], cuts[i + 1])), range(n_parts), threads)
     events, found = platform.events, [room.came_about() for room in rooms]
     for room, came in zip(rooms, found, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import accumulate
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -101,52 +101,11 @@ def _of_c_library(name: str) -> Any:
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
-_KEPT: Final = 8
-"""Pieces of memory that are kept at most."""
-_ROOM: Final = 16
-"""A new piece has one part in so many beyond what is asked for."""
-
 _ALIGNED: Final = 64
 """Bytes of a line of the processor's caches: each column begins with one."""
 
 _LONG: Final = 1 << 20
 """Rows above which each column has its own memory."""
-
-type Bytes = npt.NDArray[np.uint8]
-
-
-class _Lent:
-    """A piece of memory that is in use as long as any array over it is there."""
-
-    def __init__(self, piece: Bytes, free: list[Bytes]) -> None:
-        self._piece, self._free = piece, free
-        self.__array_interface__ = piece.__array_interface__
-
-    def __del__(self) -> None:
-        if len(self._free) < _KEPT:
-            self._free.append(self._piece)
-
-
-class SpareMemory:
-    """Memory for arrays, from what was lent before and has come back."""
-
-    def __init__(self) -> None:
-        self._free: list[Bytes] = []
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return another one, which has none yet."""
-        return type(self)()
-
-    def empty[T: np.generic](self, n: int, kind: type[T]) -> npt.NDArray[T]:
-        """Return an array of `n` entries whose values are arbitrary; its memory comes back when it and its views go."""
-        size = n * np.dtype(kind).itemsize
-        fits = [place for place, piece in enumerate(self._free) if size <= len(piece) <= 2 * size + 4096]
-        if fits:
-            piece = self._free.pop(min(fits, key=lambda place: len(self._free[place])))
-        else:
-            self._free[:] = [piece for piece in self._free if len(piece) > size]  # follows grow: they were too short
-            piece = np.empty(size + size // _ROOM, np.uint8)
-        return np.asarray(_Lent(piece, self._free))[:size].view(kind)
 
 
 def zeroed_columns(
@@ -172,3 +131,26 @@ def zeroed_columns(
         for (name, length), start in zip(entries.items(), starts, strict=False)
     }
     return columns | {name: columns[name].reshape(n, width) for name, width in widths.items()}
+
+
+def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]]) -> npt.NDArray[T]:
+    """Return the first ``lengths[i]`` entries of each row i, one row behind the other."""
+    packed, to = np.empty(int(lengths.sum(dtype=np.int64)), table.dtype), 0
+    for part in blocks(len(table)):
+        entries = table[part][np.arange(table.shape[1]) < lengths[part, np.newaxis]]
+        packed[to : to + len(entries)] = entries
+        to += len(entries)
+    return packed
+
+
+def unpack_rows[T: np.generic](
+    packed: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]], table: npt.NDArray[T]
+) -> None:
+    """Write what `packed_rows` returned into the rows of a table; longer rows lose their ends."""
+    begin, width = 0, table.shape[1]
+    for part in blocks(len(table)):
+        counts = lengths[part].astype(np.int64)
+        place = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        entries = packed[begin : begin + len(place)]
+        begin += len(entries)
+        table[part][np.arange(width) < counts[:, np.newaxis]] = entries[place < width]

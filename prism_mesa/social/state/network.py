@@ -9,10 +9,16 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
-from prism_mesa.kernels.ties import are_in_rows, changed_rows, keys_of_comers, rows_among
+from prism_mesa.kernels.network import (
+    are_in_rows,
+    changed_rows,
+    count_rows,
+    keys_of_comers,
+    place_rows,
+    rows_among,
+    tidy_rows,
+)
 from prism_mesa.snapshot import Restorable
-from prism_mesa.social.state.chunks import SpareMemory
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Int32s = npt.NDArray[np.int32]
@@ -30,7 +36,6 @@ class FollowNetwork(Restorable):
         notes: How the file was read, where that may surprise, in words.
         close_indptr: With `close_indices`: the close ties of each agent among those it follows, in the same form.
         close_indices: See `close_indptr`.
-        spare: Memory for the networks that are made of this one.
     """
 
     changes = ("indptr", "indices", "close_indptr", "close_indices")
@@ -41,7 +46,6 @@ class FollowNetwork(Restorable):
     notes: tuple[str, ...] = ()
     close_indptr: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     close_indices: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    spare: SpareMemory = field(default_factory=SpareMemory, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.close_indptr):
@@ -100,17 +104,16 @@ class FollowNetwork(Restorable):
         close = self.close_indptr, self.close_indices
         if len(self.close_indices) and len(removed):
             close = self._changed(*close, removed[:0], removed)
-        return FollowNetwork(*rows, self.dropped, self.notes, *close, self.spare)
+        return FollowNetwork(*rows, self.dropped, self.notes, *close)
 
     def _changed(self, indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s) -> tuple[Int64s, Int32s]:
-        starts = self.spare.empty(len(indptr), np.int64)
-        entries = self.spare.empty(len(indices) + len(added), np.int32)
+        starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
         return starts, entries[: changed_rows(indptr, indices, added, removed, starts, entries)]
 
     def among(self, here: npt.NDArray[np.bool_]) -> "FollowNetwork":
         """Return the network with the follows, and close ties, between agents who are here alone."""
         follows, close = (_rows_among(*rows, here) for rows in self._both())
-        return FollowNetwork(*follows, self.dropped, self.notes, *close, self.spare)
+        return FollowNetwork(*follows, self.dropped, self.notes, *close)
 
     def with_comers(
         self, drawn: "FollowNetwork", here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
@@ -126,7 +129,7 @@ class FollowNetwork(Restorable):
         none = follows[:0]
         rows = self._changed(self.indptr, self.indices, follows, none)
         ties = self._changed(self.close_indptr, self.close_indices, close, none) if len(close) else self._both()[1]
-        return FollowNetwork(*rows, self.dropped, self.notes, *ties, self.spare), follows
+        return FollowNetwork(*rows, self.dropped, self.notes, *ties), follows
 
     def _both(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
         """Return the rows of follows, and those of close ties."""
@@ -142,7 +145,7 @@ class FollowNetwork(Restorable):
         indptr[1:] += np.cumsum(more)
         close = np.append(self.close_indptr, self.close_indptr[-1])
         edges = np.append(indices, own).astype(np.int32)
-        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices, self.spare)
+        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
 
 
 def _rows_among(indptr: Int64s, indices: Int32s, here: npt.NDArray[np.bool_]) -> tuple[Int64s, Int32s]:

@@ -104,7 +104,7 @@ class Odds:
         of_agents = np.ascontiguousarray(attributes)
         return TasteTables(self._aged, self._mood, _softened(), *ties, of_agents, *met.lists)
 
-    def in_words(
+    def explain(
         self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, met: Exposure
     ) -> dict[str, float]:
         """Return what a post has for a reader in a round beside its relevance, in words -> log-odds.

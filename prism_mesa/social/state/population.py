@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import ChartError, counted
-from prism_mesa.kernels.packing import packed_rows, unpack_rows
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 from prism_mesa.social.state.agent_fields import PLACES
+from prism_mesa.social.state.chunks import packed_rows, unpack_rows
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 

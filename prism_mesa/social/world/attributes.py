@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.errors import ConfigError, OwnCodeError, shortened
-from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, in_words
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import RESHARE, Posts
+from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart.users_code import line_of
 from prism_mesa.streams import Streams
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.ties import mutual_pairs
+from prism_mesa.kernels.network import mutual_pairs
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import generator
 

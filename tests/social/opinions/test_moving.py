@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_opinions import after_round
+from prism_mesa.social.opinions import moving
 from random_worlds import Echo, Fan, Recruiter, populations
 from worlds import Memory, differing, ran, small
 
@@ -16,7 +17,6 @@ from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.config import make_config
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.opinions import moving
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),

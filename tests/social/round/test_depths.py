@@ -14,11 +14,10 @@ from worlds import differing, ran, small
 from prism_mesa.kernels.commit.seen import Lists
 from prism_mesa.kernels.feeds import depths as kernels
 from prism_mesa.kernels.feeds.outbox import Outbox
-from prism_mesa.kernels.feeds.room import Audience
+from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.social import start
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
-from prism_mesa.social.round.feeds import in_rooms, ranking
-from prism_mesa.social.round.feeds.depths import Depths
+from prism_mesa.social.round.feeds import Depths, in_rooms, ranking
 from prism_mesa.social.state import exposure
 from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
 
@@ -137,7 +136,7 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     for _ in range(3):
         known = np.sort(np.array(read, np.int32))
         audience = audience._replace(known_start=np.array([0, 0, len(read)]), known=known)
-        room = in_rooms.room_for(1 << 13, n, 0, 0)
+        room = in_rooms.make_scratch(1 << 13, n, 0, 0)
         kernels.rank_by_depth(
             reader, 0, most, 0, depth, rounds, audience, Lists(*nothing), outbox, author, room, feed, n_feed
         )

@@ -16,7 +16,7 @@ from prism_mesa.social import start
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.content.writer import write
 from prism_mesa.social.round import run_round as round_module
-from prism_mesa.social.state.engagements import Engagements
+from prism_mesa.social.state.events import Engagements
 
 # -- tools
 

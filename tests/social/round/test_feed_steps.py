@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_feed_differential import MODES, Platform
 
 from prism_mesa.kernels.compiling import lean_kernel
-from prism_mesa.kernels.feeds.fresh import MANY
+from prism_mesa.kernels.feeds.ranking import MANY
 from prism_mesa.kernels.lanes import LANES, among, count_greater, last_one, ones
 from prism_mesa.kernels.ordering import DIGITS, FEW, put_in_order
 from prism_mesa.social.params import CandidateParams, FeedParams, XAlgoParams
@@ -117,7 +117,7 @@ def test_a_room_whose_bits_are_as_many_as_the_visible_posts_holds_them():
     drawn = {"n_writers": 9, "follows": 0.9, "reshares": 0.0, "seen": 0.1, "n_texts": 4, "counted": 9, "now": 3}
     params = FeedParams(mode="chronological", size=255, window=9, attribute="side")
     crowd = Platform(seed=2, n_agents=12, n_posts=256, params=params, **drawn)
-    room = in_rooms.room_for(1 << 13, 255, 0, 0)
+    room = in_rooms.make_scratch(1 << 13, 255, 0, 0)
     words = {name: np.full(5, ~np.uint64(0)) for name in ("met", "listed")}
     for own in words.values():
         own[:4] = 0
@@ -138,12 +138,12 @@ def test_candidates_are_listed_whatever_room_is_free_when_they_have_been_counted
     monkeypatch.setattr(in_rooms, "_CANDIDATES", 1)
     monkeypatch.setattr(in_rooms, "_free", deque())
     feeds = crowd.ranked(own=newest_first)
-    count = in_rooms.Offer.count
+    count = in_rooms.RankInputs.count
 
     def counted_elsewhere(self, readers):
         found = count(self, readers)
-        in_rooms._free.append(in_rooms.room_for(1, 0, 0, 0))  # another thread gives back a small one
+        in_rooms._free.append(in_rooms.make_scratch(1, 0, 0, 0))  # another thread gives back a small one
         return found
 
-    monkeypatch.setattr(in_rooms.Offer, "count", counted_elsewhere)
+    monkeypatch.setattr(in_rooms.RankInputs, "count", counted_elsewhere)
     assert crowd.ranked(own=newest_first) == feeds

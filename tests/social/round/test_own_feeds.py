@@ -8,9 +8,9 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.own.feed import columns_by_name
+from prism_mesa.social.round.columns import CandidateColumns
 from prism_mesa.social.round.feeds import ranking as feed
-from prism_mesa.social.round.feeds.candidates import CandidateColumns
+from prism_mesa.social.state.feeds import columns_by_name
 from prism_mesa.statechart import F
 
 WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
@@ -131,8 +131,8 @@ def test_a_function_and_an_expression_that_say_the_same_give_the_same_feeds(mode
 def test_the_cut_of_readers_into_parts_with_few_candidates_changes_no_feed(monkeypatch):
     whole = feeds_of(world(own("near"), **CANDIDATES))
     asked = []
-    count = feed.Offer.count
-    monkeypatch.setattr(feed.Offer, "count", lambda offer, rows: asked.append(len(rows)) or count(offer, rows))
+    count = feed.RankInputs.count
+    monkeypatch.setattr(feed.RankInputs, "count", lambda offer, rows: asked.append(len(rows)) or count(offer, rows))
     monkeypatch.setattr(feed, "_MOST_PAIRS", 50)
     assert feeds_of(world(own("near"), **CANDIDATES)) == whole
     assert min(asked) < 5

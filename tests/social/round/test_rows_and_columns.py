@@ -17,7 +17,7 @@ from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.round import walk as walking
-from prism_mesa.social.round.feeds.ranking import rank_feeds
+from prism_mesa.social.round.feeds import rank_feeds
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 pytestmark = [

@@ -1,4 +1,4 @@
-"""Objects of a user's own that a configuration names as ``module:object``: which they are, and loading them."""
+"""Load the objects of your own that a configuration names as ``module:object``."""
 
 from importlib import import_module
 from typing import Any

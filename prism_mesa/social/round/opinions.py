@@ -1,12 +1,4 @@
-"""Stances that move when a round is committed, by what was read or engaged with in it.
-
-Each reader takes the posts in the order in which it read them, and moves by one after the other from where the last
-one has left it. What a post says is fixed by then: an attribute that the post was given when it was written, or what
-its author holds before anybody moves. So no reader depends on another one, nor the result on any order of agents; and
-two who read each other in a round move as a pair does that meets: by what both held before.
-
-What is written in the round is written by somebody who has not moved yet.
-"""
+"""Move stances when a round is committed, by what agents read or engaged with."""
 
 from typing import Any, Final
 
@@ -14,15 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.opinions import are_in_order, move_stances
-from prism_mesa.social.opinions.own import OwnRule
-from prism_mesa.social.own.feed import columns_by_name, readable
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.columns import AgentColumns
-from prism_mesa.social.round.feeds.candidates import CandidateColumns
+from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
 from prism_mesa.social.state.attributes import Attribute, Floats
 from prism_mesa.social.state.chunks import blocks, in_threads
+from prism_mesa.social.state.feeds import columns_by_name, readable
 from prism_mesa.social.state.network import Int32s
-from prism_mesa.social.state.opinions import PARTS, Spread, spread_of
+from prism_mesa.social.state.opinions import PARTS, OwnRule, Spread, spread_of
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.relations import first_of_each, pair_keys
 from prism_mesa.social.world.attributes import Columns

@@ -1,4 +1,4 @@
-"""Agents and models as a notebook shows them: who an agent is and what stands in its feed, how far a model is."""
+"""Agents and models as a notebook shows them."""
 
 from typing import Any, Final
 

@@ -320,14 +320,14 @@ class Platform(Restorable):
         wants: Callable[[str], bool] = getattr(self.recorder, "wants", lambda _: True)
         return self.recorder is not None and wants(table)
 
-    def move_keeping(self) -> npt.NDArray[np.uint8]:
+    def move_mask(self) -> npt.NDArray[np.uint8]:
         """Return whether each agent's transitions are recorded; a single entry stands for all agents."""
         if not self.records("transitions"):
             return np.zeros(1, np.uint8)
         mask = self.recorded["transitions"]
         return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)
 
-    def keeps_moves(self, row: int) -> bool:
+    def records_moves(self, row: int) -> bool:
         """Return whether an agent's transitions are recorded."""
         mask = self.recorded["transitions"]
         return self.records("transitions") and (mask is None or bool(mask[row]))

@@ -18,7 +18,7 @@ from prism_mesa.social.cards import Carded
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, undone_if_raised
+from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, rollback_on_error
 from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, SCRIPT, UNBLOCK, UNFOLLOW, UNMUTE
 from prism_mesa.social.round.follows import absence, note_decision, other_row
 from prism_mesa.social.round.questions import as_archetype, characters_of, questions
@@ -315,7 +315,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
             outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, said)
         if outcome is None or outcome.target is None:
             return None
-        with undone_if_raised(platform, self.row) if outcome.action is not None else nullcontext():
+        with rollback_on_error(platform, self.row) if outcome.action is not None else nullcontext():
             platform.chart.take(outcome, self, context)
         apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
         return outcome.target

@@ -75,7 +75,7 @@ def apply_effects(
     if source is target:
         return
     post = int(population.current_post[row])
-    if platform.keeps_moves(row):
+    if platform.records_moves(row):
         move = packed_move(trigger, source.code, target.code)
         platform.events.moves.append(_columns(platform.tick, row, move, post, was_open))
     if target is COMPOSING:
@@ -123,7 +123,7 @@ _COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids",
 
 
 @contextmanager
-def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
+def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
     """If the block raises, bring back an agent's own fields, and let go of what was noted for the commit meanwhile.
 
     What an action did to other agents, or to objects of its author's, stays.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_opinions import after_round
-from prism_mesa.social.opinions import moving
+from prism_mesa.social.round import opinions as moving
 from random_worlds import Echo, Fan, Recruiter, populations
 from worlds import Memory, differing, ran, small
 

@@ -17,7 +17,8 @@ from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.social import start
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
-from prism_mesa.social.round.feeds import Depths, in_rooms, ranking
+from prism_mesa.social.round import feeds as ranking
+from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.state import exposure
 from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
 
@@ -136,7 +137,7 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     for _ in range(3):
         known = np.sort(np.array(read, np.int32))
         audience = audience._replace(known_start=np.array([0, 0, len(read)]), known=known)
-        room = in_rooms.make_scratch(1 << 13, n, 0, 0)
+        room = ranking.make_scratch(1 << 13, n, 0, 0)
         kernels.rank_by_depth(
             reader, 0, most, 0, depth, rounds, audience, Lists(*nothing), outbox, author, room, feed, n_feed
         )
@@ -151,10 +152,10 @@ def test_a_room_that_does_not_hold_whom_a_reader_follows_is_exchanged(monkeypatc
     params = FeedParams(mode="chronological", size=80, window=3)
     crowd = Platform(seed=5, n_agents=50, n_posts=300, params=params, **drawn)
     monkeypatch.setattr(ranking, "FEW", ALWAYS)
-    monkeypatch.setattr(in_rooms, "_free", deque())
-    monkeypatch.setattr(in_rooms, "_CANDIDATES", 1)
+    monkeypatch.setattr(ranking, "_free", deque())
+    monkeypatch.setattr(ranking, "_CANDIDATES", 1)
     assert crowd.ranked(depths=Depths()) == crowd.plain()
-    (room,) = in_rooms._free
+    (room,) = ranking._free
     assert 20 < len(room.fresh) < 200
     assert not any(words.any() for words in (room.met, room.listed))
 

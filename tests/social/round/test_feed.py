@@ -11,7 +11,7 @@ from worlds import ran, small
 
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
-from prism_mesa.social.round.feeds import ranking as feed
+from prism_mesa.social.round import feeds as feed
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts

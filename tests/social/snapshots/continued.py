@@ -96,8 +96,8 @@ MADE_AGAIN = {
     "AnswerStore": {"_forgot"},  # where a ledger has them, it is asked
     "FunctionClient": {"function"},  # the LLM itself
     "Budget": {"_since", "clock"},  # of the clock on the wall
-    "FollowNetwork": {"n_followers", "checksum", "spare"},  # worked out when first asked for; memory
-    "WalkRooms": {"_rooms", "_made_for"},  # memory
+    "FollowNetwork": {"n_followers", "checksum"},  # worked out when first asked for; memory
+    "WalkBufferPool": {"_buffers", "_made_for"},  # memory
     "Reasoner": {"_background", "_making", "_dispatcher"},  # threads
     "LLMClient": {"_background", "_making", "_dispatcher"},
     "Memory": {"_rows", "_written"},

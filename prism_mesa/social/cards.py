@@ -20,7 +20,7 @@ def _author(post: Post) -> str:
     return post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
 
 
-class Carded:
+class AgentCard:
     """Any class with the attributes of a `PlatformAgent`."""
 
     @shown_or_plain
@@ -47,7 +47,7 @@ class Carded:
         return card_of("agent", self.name, facts_of(facts), unread, about=f"row {self.row}, id {self.agent_id}{away}")
 
 
-class CardedModel:
+class ModelCard:
     """Any class with the attributes of a `SocialModel`."""
 
     @shown_or_plain

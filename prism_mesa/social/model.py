@@ -14,7 +14,7 @@ from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Reporters, RoundCollector
 from prism_mesa.snapshot import Plain, plain, restored
-from prism_mesa.social.cards import CardedModel
+from prism_mesa.social.cards import ModelCard
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
@@ -41,7 +41,7 @@ from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 
 
-class SocialModel(CardedModel, PopulationModel):
+class SocialModel(ModelCard, PopulationModel):
     """A social platform whose agents are statecharts; `social.round.run_round` has the order of a round.
 
     Args:

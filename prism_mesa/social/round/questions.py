@@ -85,13 +85,13 @@ def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> lis
         names = [f"a user of kind {kind}" for kind in archetypes_of_rows]
     else:
         words = platform.topics.words_of(population.interests[rows])
-        characters = characters_of(platform, rows)
+        characters = personalities(platform, rows)
         names = [population.names[row] for row in rows.tolist()]
         archetypes_of_rows = [-1] * len(rows)
     return [Persona(*row) for row in zip(names, words, characters, *columns, archetypes_of_rows, strict=True)]
 
 
-def characters_of(platform: Platform, rows: Rows) -> list[str]:
+def personalities(platform: Platform, rows: Rows) -> list[str]:
     """Return what prompts tell of agents: their personality, and those of their attributes that are told."""
     people = platform.population
     told = in_words(platform.attributes.known.agents, people.attributes[rows])

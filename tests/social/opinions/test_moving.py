@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_opinions import after_round
-from prism_mesa.social.round import opinions as moving
 from random_worlds import Echo, Fan, Recruiter, populations
 from worlds import Memory, differing, ran, small
 
@@ -17,6 +16,7 @@ from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.config import make_config
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round import opinions as moving
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),

@@ -13,8 +13,7 @@ from worlds import differing, ran, small
 
 from prism_mesa.kernels.commit.seen import Lists
 from prism_mesa.kernels.feeds import depths as kernels
-from prism_mesa.kernels.feeds.outbox import Outbox
-from prism_mesa.kernels.feeds.outbox import Audience
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox
 from prism_mesa.social import start
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
 from prism_mesa.social.round import feeds as ranking

@@ -8,8 +8,8 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.round.columns import CandidateColumns
 from prism_mesa.social.round import feeds as feed
+from prism_mesa.social.round.columns import CandidateColumns
 from prism_mesa.social.state.feeds import columns_by_name
 from prism_mesa.statechart import F
 

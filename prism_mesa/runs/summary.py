@@ -14,7 +14,7 @@ from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.shortfalls import shortfall
-from prism_mesa.social.state.opinions import spread_of
+from prism_mesa.social.state.opinions import measure_spread
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
 
@@ -132,7 +132,7 @@ def _opinions(model: SocialModel) -> dict[str, Any]:
     if of is None:
         return {}
     place, own = model.platform.attributes.known.of_agents(of)
-    now = spread_of(model.population.attributes[:, place], model.population.present, own).numbers
+    now = measure_spread(model.population.attributes[:, place], model.population.present, own).numbers
     first = dict(zip(now, model.opinions.first.tolist(), strict=True))
     told = {
         when: {name: _known(x) for name, x in numbers.items()} for when, numbers in (("before", first), ("after", now))

@@ -24,7 +24,6 @@ from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.feeds import Depths
-from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
@@ -74,7 +73,6 @@ class Platform(Restorable):
         schedule: The posts that a file brings or that you place (`seeded`), and their rounds.
         llms: The LLM of each agent if there are several.
         archetypes: Kinds of agents, if the LLM is asked for kinds.
-        prompt_interests: The interests that prompts show.
         odds: The parts of utility that are log-odds.
         feeds: The feed of each agent.
         posts: All posts so far, as columns.
@@ -160,7 +158,6 @@ class Platform(Restorable):
         self.recorded = recorded_agents(params.records, n, streams)
         by_kind = reasoner.n_archetypes
         self.archetypes = make_archetypes(self.population, self.llms, by_kind, self.topics) if by_kind else None
-        self.prompt_interests = PromptInterests(self.population, self.posts, self.topics, self.archetypes)
         length = timedelta(minutes=params.clock.round_minutes)
         self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
         self._start_counting()

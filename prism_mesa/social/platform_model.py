@@ -45,7 +45,6 @@ class PlatformModel(RoundModel):
     llms = PlatformField(lambda p: p.llms)
     odds = PlatformField(lambda p: p.odds)
     posts = PlatformField(lambda p: p.posts)
-    prompt_interests = PlatformField(lambda p: p.prompt_interests)
     history = PlatformField(lambda p: p.history)
     exposure = PlatformField(lambda p: p.exposure)
     copies = PlatformField(lambda p: p.copies)

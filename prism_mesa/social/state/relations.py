@@ -22,7 +22,7 @@ def pair_keys(agent: Rows, other: Rows) -> Keys:
     return np.asarray(agent, np.int64) << 32 | np.asarray(other, np.int64)
 
 
-def pairs_of(keys: Keys) -> tuple[Keys, Keys]:
+def split_keys(keys: Keys) -> tuple[Keys, Keys]:
     """Return the pairs of rows of which `pair_keys` made numbers."""
     return keys >> 32, keys & _LOWER
 
@@ -98,7 +98,7 @@ class Relations(Restorable):
     def hidden_rows(self, n: int) -> tuple[Keys, npt.NDArray[np.int32]]:
         """Return the same of `n` agents as compressed sparse rows; where there are no pairs both are empty."""
         if self._rows is None or len(self._rows[0]) not in (0, n + 1):
-            agent, other = pairs_of(self.hidden)
+            agent, other = split_keys(self.hidden)
             start = np.zeros(n + 1 if len(agent) else 0, np.int64)
             begins = np.flatnonzero(first_of_each(agent))
             start[agent[begins] + 1] = np.diff(begins, append=len(agent))
@@ -115,7 +115,7 @@ class Relations(Restorable):
 
 
 def _hidden_by(muted: Keys, blocked: Keys) -> Keys:
-    agent, other = pairs_of(blocked)
+    agent, other = split_keys(blocked)
     return distinct(np.concatenate([muted, blocked, pair_keys(other, agent)]))
 
 

@@ -13,7 +13,7 @@ from worlds import Memory, ran, small
 from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import build_chart
-from prism_mesa.social.state.relations import pairs_of
+from prism_mesa.social.state.relations import split_keys
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
@@ -131,7 +131,7 @@ def assert_alike(model, plain):
     assert edges(network) == plain.follows
     assert all((row[1:] > row[:-1]).all() for row in map(network.followees, range(network.n_agents)))
     for keys, known in ((relations.muted, plain.muted), (relations.blocked, plain.blocked)):
-        assert list(zip(*(column.tolist() for column in pairs_of(keys)), strict=True)) == sorted(known)
+        assert list(zip(*(column.tolist() for column in split_keys(keys)), strict=True)) == sorted(known)
     close = {(a, b) for a in range(network.n_agents) for b in close_ties(network, a)}
     assert close <= plain.follows
 

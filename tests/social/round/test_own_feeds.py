@@ -159,9 +159,9 @@ def test_a_feed_that_prefers_what_is_outside_shows_it_first():
         ("another_each_time", "gave other scores for the same rows when it was asked again"),
         ("by_the_mean", "gave other scores for the same rows beside other rows"),
         ("by_the_best", "gave other scores for the same rows beside other rows"),
-        ("too_large", r"gave .*e\+\d+: a score has to be a finite number, at most 1e\+38"),
+        ("too_large", r"gave .*e\+\d+: a score is finite"),
         ("too_few", r"gave [\d,]+ scores for [\d,]+ candidates"),
-        ("nan", "gave nan: a score has to be a finite number"),
+        ("nan", "gave nan: a score is finite"),
         ("changes", "raised ValueError: assignment destination is read-only"),
         (
             "reads_nothing",

@@ -59,7 +59,7 @@ def test_outcomes_agree_with_posts_and_trees_after_every_round(mode, window):
     assert 0 < model.round_row["attention_gini"] < 1
 
 
-def test_outcomes_agree_where_agents_are_scripted_come_and_go():
+def test_outcomes_agree_where_agents_are_scripted_apply_churn():
     model = SocialModel(**WORLD, statechart_max_history_depth=3)
     Loud(model, 3)
     for round_ in range(8):

@@ -21,7 +21,7 @@ def _author(post: Post) -> str:
 
 
 class AgentCard:
-    """Any class with the attributes of a `PlatformAgent`."""
+    """How a notebook shows an agent."""
 
     @shown_or_plain
     def _repr_html_(self: Any) -> str:
@@ -48,7 +48,7 @@ class AgentCard:
 
 
 class ModelCard:
-    """Any class with the attributes of a `SocialModel`."""
+    """How a notebook shows a model."""
 
     @shown_or_plain
     def _repr_html_(self: Any) -> str:

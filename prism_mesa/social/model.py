@@ -23,16 +23,16 @@ from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIE
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.round.shortfalls import shortfall
 from prism_mesa.social.snapshots import (
-    agents_of,
-    clock_of,
-    collected,
-    draws_of,
-    fields_of_model,
-    set_agents,
-    set_clock,
-    set_collected,
-    set_draws,
-    set_fields_of_model,
+    restore_agents,
+    restore_clock,
+    restore_collected,
+    restore_generators,
+    restore_user_fields,
+    save_agents,
+    save_clock,
+    save_collected,
+    save_generators,
+    save_user_fields,
 )
 from prism_mesa.social.start import change_chart, start_platform
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
@@ -214,14 +214,14 @@ class SocialModel(ModelCard, PopulationModel):
         warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.said_of(self.chart)}
         return {
             "platform": self.platform.snapshot(),
-            "agents": agents_of(self),
-            "clock": clock_of(self),
-            "draws": draws_of(self),
-            "collected": collected(self.prism_datacollector),
-            "theirs": collected(self.their_datacollector),
+            "agents": save_agents(self),
+            "clock": save_clock(self),
+            "draws": save_generators(self),
+            "collected": save_collected(self.prism_datacollector),
+            "theirs": save_collected(self.their_datacollector),
             "round_row": plain(self.round_row),
             "warned": warned,
-            "fields": fields_of_model(self, self._own_fields),
+            "fields": save_user_fields(self, self._own_fields),
         }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
@@ -235,12 +235,12 @@ class SocialModel(ModelCard, PopulationModel):
             raise DataError("SocialModel.restore: the model has begun already; make another one")
         try:
             self.platform.restore(kept["platform"])
-            set_agents(self, kept["agents"])
-            set_fields_of_model(self, kept["fields"])
-            set_clock(self, kept["clock"])
-            set_draws(self, kept["draws"])
-            set_collected(self.prism_datacollector, kept["collected"])
-            set_collected(self.their_datacollector, kept.get("theirs"))
+            restore_agents(self, kept["agents"])
+            restore_user_fields(self, kept["fields"])
+            restore_clock(self, kept["clock"])
+            restore_generators(self, kept["draws"])
+            restore_collected(self.prism_datacollector, kept["collected"])
+            restore_collected(self.their_datacollector, kept.get("theirs"))
             self.round_row = restored(kept["round_row"])
             self._warned_of_shortfall = kept["warned"]["shortfall"]
             self.guard_warnings.leave_said(self.chart, kept["warned"]["guards"])

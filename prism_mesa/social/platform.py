@@ -202,7 +202,7 @@ class Platform(Restorable):
         return world_to_keep(self.params, self.drawn_network, self.population) if is_same else None
 
     def _unchanged(self) -> set[str]:
-        """Return the names of the agents' columns that are as they were drawn."""
+        """Return the names of the agents' columns that have not changed."""
         now = self.population.checksums()
         return {name for name, before in self.first_agents.items() if now[name] == before}
 

@@ -13,37 +13,40 @@ from prism_mesa.snapshot import Plain, bring_back, plain, restored, state_of
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.mesa_agents import PopulationModel
 
+_AGENT_FIELDS: Final = frozenset({"row", "model", "unique_id", "pos"})
+"""Fields that every agent has."""
+_COLLECTED: Final = ("model_vars", "tables", "_collection_steps", "_agent_records", "_validated")
 
-def is_simple(value: object) -> bool:
-    """Return whether a value is held as it is: a number, a text, a truth value, None. Shared, it cannot change."""
+
+def _is_simple(value: object) -> bool:
+    """Return whether a value is stored as it is: a number, a text, a truth value, None."""
     return value is None or type(value) in (bool, int, float, str)
 
 
-def own_fields(thing: object, known: Container[str]) -> dict[str, Any]:
-    """Return the fields of an object but for those that are known."""
-    return {name: value for name, value in vars(thing).items() if name not in known}
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def fields_of_model(model: object, known: Container[str]) -> dict[str, Plain]:
-    """Return what users gave a model: simple fields, and what other ones say themselves of their state.
+def save_user_fields(model: object, known: Container[str]) -> dict[str, Plain]:
+    """Return the fields that you gave a model: simple ones, and the snapshots of others.
 
     Raises:
         NotRestorableError: If another one has no `snapshot` and `restore`.
     """
-    own = own_fields(model, known)
+    fields = {name: value for name, value in vars(model).items() if name not in known}
+    others = {name: value for name, value in fields.items() if not _is_simple(value)}
     try:
-        said = {name: state_of(value) for name, value in own.items() if not is_simple(value)}
+        states = {name: state_of(value) for name, value in others.items()}
     except NotRestorableError as error:
-        names = ", ".join(name for name, value in own.items() if not is_simple(value))
-        raise NotRestorableError(f"the model's {names}: {error}") from None
-    return {"simple": {name: value for name, value in own.items() if is_simple(value)}, "said": said}
+        raise NotRestorableError(f"the model's {', '.join(others)}: {error}") from None
+    return {"simple": {name: value for name, value in fields.items() if name not in others}, "said": states}
 
 
-def set_fields_of_model(model: object, kept: Mapping[str, Plain]) -> None:
-    """Bring back what `fields_of_model` returned.
+def restore_user_fields(model: object, kept: Mapping[str, Plain]) -> None:
+    """Restore what `save_user_fields` returned.
 
     Raises:
-        DataError: If a field that said something is not there.
+        DataError: If the model has no field of the name of an object.
     """
     vars(model).update(kept["simple"])
     for name, state in kept["said"].items():
@@ -52,41 +55,43 @@ def set_fields_of_model(model: object, kept: Mapping[str, Plain]) -> None:
         bring_back(vars(model)[name], state)
 
 
-_OF_ALL: Final = frozenset({"row", "model", "unique_id", "pos"})
-"""Fields that every agent has."""
-
-
-def agents_of(model: PopulationModel) -> dict[str, Plain]:
+def save_agents(model: PopulationModel) -> dict[str, Plain]:
     """Return row, class, fields and state of each agent that is more than its row, in Mesa's order.
 
-    Fields that are numbers, texts or None are held as they are; an agent with others has to say itself what its state
-    is. What a script keeps anywhere else is not known.
+    Fields that are numbers, texts or None are stored as they are; an agent with others has to have `snapshot` and
+    `restore`. What a script keeps elsewhere is not stored.
 
     Raises:
-        NotRestorableError: If an agent has other fields, but no `snapshot` and `restore`; or is none of the platform.
+        NotRestorableError: If an agent has other fields, but not these methods; or it is no `SocialAgent`.
     """
     made = model.made_by_class
-    found = [
-        [_row_of(agent), _name_of(kind), *_state_of(agent)]
-        for kind, agents in made.items()
-        for agent in agents
-        if kind is not SocialAgent or len(vars(agent)) > len(_OF_ALL)
-    ]
-    return {"classes": [_name_of(kind) for kind in made if kind is not SocialAgent], "agents": found}
+    saved: list[list[Plain]] = []
+    for kind, agents in made.items():
+        for agent in agents:
+            if kind is SocialAgent and len(vars(agent)) <= len(_AGENT_FIELDS):
+                continue
+            if not isinstance(agent, SocialAgent):
+                raise NotRestorableError(f"{kind.__name__}: is no SocialAgent: no snapshot holds it")
+            fields = {name: value for name, value in vars(agent).items() if name not in _AGENT_FIELDS}
+            has_state = hasattr(agent, "snapshot") or not all(map(_is_simple, fields.values()))
+            state = (None, state_of(agent)) if has_state else (fields, None)
+            saved.append([agent.row, _full_name(kind), *state])
+    return {"classes": [_full_name(kind) for kind in made if kind is not SocialAgent], "agents": saved}
 
 
-def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
-    """Bring back what `agents_of` returned; who came in a round is made of a class that another agent has.
+def restore_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
+    """Restore what `save_agents` returned; an agent made in a round gets its class from another agent of it.
 
     Raises:
-        NotRestorableError: If an agent was of a class that none has here.
+        NotRestorableError: If the model has no agent of the class of a saved one.
     """
-    known: list[type[SocialAgent]] = [SocialAgent, *model.made_by_class]
-    kinds = {_name_of(kind): kind for kind in known}
+    kinds = {_full_name(kind): kind for kind in (SocialAgent, *model.made_by_class)}
     model.have_moved([agent.row for agent in model.made_agents])
     agents = []
     for row, name, fields, state in kept["agents"]:
-        agent = model.agent_of_class(row, _known(kinds, row, name))
+        if name not in kinds:
+            raise NotRestorableError(f"agent {row} was a {name}, and no agent is one: make one before (prepare)")
+        agent = model.agent_of_class(row, kinds[name])
         agent.__dict__.update(fields or {})
         if fields is None:
             bring_back(agent, state)
@@ -94,34 +99,7 @@ def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
     model.put_in_order([kinds[name] for name in kept["classes"] if name in kinds], agents)
 
 
-def _row_of(agent: mesa.Agent[Any]) -> int:
-    if not isinstance(agent, SocialAgent):
-        raise NotRestorableError(f"{type(agent).__name__}: is no SocialAgent: no snapshot holds it")
-    return agent.row
-
-
-def _name_of(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _state_of(agent: mesa.Agent[Any]) -> tuple[Plain, Plain]:
-    """Return an agent's fields, or else what it says itself."""
-    own = own_fields(agent, _OF_ALL)
-    if hasattr(agent, "snapshot") or not all(map(is_simple, own.values())):
-        return None, state_of(agent)
-    return own, None
-
-
-def _known(kinds: Mapping[str, type[SocialAgent]], row: int, name: str) -> type[SocialAgent]:
-    if name not in kinds:
-        raise NotRestorableError(f"agent {row} was a {name}, and no agent is one: make one before (prepare)")
-    return kinds[name]
-
-
-_COLLECTED: Final = ("model_vars", "tables", "_collection_steps", "_agent_records", "_validated")
-
-
-def clock_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
+def save_clock(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
     """Return steps, time, and when the next step is due.
 
     Raises:
@@ -131,17 +109,12 @@ def clock_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
     others = [event for event in model._event_list.peek_ahead(2) if event is not steps._current_event]
     if others or not steps.is_active or model._simulator is not None:
         raise NotRestorableError("the model: an event that is scheduled is held by no snapshot (schedule_event)")
-    return {
-        "steps": model.steps,
-        "time": model.time,
-        "running": model.running,
-        "next": steps.next_scheduled_time,
-        "done": steps.execution_count,
-    }
+    due = {"next": steps.next_scheduled_time, "done": steps.execution_count}
+    return {"steps": model.steps, "time": model.time, "running": model.running} | due
 
 
-def set_clock(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
-    """Bring back what `clock_of` returned; what else is scheduled is dropped: it has been done."""
+def restore_clock(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
+    """Restore what `save_clock` returned; other scheduled events are dropped, since they have run."""
     model.steps, model.time, model.running = kept["steps"], kept["time"], kept["running"]
     model._event_list.clear()
     steps = model._default_schedule
@@ -149,8 +122,8 @@ def set_clock(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
     steps._schedule_next(kept["next"])
 
 
-def draws_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
-    """Return where the model's two sequences of random numbers stand; the platform draws none of them.
+def save_generators(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
+    """Return the state of the model's two random generators; the platform uses neither.
 
     Raises:
         NotRestorableError: If they are not of Mesa's kinds.
@@ -162,14 +135,14 @@ def draws_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
     return {"version": version, "words": np.array(words, np.uint32), "normal": normal, "rng": plain(dict(bits.state))}
 
 
-def set_draws(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
-    """Bring back what `draws_of` returned."""
+def restore_generators(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
+    """Restore what `save_generators` returned."""
     model.random.setstate((kept["version"], tuple(kept["words"].tolist()), kept["normal"]))
     model.rng.bit_generator.state = restored(kept["rng"])
 
 
-def collected(collector: object) -> Plain:
-    """Return what a DataCollector has collected; another kind of collector returns its own state."""
+def save_collected(collector: object) -> Plain:
+    """Return what a DataCollector has collected, or the snapshot of another collector."""
     if not isinstance(collector, DataCollector):
         return state_of(collector)
     by_type = {
@@ -179,32 +152,28 @@ def collected(collector: object) -> Plain:
     return {name: plain(getattr(collector, name)) for name in _COLLECTED} | {"by_type": plain(by_type)}
 
 
-def set_collected(collector: object, kept: Any) -> None:
-    """Bring back what `collected` returned.
+def restore_collected(collector: object, kept: Any) -> None:
+    """Restore what `save_collected` returned.
 
     Raises:
         DataError: If the collector collects something else.
     """
+    differs = "datacollector: its model_reporters are not those of the run"
     if (collector is None) != (kept is None):
-        raise DataError(
-            "datacollector: its model_reporters are not those of the run: set the same collector in prepare"
-        )
+        raise DataError(f"{differs}: set the same collector in prepare")
     if not isinstance(collector, DataCollector):
         bring_back(collector, kept)
         return
-    found = {name: restored(kept[name]) for name in _COLLECTED}
-    if list(found["model_vars"]) != list(collector.model_vars):
-        raise DataError("datacollector: its model_reporters are not those of the run")
-    if {name: list(own) for name, own in found["tables"].items()} != {n: list(t) for n, t in collector.tables.items()}:
+    saved = {name: restored(kept[name]) for name in _COLLECTED}
+    if list(saved["model_vars"]) != list(collector.model_vars):
+        raise DataError(differs)
+    if {name: list(table) for name, table in saved["tables"].items()} != {
+        n: list(t) for n, t in collector.tables.items()
+    }:
         raise DataError("datacollector: its tables are not those of the run")
-    kinds = {_full_name(kind): kind for kind in collector.agenttype_reporters}
-    by_type = restored(kept["by_type"])
-    for name, value in found.items():
+    for name, value in saved.items():
         setattr(collector, name, value)
+    kinds = {_full_name(kind): kind for kind in collector.agenttype_reporters}
     collector._agenttype_records = {
-        time: {kinds[name]: rows for name, rows in named.items()} for time, named in by_type.items()
+        time: {kinds[name]: rows for name, rows in named.items()} for time, named in restored(kept["by_type"]).items()
     }
-
-
-def _full_name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"

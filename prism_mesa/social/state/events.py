@@ -87,7 +87,7 @@ def engagement_keys(agent: Rows, about: Rows, action: Rows) -> Keys:
 
 @dataclass(frozen=True)
 class TemplateTexts:
-    """Words that many engagements share: ``texts[places[i]]`` are those of ``keys[i]``, ascending (`engagement_keys`)."""
+    """Words that many engagements share: ``keys[i]``, ascending (`engagement_keys`), says ``texts[places[i]]``."""
 
     texts: list[str]
     keys: Keys

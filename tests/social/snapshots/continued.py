@@ -82,7 +82,6 @@ def tell_apart(whole, other):
 
 
 MADE_AGAIN = {
-    "PromptInterests": {"_names", "_interests", "_traits"},  # found when first needed, of what stands in populations
     "WalkTables": {"_guards"},  # those that have not given a value in the walk
     "Cell": {"first", "first_mapped", "always", "outcomes"},  # worked out when first asked for
     "Exposure": {"roots"},  # with room for more

@@ -85,7 +85,7 @@ class Posts(Restorable):
         self.draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
         """Draws the appeal of posts, in log-odds, by their keys. Only that of roots counts."""
         self.draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
-        """Draws the attributes of posts that were just added, shape (n, attributes); reshares get those of their roots."""
+        """Draws the attributes of posts that were just added, shape (n, attributes); reshares get those of roots."""
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
         self._recent: deque[Ids] = deque()
         self._all_texts = Texts(corpus, topics)

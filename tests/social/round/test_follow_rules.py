@@ -140,7 +140,7 @@ def close_ties(network, agent):
     return network.close_indices[network.close_indptr[agent] : network.close_indptr[agent + 1]].tolist()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(populations, rates, says, st.tuples(st.integers(0, 3), st.integers(0, 60)))
 def test_follows_are_those_of_the_plain_rules(params, rates, says, leaves):
     own = {key: value for key, value in (params | rates).items() if not key.startswith("records")}

@@ -4,10 +4,8 @@ import numpy as np
 from worlds import ran, small
 
 from prism_mesa.kernels.matching import match_of, relevance_at
-from prism_mesa.kernels.walking.arrays import NO_ACTION, NO_POST
 from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.round.columns import FIELDS
-from prism_mesa.social.state import population
 from prism_mesa.social.state.population import packed_move, unpacked_codes, unpacked_move
 from prism_mesa.social.state.posts import matches, relevance_of
 from prism_mesa.social.state.topics import UNIT
@@ -51,10 +49,6 @@ def test_a_move_is_packed_and_unpacked_for_one_and_for_many():
         AgentState.SCROLLING,
         AgentState.EVALUATING,
     )
-
-
-def test_nothing_is_the_same_number_for_kernels_and_columns():
-    assert (population.NO_POST, population.NO_ACTION) == (NO_POST, NO_ACTION)
 
 
 def test_what_kernels_read_are_fields_with_known_values_and_a_column():

@@ -37,6 +37,10 @@ def also_outside(columns):
 ASKED = iter(range(1000))
 
 
+def also_fresh_replies(columns):
+    return (columns["post.kind"] == "reply") * 100 - columns["post.age"]
+
+
 def another_each_time(columns):
     return columns["post.likes"] * 0.0 + next(ASKED)
 

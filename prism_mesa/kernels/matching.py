@@ -1,4 +1,4 @@
-"""How near posts are to interests, as whole numbers: no order of adding matters."""
+"""Similarity of posts and interests as whole numbers, so that no order of adding matters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Counting what happens to posts, and choosing what is written about."""
+"""Count what happens to posts, and choose the texts of new ones."""
 
 from typing import Final, NamedTuple
 
@@ -13,11 +13,11 @@ type Int32 = npt.NDArray[np.int32]
 
 LIKE: Final = 0
 REPLY: Final = 1
-"""Codes of actions: places in `domain.ACTIONS`; the third is a reshare."""
+"""Places in `domain.ACTIONS`; the third is a reshare."""
 
 
 class Counters(NamedTuple):
-    """Counters of posts, shape (n,), and what each post is."""
+    """Counters of posts, and their kinds, shape (n,)."""
 
     likes: Int32
     replies: Int32
@@ -27,7 +27,7 @@ class Counters(NamedTuple):
 
 @kernel
 def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
-    """Return the root of each of `post`, and count it there."""
+    """Count impressions at roots, and return the root of each."""
     roots = np.empty(len(post), np.int32)
     for i in range(len(post)):
         roots[i] = root[post[i]]
@@ -37,7 +37,7 @@ def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
 
 @kernel
 def add(counter: Int32, roots: Int32, step: int) -> None:
-    """Add `step` to a counter for each of `roots`."""
+    """Add `step` to the counter of each of `roots`."""
     for i in range(len(roots)):
         counter[roots[i]] += step
 
@@ -103,7 +103,7 @@ def add_attention(
 
 @kernel
 def rank_sum(numbers: npt.NDArray[np.int64], most: int) -> int:
-    """Return the sum of numbers from 0 to `most`, each times its rank from 1; equal ones may have any order."""
+    """Return the sum of numbers from 0 to `most`, each times its rank from 1."""
     counts = np.zeros(most + 1, np.int64)
     for number in numbers:
         counts[number] += 1
@@ -125,9 +125,9 @@ def nearest_texts(
     considered: int,
     best: Int32,
 ) -> None:
-    """Write for each author the nearest to its interests of `considered` drawn ones of the `current` texts.
+    """Write for each author the nearest to its interests of `considered` texts drawn from the `current` ones.
 
-    Ties go to the one drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
+    Ties go to the text drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
     """
     for i in range(len(authors)):
         nearest = np.int64(-1 << 40)

@@ -264,7 +264,7 @@ def rank(
     feed: Int32,
     n_feed: npt.NDArray[np.uint16],
 ) -> Any:
-    """Write the feed of each of `readers` (each once), best first, into `feed` and `n_feed`.
+    """Write the feeds of `readers` (each once), best first, into `feed`, shape (agents, `feed.size`), and `n_feed`.
 
     Stops where `scratch` does not hold the candidates of the next reader.
 
@@ -296,12 +296,13 @@ def _show_best(
     is_diverse = scoring.mode == X_ALGO or scoring.mode == DIVERSE
     put_in_order(scratch.key, n, scratch.order, scratch.places, scratch.counts)
     is_many = n > MANY or end - begin > MANY
-    kept = keep_best_copies(n, n if is_diverse else feed.shape[1], is_many, outbox, scratch)
+    size = feed.shape[1]  # `feed.size`
+    kept = keep_best_copies(n, n if is_diverse else size, is_many, outbox, scratch)
     if is_many:
         forget(begin, end, kept, outbox, audience, scratch)
     if is_diverse:
         order_diverse(kept, outbox, scoring, scratch)
-    shown = min(kept, feed.shape[1])
+    shown = min(kept, size)
     for place in range(shown):
         one = scratch.best[scratch.order[place]] if is_diverse else scratch.best[place]
         feed[reader, place] = outbox.first + np.int64(scratch.tag[np.uint64(one)] >> np.uint32(1))

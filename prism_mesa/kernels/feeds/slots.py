@@ -35,7 +35,7 @@ def place_in_slots(
     its slot stays where it is, and the slot goes to the next one; a post behind the slot moves up. Feeds keep their
     length.
     """
-    size, n_slots = feed.shape[1], len(trending) + found.shape[1]
+    size, n_slots = feed.shape[1], len(trending) + found.shape[1]  # `feed.size`
     before, placed = np.empty(size, np.int32), np.empty(n_slots, np.int32)
     for reader in readers:
         n_before, at, slot = np.int64(n_feed[reader]), np.int64(0), np.int64(0)

@@ -188,9 +188,7 @@ class Posts(Restorable):
         if size > len(self._columns["author"]):
             before, self._columns = self._columns, self._zeroed(size)
             for name in _COLUMNS:
-                self._columns[name][:used] = before.pop(name)[
-                    :used
-                ]  # one column at a time
+                self._columns[name][:used] = before.pop(name)[:used]  # one column at a time
 
     @property
     def texts(self) -> list[str]:

@@ -345,8 +345,8 @@ class Platform(Restorable):
         if not self.odds.params.sensitivity:
             return np.asarray(relevance_of(matches))
         utility = np.empty(len(posts), np.float64)
-        columns = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
-        utilities(*columns, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
+        who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
+        utilities(who, what, near, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
         return utility
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from prism_mesa.domain import Post
 from prism_mesa.round_model import Read, RoundModel
+from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 
 
@@ -25,7 +26,7 @@ class PlatformModel(RoundModel):
 
     _platform: Platform
 
-    params = PlatformField(lambda p: p.params)
+    params = PlatformField[SocialParams](lambda p: p.params)
     streams = PlatformField(lambda p: p.streams)
     tables = PlatformField(lambda p: p.tables)
     reasoner = PlatformField(lambda p: p.reasoner)

@@ -85,7 +85,8 @@ def restore_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
     Raises:
         NotRestorableError: If the model has no agent of the class of a saved one.
     """
-    kinds = {_full_name(kind): kind for kind in (SocialAgent, *model.made_by_class)}
+    known: list[type[SocialAgent]] = [SocialAgent, *model.made_by_class]
+    kinds = {_full_name(kind): kind for kind in known}
     model.have_moved([agent.row for agent in model.made_agents])
     agents = []
     for row, name, fields, state in kept["agents"]:

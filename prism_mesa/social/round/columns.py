@@ -156,8 +156,8 @@ class CandidateColumns(PostColumns):
 
     def _matches(self) -> npt.NDArray[np.int16]:
         posts, matches = self.platform.posts, np.empty(len(self.posts), np.int16)
-        rows = (np.asarray(column, np.int32) for column in (self.readers, self.posts))
-        match_pairs(*rows, self.platform.population.interests, posts.text_id, posts.text_vectors, matches)
+        readers, ids = np.asarray(self.readers, np.int32), np.asarray(self.posts, np.int32)
+        match_pairs(readers, ids, self.platform.population.interests, posts.text_id, posts.text_vectors, matches)
         return matches
 
 

@@ -18,7 +18,7 @@ anything else is looked at.
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,9 +93,9 @@ class Exposures(NamedTuple):
     post: Rows
     drawn: Rows
 
-    def where(self, which: Mask) -> Self:
+    def where(self, which: Mask) -> "Exposures":
         """Return some of them."""
-        return self._make(column[which] for column in self)
+        return Exposures(*(column[which] for column in self))
 
 
 def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures:

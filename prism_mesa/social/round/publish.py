@@ -166,7 +166,7 @@ def _spread(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: 
     kind = _KIND_OF_ACTION[action]
     key = spread_keys(platform.streams.key("reshare", now), tick, agent, post, kind, posts.key)
     order = order_by_bits(tick, key, platform.params.ticks_per_round + 2)
-    agent, post, action, kind, key = (column.take(order) for column in (agent, post, action, kind, key))
+    agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
     text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
     posts.add(agent, text_id, now + 1, kind, post, root, key, words, posts.wording[posts.root[post]], written=now)

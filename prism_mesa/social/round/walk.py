@@ -1,7 +1,7 @@
 """Let the population walk: share agents between threads, and gather what happened."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,8 @@ def join_starts(parts: Sequence[Starts]) -> Starts:
 
 def select_starts(starts: Starts, which: slice | Rows) -> Starts:
     """Return some of the agents."""
-    return Starts(*(column[which] for column in starts))
+    selected: list[Any] = [column[which] for column in starts]
+    return Starts(*selected)
 
 
 class Stopped(NamedTuple):

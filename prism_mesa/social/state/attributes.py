@@ -80,7 +80,7 @@ class Attribute:
         """Return the value that a number stands for."""
         if self.texts:
             return self.texts[int(kept)]
-        return {"bool": bool, "int": int}.get(self.kind, float)(kept)
+        return bool(kept) if self.is_truth else int(kept) if self.kind == "int" else float(kept)
 
     def number(self, value: object) -> float:
         """Return the number that stands for a value.

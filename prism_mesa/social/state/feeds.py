@@ -170,8 +170,8 @@ class Feeds:
             self._user_feed(str(act.set.get("feed.mode", "")))
         self._active = {i: act for i, act in enumerate(interventions) if act.holds_in(round_)}
         self._feed(())
-        for name in {configured.feed.attribute, *(act.set.get("feed.attribute") for act in interventions)}:
-            self._grouping(name)
+        for attribute in {configured.feed.attribute, *(act.set.get("feed.attribute") for act in interventions)}:
+            self._grouping(attribute)
         self._attribute = self._grouping(params.feed.attribute)
 
     def assign(self, rows: Rows, agents: Fields) -> Iterator[tuple[Rows, FeedParams, UserFeed | None]]:

@@ -75,8 +75,9 @@ class Texts(Restorable):
         if new:
             first = len(self.texts)
             self._ids.update((key, first + i) for i, key in enumerate(new))
-            for column, values in zip((self.texts, self._about, self._shows), zip(*new, strict=True), strict=True):
-                column.extend(values)
+            self.texts += [text for text, _, _ in new]
+            self._about += [origin for _, origin, _ in new]
+            self._shows += [shown for _, _, shown in new]
             self.with_media = np.concatenate([self.with_media, self._have_media(first)])
             shared = (self._about[-len(new) :],) if self._has_labels else ()
             self._store_vectors(first, self.topics.place(self.texts[first:], *shared))

@@ -47,9 +47,9 @@ def reason_about_text(
     """Return an agent's thought about a text.
 
     >>> def llm(prompt):
-    ...     return '{"understanding": "They want tea.", "plan": "Offer some."}'
+    ...     return '{"understanding": "They want tea.", "plan": "RankInputs some."}'
     >>> reason_about_text("Is there any tea?", "user", "", None, llm).plan
-    'Offer some.'
+    'RankInputs some.'
 
     Args:
         text: The text.

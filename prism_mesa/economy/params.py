@@ -10,7 +10,7 @@ from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, named_
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.llm.params import WITHOUT_EFFECT
-from prism_mesa.params import Params, Seed, said_of
+from prism_mesa.params import Params, Seed, explicit_values
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
@@ -39,7 +39,7 @@ class NoEffect(NamedTuple):
 def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
     """Return a note for each reason why keys that were set have no effect; of several reasons the first counts."""
     idle: dict[str, list[str]] = {}
-    for key in said_of(deciders.p):
+    for key in explicit_values(deciders.p):
         why = next((rule.why for rule in _rules(key) if rule.when(deciders)), None)
         if why is not None:
             idle.setdefault(why, []).append(key)

@@ -56,13 +56,13 @@ def last_renewals(key: np.uint64, round_: int, lasting: float, agents: npt.NDArr
     """Return for each agent the last round up to `round_` whose own draw is not below `lasting`, or round 0."""
     out = np.empty(len(agents), np.int64)
     for i in range(len(agents)):
-        since = round_
-        while since > 0:
-            x = mixed(mixed(mixed(key, np.uint64(since)), np.uint64(0)), np.uint64(0))
+        last = round_
+        while last > 0:
+            x = mixed(mixed(mixed(key, np.uint64(last)), np.uint64(0)), np.uint64(0))
             if unit(mixed(x, np.uint64(agents[i]))) >= lasting:
                 break
-            since -= 1
-        out[i] = since
+            last -= 1
+        out[i] = last
     return out
 
 

@@ -1,16 +1,18 @@
-"""Compressed sparse rows: numbering, drawing, sorting and adding up.
+"""Compressed sparse rows: numbering, drawing, sorting, adding up, and changing them.
 
 Row i holds ``indices[indptr[i]:indptr[i + 1]]``, ascending, without repetitions and without i. What is drawn for
 a row depends on its number alone, so rows may be made in any order and in parts ``first .. last - 1``.
 """
 
 from math import log1p
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.ordering import is_among
 
 type Int32s = npt.NDArray[np.int32]
 type Int64s = npt.NDArray[np.int64]
@@ -124,21 +126,24 @@ def draw_rows(
     indices: Int32s,
     found: Int32s,
 ) -> None:
-    """Fill up rows to a length with distinct numbers below n, each drawn with its own chance.
+    """Fill rows ``first`` .. ``last - 1`` with distinct numbers below n, each drawn with its own chance.
+
+    The index of a draw counts the draws of a row, its agent is the row. `indptr` says how long rows are to be, and
+    `found` gets how many entries each row has.
 
     Args:
         first: The first row to draw.
         last: The row after the last one.
-        key: Of the draws; their index counts those of a row, their agent is the row.
+        key: Key of the draws.
         cumulative: Cumulative chances, shape (n,), up to 1.
-        guide: Where to look: the first place with ``cumulative > b / n``, for b in 0 .. n - 1 (Chen and Asau 1974,
+        guide: The first place with ``cumulative > b / n``, for b in 0 .. n - 1 (Chen and Asau 1974,
             doi:10.1080/05695557408974949).
-        attempts: Draws for each entry of a row, on average, after which the row stays as it is.
-        held_indptr: With `held`: what each row has already, ascending; at most as long as the row.
-        held: See `held_indptr`.
-        indptr: Says how long rows are to be.
-        indices: Where they are written.
-        found: How many entries of each row, from its beginning, were made.
+        attempts: Draws per entry, on average, after which a row stays as it is.
+        held_indptr: Where the entries that a row has already begin in `held`; at most as many as the row is long.
+        held: These entries, ascending.
+        indptr: Where rows begin.
+        indices: Gets the rows.
+        found: Gets the number of entries of each row.
     """
     n = len(cumulative)
     start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
@@ -291,3 +296,152 @@ def add_up(first: int, indptr: Int64s, indices: Int32s, place: Int32s, values: I
             if source >= 0:
                 for k in range(total.shape[1]):
                     total[row, k] += values[source, k]
+
+
+type Keys = npt.NDArray[np.uint64]
+type Bools = npt.NDArray[np.bool_]
+
+
+@kernel
+def mutual_pairs(indptr: Int64s, indices: Int32s, one: Int32s, other: Int32s) -> int:
+    """Write all pairs that stand in each other's rows, the lower number in `one`, and return how many they are.
+
+    They come by `one`, then by `other`; both arrays have room for half of all entries.
+    """
+    cursor = indptr[:-1].copy()
+    found = 0
+    for row in range(len(indptr) - 1):
+        for at in range(indptr[row], indptr[row + 1]):
+            number = indices[at]
+            if number < row:
+                continue
+            while cursor[number] < indptr[number + 1] and indices[cursor[number]] < row:  # rows come ascending
+                cursor[number] += 1
+            if cursor[number] < indptr[number + 1] and indices[cursor[number]] == row:
+                one[found], other[found] = row, number
+                found += 1
+    return found
+
+
+@kernel
+def choose_pairs(order: Int64s, one: Int32s, other: Int32s, most: int, n: int) -> npt.NDArray[np.bool_]:
+    """Return which pairs are taken, gone through in `order`, if each number is to be in at most `most` of them."""
+    taken, count = np.zeros(len(one), np.bool_), np.zeros(n, np.int64)
+    for pair in order:
+        a, b = one[pair], other[pair]
+        if count[a] < most and count[b] < most:
+            count[a] += 1
+            count[b] += 1
+            taken[pair] = True
+    return taken
+
+
+_LOWER = np.int64(0xFFFFFFFF)
+_11 = np.uint64(11)
+
+
+@part_of_kernels
+def _copy(source: Int32s, at: Any, end: Any, out: Int32s, to: Any) -> Any:
+    """Copy ``source[at:end]`` to where `to` is, and return where that ends; most are short."""
+    for i in range(end - at):
+        out[to + i] = source[at + i]
+    return to + end - at
+
+
+@kernel
+def changed_rows(
+    indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s, out_indptr: Int64s, out: Int32s
+) -> Any:
+    """Write rows with some entries added and some removed, and return how many entries they have.
+
+    Entries that are there are not added, and entries that are not there not removed. `added` and `removed` are numbers
+    ``row << 32 | entry``, ascending, without common ones. `out` is as long as `indices` and `added` together. Runs of
+    rows without changes are copied in one piece.
+    """
+    n, row, at, to, a, r = len(indptr) - 1, np.int64(0), np.int64(0), np.int64(0), 0, 0
+    out_indptr[0] = 0
+    while a < len(added) or r < len(removed):
+        adds = a < len(added) and (r == len(removed) or added[a] < removed[r])
+        key = added[a] if adds else removed[r]
+        changes, entry = key >> 32, np.int32(key & _LOWER)
+        for i in range(row + 1, changes + 1):
+            out_indptr[i] = indptr[i] - at + to
+        row = changes
+        low, high = max(at, indptr[row]), indptr[row + 1]
+        end = high
+        while low < high:
+            middle = (low + high) >> 1
+            if indices[middle] < entry:
+                low = middle + 1
+            else:
+                high = middle
+        to = _copy(indices, at, low, out, to)
+        at = low
+        stands = at < end and indices[at] == entry
+        if adds:
+            a += 1
+            if not stands:
+                out[to] = entry
+                to += 1
+        else:
+            r += 1
+            at += 1 if stands else 0
+    for i in range(row + 1, n + 1):
+        out_indptr[i] = indptr[i] - at + to
+    return _copy(indices, at, indptr[n], out, to)
+
+
+@kernel
+def rows_among(indptr: Int64s, indices: Int32s, here: Bools, out_indptr: Int64s, out: Int32s) -> Any:
+    """Write the entries between numbers that are `here` to `out`, as long as `indices`; return how many they are."""
+    to = np.int64(0)
+    out_indptr[0] = 0
+    for row in range(len(indptr) - 1):
+        if here[row]:
+            for at in range(indptr[row], indptr[row + 1]):
+                if here[indices[at]]:
+                    out[to] = indices[at]
+                    to += 1
+        out_indptr[row + 1] = to
+    return to
+
+
+@kernel
+def keys_of_comers(indptr: Int64s, indices: Int32s, here: Bools, comes: Bools, keys: Int64s) -> Any:
+    """Write ``row << 32 | entry`` where both are `here` and one has just come, ascending; return how many they are.
+
+    With empty `keys` they are only counted.
+    """
+    found, writes = 0, len(keys) > 0
+    for row in range(len(indptr) - 1):
+        if here[row]:
+            for at in range(indptr[row], indptr[row + 1]):
+                entry = indices[at]
+                if here[entry] and (comes[row] or comes[entry]):
+                    if writes:
+                        keys[found] = np.int64(row) << 32 | np.int64(entry)
+                    found += 1
+    return found
+
+
+@kernel
+def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out: Bools) -> None:
+    """Write whether each entry stands in the row before it."""
+    for i in range(len(out)):
+        out[i] = is_among(indices, indptr[row[i]], indptr[row[i] + 1], entry[i])
+
+
+@kernel
+def drawn_below(
+    keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, found: npt.NDArray[np.uint8]
+) -> None:
+    """Write which draws of each impression, whole numbers below 2**53, lie below their limits: bit k for draw k.
+
+    The index of a draw is the key of the post, its agent the reader. `post_key` has the keys of all posts.
+    """
+    for i in range(len(found)):
+        own, reader, bits = post_key[post[i]], np.uint64(agent[i]), 0
+        for k in range(len(keys)):
+            draw = mixed(mixed(keys[k], own), reader) >> _11
+            bits |= (draw < limits[k]) << k
+        found[i] = bits

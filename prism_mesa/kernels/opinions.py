@@ -82,16 +82,9 @@ def move_stances(
 
 @kernel
 def spread(stances: Floats, counts: Bools, ends: tuple[float, float], bins: Int64s) -> Any:
-    """Count stances in equal parts of their range, and return how many they are, their mean, and their moments.
+    """Count stances in equal parts of their range, and return their number, mean, and 2nd, 3rd and 4th central moments.
 
-    Args:
-        stances: What agents hold.
-        counts: Which of them count.
-        ends: The least and the greatest stance.
-        bins: Where the numbers of those in each part are added; a stance between two parts is in the upper one.
-
-    Returns:
-        How many, the mean, and the second, third and fourth central moment.
+    `bins` gets the numbers of the parts; a stance between two parts counts for the upper one.
     """
     low, high = ends
     n, total = 0, 0.0

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import early_part_of_kernels, part_of_kernels
 
 (
     LESS,
@@ -88,22 +88,14 @@ def operated(code: Any, left: Any, right: Any) -> Any:
     return left / right
 
 
-@part_of_kernels
-def run_program(
-    program: Any,
-    code: npt.NDArray[np.uint8],
-    left: npt.NDArray[np.uint32],
-    right: npt.NDArray[np.uint32],
-    result: npt.NDArray[np.uint32],
-    start: npt.NDArray[np.uint32],
-    register: npt.NDArray[np.float64],
-) -> Any:
+@early_part_of_kernels
+def run_program(program: Any, programs: Programs, register: npt.NDArray[np.float64]) -> Any:
     """Return whether a program holds, 0 or 1, or `FAULT`; the registers hold the fields."""
     value = 0.0
-    for i in range(start[program], start[program + 1]):
-        other = register[right[i]]
-        if code[i] == DIVIDE and other == 0.0:
+    for i in range(programs.start[program], programs.start[program + 1]):
+        other = register[programs.right[i]]
+        if programs.code[i] == DIVIDE and other == 0.0:
             return FAULT
-        value = operated(code[i], register[left[i]], other)
-        register[result[i]] = value
+        value = operated(programs.code[i], register[programs.left[i]], other)
+        register[programs.result[i]] = value
     return 1 if value != 0.0 else 0

@@ -60,14 +60,10 @@ class TasteTables(NamedTuple):
         aged: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last stands for more.
         mood: Log-odds of each leading part of a draw, shape (2**MOOD_BITS,).
         soft: ``log(1 + exp(-k / SOFT_STEPS))`` for k = 0, 1, 2, ...; the last stands for more.
-        indptr: With `indices`: whom each agent follows, ascending.
-        indices: See `indptr`.
-        close_indptr: With `close_indices`: its close ties among them.
-        close_indices: See `close_indptr`.
+        indptr, indices: The agents that each agent follows, ascending.
+        close_indptr, close_indices: Its close ties among them.
         attributes: Of agents, shape (agents, attributes).
-        met_start: With `met`: where roots can be shown again, those that each agent has read, ascending, as often as it
-            has; else of no agents.
-        met: See `met_start`.
+        met_start, met: With `feed.repeats`, the roots that each agent has read, ascending, once for each time.
     """
 
     aged: Floats

@@ -29,7 +29,7 @@ import numpy as np
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import one_line
-from prism_mesa.kernels.walking.choosing import Rule
+from prism_mesa.kernels.walking.world import Rule
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.params import RuleParams

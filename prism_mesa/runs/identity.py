@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.runs.config import INPUT_FILES, Config
-from prism_mesa.social.own.objects import objects_named
+from prism_mesa.social.user_objects import objects_named
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _ABOVE: Final = ("cli", "view", "analysis", "studies", "api")

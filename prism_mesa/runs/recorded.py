@@ -20,7 +20,7 @@ from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_ove
 from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
 from prism_mesa.runs.trust import Named, is_inside, require_trust
-from prism_mesa.social.own.objects import objects_named
+from prism_mesa.social.user_objects import objects_named
 
 OWN_PACKAGE = "prism_mesa."
 CONNECTION_KEYS: Final = ("reasoner.host", "reasoner.timeout_s", "reasoner.max_concurrency")

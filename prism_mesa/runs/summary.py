@@ -14,7 +14,7 @@ from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.shortfalls import shortfall
-from prism_mesa.social.state.opinions import spread_of
+from prism_mesa.social.state.opinions import measure_spread
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
 
@@ -132,7 +132,7 @@ def _opinions(model: SocialModel) -> dict[str, Any]:
     if name is None:
         return {}
     column, attribute = model.platform.attributes.known.of_agents(name)
-    after = spread_of(model.population.attributes[:, column], model.population.present, attribute).numbers
+    after = measure_spread(model.population.attributes[:, column], model.population.present, attribute).numbers
     before = dict(zip(after, model.opinions.first.tolist(), strict=True))
     spread = {
         when: {key: x if isfinite(x) else None for key, x in numbers.items()}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
-from prism_mesa.social.own.objects import load_object
+from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart import ANY, TIMEOUT, AgentState, Expression, F, Statechart, Transition
 from prism_mesa.statechart.definition import StatechartParams
 from prism_mesa.statechart.transitions import Guard

@@ -18,11 +18,11 @@ from prism_mesa.social.behavior import (
     claims_below,
 )
 from prism_mesa.social.fields import FIELD_VALUES
-from prism_mesa.social.own.feed import readable
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
+from prism_mesa.social.state.feeds import readable
 from prism_mesa.social.tables import AGENTS, POSTS
 from prism_mesa.statechart import TIMEOUT, Expression, FailingGuard, Statechart, Transition, Values
 from prism_mesa.statechart.checks import Finding, near_field

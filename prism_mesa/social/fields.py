@@ -5,7 +5,7 @@ from math import inf
 from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
-from prism_mesa.kernels.walking.fields import FIELD_NAMES
+from prism_mesa.kernels.walking.reading import FIELD_NAMES
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import STATE_NAMES
 from prism_mesa.social.state.posts import COUNTED

@@ -14,17 +14,26 @@ from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Reporters, RoundCollector
 from prism_mesa.snapshot import Plain, plain, restored
+from prism_mesa.social.cards import ModelCard
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder
-from prism_mesa.social.reading.cards import CardedModel
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.round.shortfalls import shortfall
-from prism_mesa.social.snapshots.agents import agents_of, set_agents
-from prism_mesa.social.snapshots.mesa_state import clock_of, collected, draws_of, set_clock, set_collected, set_draws
-from prism_mesa.social.snapshots.own_fields import fields_of_model, set_fields_of_model
+from prism_mesa.social.snapshots import (
+    restore_agents,
+    restore_clock,
+    restore_collected,
+    restore_generators,
+    restore_user_fields,
+    save_agents,
+    save_clock,
+    save_collected,
+    save_generators,
+    save_user_fields,
+)
 from prism_mesa.social.start import change_chart, start_platform
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.warnings import warn
@@ -32,7 +41,7 @@ from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 
 
-class SocialModel(CardedModel, PopulationModel):
+class SocialModel(ModelCard, PopulationModel):
     """A social platform whose agents are statecharts; `social.round.run_round` has the order of a round.
 
     Args:
@@ -205,14 +214,14 @@ class SocialModel(CardedModel, PopulationModel):
         warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.explicit_values(self.chart)}
         return {
             "platform": self.platform.snapshot(),
-            "agents": agents_of(self),
-            "clock": clock_of(self),
-            "draws": draws_of(self),
-            "collected": collected(self.prism_datacollector),
-            "theirs": collected(self.their_datacollector),
+            "agents": save_agents(self),
+            "clock": save_clock(self),
+            "draws": save_generators(self),
+            "collected": save_collected(self.prism_datacollector),
+            "theirs": save_collected(self.their_datacollector),
             "round_row": plain(self.round_row),
             "warned": warned,
-            "fields": fields_of_model(self, self._own_fields),
+            "fields": save_user_fields(self, self._own_fields),
         }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
@@ -226,12 +235,12 @@ class SocialModel(CardedModel, PopulationModel):
             raise DataError("SocialModel.restore: the model has begun already; make another one")
         try:
             self.platform.restore(kept["platform"])
-            set_agents(self, kept["agents"])
-            set_fields_of_model(self, kept["fields"])
-            set_clock(self, kept["clock"])
-            set_draws(self, kept["draws"])
-            set_collected(self.prism_datacollector, kept["collected"])
-            set_collected(self.their_datacollector, kept.get("theirs"))
+            restore_agents(self, kept["agents"])
+            restore_user_fields(self, kept["fields"])
+            restore_clock(self, kept["clock"])
+            restore_generators(self, kept["draws"])
+            restore_collected(self.prism_datacollector, kept["collected"])
+            restore_collected(self.their_datacollector, kept.get("theirs"))
             self.round_row = restored(kept["round_row"])
             self._warned_of_shortfall = kept["warned"]["shortfall"]
             self.guard_warnings.leave_said(self.chart, kept["warned"]["guards"])

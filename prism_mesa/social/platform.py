@@ -7,7 +7,7 @@
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -16,36 +16,31 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
+from prism_mesa.domain import Post
 from prism_mesa.errors import DataError, counted, one_line
+from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, restore_object, state_of
-from prism_mesa.social.opinions.own import Opinions
-from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
-from prism_mesa.social.reading.posts import Reading
-from prism_mesa.social.round.feeds.depths import Depths
-from prism_mesa.social.round.prompt_interests import PromptInterests
-from prism_mesa.social.round.walk_rooms import WalkRooms
-from prism_mesa.social.round.walk_tables import WalkTables
-from prism_mesa.social.state.engagements import Engagements
-from prism_mesa.social.state.events import Clock, Events, PendingAnswers
+from prism_mesa.social.round.feeds import Depths
+from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
+from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.feeds import Feeds
 from prism_mesa.social.state.groups import GroupCounts, Groups, groups_of
-from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.odds import Homophily, Odds
+from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.population import WHO_THEY_ARE, History, Population
-from prism_mesa.social.state.posts import Posts
+from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Rows
+from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.relations import Relations
-from prism_mesa.social.state.sampling import Recorded, recorded_agents
-from prism_mesa.social.state.topics import Topics
-from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
-from prism_mesa.social.world.attributes import AttributeSource
-from prism_mesa.social.world.build import Schedule, StartingWorld
+from prism_mesa.social.state.sampling import recorded_agents
+from prism_mesa.social.state.topics import UNIT_LENGTH
+from prism_mesa.social.world.archetypes import make_archetypes
+from prism_mesa.social.world.build import StartingWorld
 from prism_mesa.social.world.kept import KEPT, world_to_keep
-from prism_mesa.social.world.llms import AgentLLMs, llms_of_agents
-from prism_mesa.social.world.seeded import Seeded
+from prism_mesa.social.world.llms import llms_of_agents
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
 
@@ -58,54 +53,64 @@ _POSTS_EACH: Final = 4
 """Posts of each agent for which there is room from the beginning."""
 
 
-@dataclass(eq=False, repr=False)
-class Platform(Restorable, Reading):
+class Platform(Restorable):
     """The state of a simulated platform.
 
     Attributes:
-        params: All parameters.
-        streams: Its keyed randomness.
-        chart: The chart that all agents go by, and who counts what its guards did; `tables` are made from it.
+        params: All parameters in this round; `configured` are those of the run.
+        streams: Keyed random draws.
+        chart: The chart of all agents; `tables` are made from it.
         reasoner: Who answers open choices.
-        scripts: Who has the agents as objects.
+        scripts: Where to find agents as objects.
         writer: The LLM that writes texts, if any.
         recorder: Where records go, if anywhere.
         population: The agents, as columns.
-        network: Who follows whom; `first_network` is that of the beginning, `drawn_network` also of those who wait.
-        first_agents: Checksums of who the agents were at the beginning, by column.
-        topics: What posts and interests are about.
-        schedule: The posts that a file brings, or users place, and when.
-        seeded: Those that users place.
+        network: Who follows whom now. `first_network` is that of the start, and `drawn_network` includes the agents who
+            still wait to join.
+        first_agents: Checksums of the agents' columns at the start.
+        attributes: The attributes that the configuration declares.
+        topics: Topic vectors of texts.
+        schedule: The posts that a file brings or that you place (`seeded`), and their rounds.
         llms: The LLM of each agent if there are several.
-        archetypes: Kinds of agents, where questions are asked for these.
-        prompt_interests: Which interests questions tell.
+        archetypes: Kinds of agents, if the LLM is asked for kinds.
+        odds: The parts of utility that are log-odds.
+        feeds: The feed of each agent.
         posts: All posts so far, as columns.
-        history: What the agents did.
-        exposure: Which roots they have read; where roots can be shown again, which they have engaged with.
-        copies: Which posts they have read, where roots can be shown again; of no agents where not.
-        met: The roots of these, each as often as they have read it.
-        engagements: What they liked and reshared.
-        group_counts: The same by groups of agents, as long as a feed goes by it.
+        history: The last transitions of each agent.
+        exposure: The roots that each agent has read. With `feed.repeats`, the roots that it has engaged with.
+        copies: With `feed.repeats`, the posts that each agent has read.
+        met: With `feed.repeats`, the roots of these posts, once for each time.
+        engagements: Likes and reshares so far.
+        group_counts: Impressions and engagements by groups of agents, for bridging feeds.
         relations: Who has muted, blocked or reported whom.
-        opinions: What they held before the first round, and a user's rule by which it moves.
-        liked: Row -> likes by a tool, the last few: (round, tick, post).
-        notebook: What they wrote down for themselves.
-        outcomes: What the run has come to.
-        recorded: Whose records are kept.
-        time_of_day: From round and tick to a time.
-        round: The round that runs, or has run, from 0; -1 before the first.
-        tick: The tick in it; 0 as it opens, ``params.ticks_per_round + 1`` as it closes.
+        opinions: Stances before the first round, and your rule of influence.
+        liked: Row -> the last likes by a tool: (round, tick, post).
+        notebook: Notes that agents keep.
+        outcomes: Running totals of the run.
+        recorded: The agents that are recorded.
+        time_of_day: Converts round and tick to time.
+        round: The round that runs or ran last, from 0; -1 before the first.
+        tick: 0 opens the round; ``params.ticks_per_round + 1`` closes it.
         first_of_round: The first post that this round added.
-        events: What happened and is not committed.
-        pending: Who waits for an answer.
-        leaving: Rows of agents that were removed since the last round opened, in that order.
+        events: What happened and is not committed yet.
+        pending: Agents that wait for an LLM's answer.
+        leaving: Rows of agents removed since the last round opened, in order.
         counts: Numbers of this round; `totals` are those of the run.
-        sources: Who answered how many open choices.
-        written: What came of the texts that an LLM was to write.
+        sources: Open choices by who answered.
+        written: Texts by how the LLM wrote them.
         tick_counts: Agents in each state at the end of each tick of this round, shape (ticks, states).
-        agent_ticks: Sums of these over the run, shape (states,).
+        agent_ticks: Their sums over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
-        notes: What a user should know about how the input was taken.
+        notes: What users should know about how their input was read.
+
+    Args:
+        params: All parameters.
+        streams: Keyed random draws.
+        chart: The chart of all agents.
+        reasoner: Who answers open choices.
+        world: Agents, network and texts to start from.
+        writer: The LLM that writes texts, if any.
+        recorder: Where records go, if anywhere.
     """
 
     changes = (
@@ -114,133 +119,98 @@ class Platform(Restorable, Reading):
         *("pending", "leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks"),
         *("row_by_row_guards", "notes"),
     )
+    scripts: Scripts
 
-    params: SocialParams
-    streams: Streams
-    chart: Statechart
-    reasoner: AnyReasoner
-    world: InitVar[StartingWorld]
-    writer: Writer = None
-    recorder: RoundRecorder | None = None
-    scripts: Scripts = field(init=False)
-
-    tables: WalkTables = field(init=False)
-    population: Population = field(init=False)
-    network: FollowNetwork = field(init=False)
-    first_network: FollowNetwork = field(init=False)
-    drawn_network: FollowNetwork = field(init=False)
-    first_agents: dict[str, int] = field(init=False)
-    topics: Topics = field(init=False)
-    configured: SocialParams = field(init=False)
-    attributes: AttributeSource = field(init=False)
-    schedule: Schedule = field(init=False)
-    seeded: Seeded = field(init=False)
-    llms: AgentLLMs = field(init=False)
-    archetypes: Archetypes | None = field(init=False, default=None)
-    prompt_interests: PromptInterests = field(init=False)
-
-    odds: Odds = field(init=False)
-    feeds: Feeds = field(init=False)
-    posts: Posts = field(init=False)
-    history: History = field(init=False)
-    exposure: Exposure = field(init=False)
-    copies: Exposure = field(init=False)
-    met: Exposure = field(init=False)
-    engagements: Engagements = field(init=False, default_factory=Engagements)
-    group_counts: GroupCounts = field(init=False)
-    relations: Relations = field(init=False, default_factory=Relations)
-    opinions: Opinions = field(init=False)
-    liked: dict[int, deque[tuple[int, int, int]]] = field(init=False, default_factory=dict)
-    notebook: Notebook = field(init=False)
-    outcomes: Outcomes = field(init=False)
-    recorded: Recorded = field(init=False)
-
-    time_of_day: Clock = field(init=False)
-    round: int = field(init=False, default=-1)
-    tick: int = field(init=False, default=0)
-    first_of_round: int = field(init=False, default=0)
-    events: Events = field(init=False, default_factory=Events)
-    pending: PendingAnswers = field(init=False, default_factory=PendingAnswers)
-    leaving: dict[int, None] = field(init=False, default_factory=dict)
-
-    counts: Counter[str] = field(init=False, default_factory=Counter)
-    totals: Counter[str] = field(init=False, default_factory=Counter)
-    sources: Counter[str] = field(init=False, default_factory=Counter)
-    written: Counter[str] = field(init=False, default_factory=Counter)
-    tick_counts: npt.NDArray[np.int64] = field(init=False)
-    agent_ticks: npt.NDArray[np.int64] = field(init=False)
-    row_by_row_guards: set[str] = field(init=False, default_factory=set)
-    notes: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self, world: StartingWorld) -> None:
-        params, n = self.params, len(world.population)
-        self.configured = params
-        self.rooms, self.depths = WalkRooms(), Depths()  # memory, and no state
-        self.attributes = world.attributes
-        self.go_by(self.chart)
-        self.population, self.topics, self.drawn_network = world.population, world.topics, world.network
+    def __init__(
+        self,
+        params: SocialParams,
+        streams: Streams,
+        chart: Statechart,
+        reasoner: AnyReasoner,
+        world: StartingWorld,
+        writer: Writer = None,
+        recorder: RoundRecorder | None = None,
+    ) -> None:
+        n, self.round = len(world.population), -1
+        self.params, self.configured, self.streams = params, params, streams
+        self.reasoner, self.writer, self.recorder = reasoner, writer, recorder
+        self.walk_buffers, self.depths = WalkBufferPool(), Depths()  # memory that no snapshot holds
+        self.attributes, self.population, self.topics = world.attributes, world.population, world.topics
+        self.set_chart(chart)
         here = world.population.has_joined
+        self.drawn_network = world.network
         self.network = self.first_network = world.network if here.all() else world.network.among(here)
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
-        self.population.state[:] = self.chart.initial.code
+        self.population.state[:] = chart.initial.code
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, room=_POSTS_EACH * n)
         self.posts.reserve(world.schedule.text_id)
         self.attributes.give_to(self.posts, self.population)
         self.opinions = Opinions(params.opinions, world.attributes.known)
-        self._settle()
+        self._apply_settings()
         self.group_counts = GroupCounts(self.feeds.n_groups)
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.copies, self.met = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
+        self.engagements, self.relations = Engagements(), Relations()
+        self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
-        self.recorded = recorded_agents(params.records, n, self.streams)
-        if self.reasoner.n_archetypes:
-            self.archetypes = make_archetypes(self.population, self.llms, self.reasoner.n_archetypes, self.topics)
-        self.prompt_interests = PromptInterests(self.population, self.posts, self.topics, self.archetypes)
+        self.recorded = recorded_agents(params.records, n, streams)
+        by_kind = reasoner.n_archetypes
+        self.archetypes = make_archetypes(self.population, self.llms, by_kind, self.topics) if by_kind else None
         length = timedelta(minutes=params.clock.round_minutes)
         self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
-        self.tick_counts = np.zeros((params.ticks_per_round, len(STATES)), np.int64)
+        self._start_counting()
+
+    def _start_counting(self) -> None:
+        self.tick, self.first_of_round = 0, 0
+        self.events, self.pending, self.leaving = Events(), PendingAnswers(), dict[int, None]()
+        self.counts, self.totals, self.sources, self.written = (Counter[str]() for _ in range(4))
+        self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
         self.agent_ticks = np.zeros(len(STATES), np.int64)
+        self.row_by_row_guards: set[str] = set()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a branch: it records nowhere until it is given a recorder, and has its agents as objects anew."""
+        """Return a branch: it has no recorder, and makes its agents as objects anew."""
         branch = type(self).__new__(type(self))
         memo[id(self)] = branch
-        own = vars(self) | {"recorder": None, "scripts": memo.get(id(self.scripts))}
-        vars(branch).update((name, deepcopy(value, memo)) for name, value in own.items() if name != "scripts")
-        branch.scripts = own["scripts"] or self.scripts.for_copy(branch)
+        state = vars(self) | {"recorder": None}
+        vars(branch).update((name, deepcopy(value, memo)) for name, value in state.items() if name != "scripts")
+        branch.scripts = memo.get(id(self.scripts)) or self.scripts.for_copy(branch)
         return branch
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what the rounds so far have changed, between two rounds; of who decides, what it has spent."""
-        found = super().snapshot()
-        same = self._unchanged()
-        found["population"] = {key: kept for key, kept in found["population"].items() if key not in same}
-        network = self.network.snapshot() if self.network is not self.first_network else None
-        first = {"first_network": self.drawn_network.checksum, "first_agents": self.first_agents}
-        own = {"network": network, "chart": self.chart.snapshot(), "sizes": self._sizes()}
-        return found | first | own | {"asked": [state_of(asked) for asked in self._asked()]}
+        """Return what the rounds so far have changed, between two rounds; of the LLM what it has spent."""
+        state, unchanged = super().snapshot(), self._unchanged()
+        state["population"] = {key: column for key, column in state["population"].items() if key not in unchanged}
+        return state | {
+            "first_network": self.drawn_network.checksum,
+            "first_agents": self.first_agents,
+            "network": self.network.snapshot() if self.network is not self.first_network else None,
+            "chart": self.chart.snapshot(),
+            "sizes": self._sizes(),
+            "asked": [state_of(asked) for asked in self._asked()],
+        }
 
     def _sizes(self) -> list[int]:
-        """Return the lengths of arrays that parameters set, but for those of the network and the agents."""
+        """Return the lengths of arrays that parameters set."""
         return [*self.tick_counts.shape, self.history.depth]
 
     def world_to_keep(self) -> dict[str, Plain] | None:
-        """Return what was drawn of the world, if that is dear to make, and the agents are who they were."""
+        """Return the drawn world if it is slow to draw and no agent was changed since."""
         is_same = self._unchanged() >= {*KEPT}
         return world_to_keep(self.params, self.drawn_network, self.population) if is_same else None
 
     def _unchanged(self) -> set[str]:
-        """Return the columns of who the agents are that nobody has changed."""
+        """Return the names of the agents' columns that have not changed."""
         now = self.population.checksums()
         return {name for name, before in self.first_agents.items() if now[name] == before}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.
+        """Restore a snapshot into a platform of the same parameters, before its first round.
 
         Raises:
-            DataError: If it is none of this platform.
+            DataError: If the snapshot is of another platform.
         """
         if kept["first_network"] != self.drawn_network.checksum:
             raise DataError("the network is not that of the run: has network.edges changed since?")
@@ -250,19 +220,19 @@ class Platform(Restorable, Reading):
             raise DataError("ticks_per_round and statechart.max_history_depth are not those of the run")
         if not kept["population"].keys() | self._unchanged() >= {*WHO_THEY_ARE}:
             raise DataError("the agents are not those of the run: they were changed before its first round")
-        own = self.notes
+        notes = self.notes
         super().restore(kept)
-        self.notes += tuple(said for said in own if said not in self.notes)  # settings that only begin later
+        self.notes += tuple(note for note in notes if note not in self.notes)  # settings that begin later
         if kept["network"] is not None:
             self.network = replace(self.first_network)
             self.network.restore(kept["network"])
-        self._settle()
+        self._apply_settings()
         self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
             restore_object(asked, spent)
 
     def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
-        """Return who decides and who writes, None for who is not there or never changes."""
+        """Return the reasoner and the writer, None where nothing of them changes."""
         from prism_mesa.reasoner import DistilledReasoner  # not needed where nobody saves
 
         unchanging = (NoneType, RuleReasoner, DistilledReasoner)
@@ -274,38 +244,38 @@ class Platform(Restorable, Reading):
 
     @property
     def standing(self) -> str:
-        """Agents, rounds, seed and who decides, in words."""
+        """Agents, rounds, seed and reasoner, for users."""
         agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
         return f"{counted(agents, 'agent')}, {done}, seed {self.params.seed}, decided by {self.reasoner.label}"
 
-    def go_by(self, chart: Statechart) -> None:
-        """Let a chart rule, and make what is made from it."""
+    def set_chart(self, chart: Statechart) -> None:
+        """Use a chart from now on, and make its tables."""
         self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
 
     def begin_events(self) -> None:
-        """Use the memory of events again; what of them is not committed yet gets memory of its own."""
+        """Reuse the memory of events. Events that are not committed yet are copied first."""
         for noted in (self.events.impressions, self.events.engagements, self.events.moves):
             noted[:] = [tuple(map(np.copy, part)) for part in noted]
-        self.rooms.begin_round()
+        self.walk_buffers.begin_round()
 
     def change_settings(self) -> None:
-        """Let the settings hold that begin with this round (`interventions`)."""
+        """Apply the interventions that begin or end with this round."""
         if any(self.round in (one.at, one.until) for one in self.params.interventions):
             before = self.params.feed.attribute
-            self._settle()
+            self._apply_settings()
             if self.params.feed.attribute != before:
                 self.group_counts = GroupCounts(self.feeds.n_groups)
 
     @property
     def groups(self) -> Groups | None:
-        """The groups of agents by which feeds go; None where there are none."""
+        """The groups of agents for bridging feeds, if any."""
         if self.params.feed.attribute is None:
             return None
         place, own = self.attributes.known.of_agents(self.params.feed.attribute)
         return Groups(groups_of(own, self.population.attributes[:, place]), self.group_counts)
 
-    def _settle(self) -> None:
-        """Let the settings of this round hold, and make what is made from them."""
+    def _apply_settings(self) -> None:
+        """Apply the settings of this round, and make what depends on them."""
         self.params = self.configured.at(self.round)
         self.llms = llms_of_agents(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
@@ -315,7 +285,7 @@ class Platform(Restorable, Reading):
 
     @property
     def half_band(self) -> float:
-        """Half the width of every agent's band of utility, around its threshold."""
+        """Half the width of an agent's band of utility."""
         return self.params.agents.band / 2
 
     @property
@@ -343,18 +313,53 @@ class Platform(Restorable, Reading):
         return self.time_of_day.at(self.clock)
 
     def records(self, table: str) -> bool:
-        """Return whether rows of a table go anywhere."""
+        """Return whether the recorder wants a table."""
         wants: Callable[[str], bool] = getattr(self.recorder, "wants", lambda _: True)
         return self.recorder is not None and wants(table)
 
-    def move_keeping(self) -> npt.NDArray[np.uint8]:
-        """Return whose transitions are noted down for the recorder: one entry for each agent, or one for all."""
+    def move_mask(self) -> npt.NDArray[np.uint8]:
+        """Return whether each agent's transitions are recorded; a single entry stands for all agents."""
         if not self.records("transitions"):
             return np.zeros(1, np.uint8)
         mask = self.recorded["transitions"]
         return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)
 
-    def keeps_moves(self, row: int) -> bool:
-        """Return whether an agent's transitions are noted down."""
+    def records_moves(self, row: int) -> bool:
+        """Return whether an agent's transitions are recorded."""
         mask = self.recorded["transitions"]
         return self.records("transitions") and (mask is None or bool(mask[row]))
+
+    def post(self, post_id: int, reader: int) -> Post | None:
+        """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
+        return None if post_id == NO_POST else self.views(np.array([reader]), np.array([post_id]))[0]
+
+    def views(self, readers: Rows, posts: Rows) -> list[Post]:
+        """Return each post as its reader sees it."""
+        authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
+        matches = self.matches(readers, posts)
+        worth = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
+        return self.attributes.shown(self.posts.views(posts, authors, *worth), self.posts.attributes[posts])
+
+    def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
+        """Return the utility of each post to its reader, given their similarities."""
+        if not self.odds.params.sensitivity:
+            return np.asarray(relevance_of(matches))
+        utility = np.empty(len(posts), np.float64)
+        who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
+        utilities(who, what, near, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
+        return utility
+
+    def log_odds(self, reader: int, post: int) -> dict[str, float]:
+        """Return the log-odds that a post has for a reader beside its relevance, by what they come from."""
+        state = self.posts, self.network, self.population.attributes, self.met
+        return self.odds.explain(max(self.round, 0), reader, post, *state)
+
+    @property
+    def tastes(self) -> tuple[Tastes, TasteTables]:
+        """The numbers and arrays of utility in this round."""
+        tables = self.odds.tables(self.network, self.population.attributes, self.met)
+        return self.odds.tastes(max(self.round, 0)), tables
+
+    def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
+        """Return the similarity of each reader's interests and its post's topics, as whole numbers."""
+        return matches(self.population.interests[readers], self.posts.vectors(posts))

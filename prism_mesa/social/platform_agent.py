@@ -1,30 +1,40 @@
-"""One user of a platform, over one row of its population. It holds nothing of its own but the row number."""
+"""One user of a platform, as a view of one row of its population."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from functools import partial
 from numbers import Real
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any, Final, Self, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
+from prism_mesa.social.cards import AgentCard
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.reading.cards import Carded
-from prism_mesa.social.reading.history import HistoryView
-from prism_mesa.social.round.agent_ties import DecidesAboutOthers
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, undone_if_raised
-from prism_mesa.social.round.questions import as_archetype, characters_of, questions
-from prism_mesa.social.state.agent_fields import AGENT_FIELDS, AgentField
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
+from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, rollback_on_error
+from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, SCRIPT, UNBLOCK, UNFOLLOW, UNMUTE
+from prism_mesa.social.round.follows import absence, note_decision, other_row
+from prism_mesa.social.round.questions import as_archetype, personalities, questions
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, packed_move, unpacked_move
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
+from prism_mesa.statechart import STATES, TIMEOUT, AgentState, StateTransition, export_agent
+
+_NO_POST: Final = "is no post of this platform (see feed, read)"
+_PROMPTED: Final = (
+    *("name", "interests", "personality", "traits", "propensities", "low_threshold", "high_threshold"),
+    *("engagement_threshold", "state_history"),
+)
+"""Fields that questions to the LLM show."""
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
@@ -34,74 +44,169 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def number_property(field: AgentField) -> property:
-    """Return a property over a field of `AGENT_FIELDS`."""
+def number_property(
+    name: str, meaning: str, low: float, high: float, *, whole: bool, column: Callable[[Population], Any]
+) -> property:
+    """Return a property over a column of numbers from `low` to `high`."""
 
-    def get(agent: Any) -> float:
-        value = getattr(agent._platform.population, field.name)[agent.row]
-        return int(value) if field.whole else float(value)
+    def read(agent: Any) -> float:
+        value = column(agent._platform.population)[agent.row]
+        return int(value) if whole else float(value)
 
-    def put(agent: Any, value: float) -> None:
-        if field.whole:
-            value = whole_number(field.name, value, int(field.low))
-        getattr(agent._platform.population, field.name)[agent.row] = number_between(
-            field.name, value, field.low, field.high
-        )
+    def write(agent: Any, value: float) -> None:
+        if whole:
+            value = whole_number(name, value, int(low))
+        if not isinstance(value, Real) or not low <= float(value) <= high:
+            raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
+        column(agent._platform.population)[agent.row] = float(value)
 
-    return property(get, put, doc=f"{field.meaning.capitalize()} ({field.unit}).")
-
-
-def trait_property(name: str) -> property:
-    """Return a property over one of the Big Five."""
-    place = BIG_FIVE.index(name)
-
-    def get(agent: Any) -> float:
-        return float(agent._platform.population.traits[agent.row, place])
-
-    def put(agent: Any, value: float) -> None:
-        agent._platform.population.traits[agent.row, place] = number_between(name, value, 1.0, 5.0)
-
-    return property(get, put, doc=f"{name.capitalize()}, 1..5.")
+    return property(read, write, doc=meaning)
 
 
-def number_between(name: str, value: Any, low: float, high: float) -> float:
-    """Return `value` as a float, if it is a number from `low` to `high`."""
-    if not isinstance(value, Real) or not low <= float(value) <= high:
-        raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
-    return float(value)
+class HistoryView(Sequence[StateTransition]):
+    """An agent's history as a list, over the rings of the platform, which drop the oldest entries."""
+
+    def __init__(self, platform: Platform, row: int) -> None:
+        self._platform = platform
+        self._row = row
+
+    def append(self, value: StateTransition) -> None:
+        """Record an entry, at the tick nearest to its timestamp; of its context only `post_id` is kept."""
+        self._platform.history.record(np.array([self._row]), *self._columns(value))
+
+    def check(self, value: StateTransition) -> None:
+        """Raise what `append` would raise."""
+        self._columns(value)
+
+    def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32], Rows]:
+        platform = self._platform
+        trigger = platform.trigger_code(value.trigger)
+        if trigger < 0:
+            raise AgentError(f"SocialAgent.state_history: {value.trigger!r} is no trigger of {platform.chart.name}")
+        post = (value.context or {}).get("post_id", NO_POST)
+        post = post if isinstance(post, int | np.integer) else NO_POST
+        move = packed_move(trigger, value.from_state.code, value.to_state.code)
+        clock = np.array([platform.time_of_day.nearest(value.timestamp)], np.int32)
+        return np.array([move], np.uint16), clock, np.array([post], np.int32)
+
+    def _entries(self) -> list[StateTransition]:
+        platform = self._platform
+        entries = []
+        for move, clock, post in platform.history.entries(self._row):
+            trigger, source, target = unpacked_move(move)
+            context = None if post == NO_POST else {"post_id": post}
+            name = platform.chart.triggers[trigger]
+            entries.append(StateTransition(source, target, name, platform.time_of_day.at(clock), context))
+        return entries
+
+    def __len__(self) -> int:
+        history = self._platform.history
+        return min(int(history.count[self._row]), history.limit(self._row))
+
+    @overload
+    def __getitem__(self, index: int) -> StateTransition: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[StateTransition]: ...
+    def __getitem__(self, index: int | slice) -> StateTransition | list[StateTransition]:
+        return self._entries()[index]
+
+    def __iter__(self) -> Iterator[StateTransition]:
+        return iter(self._entries())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._entries())
 
 
-class DeclaredFields:
-    """The attributes of an agent that the configuration declares, as attributes in Python (docs/attributes.md)."""
+class DecidesAboutOthers:
+    """Following, muting and blocking, which can be taken back, and reporting.
 
-    def __getattr__(self: Any, name: str) -> Any:
-        """Return an attribute that the configuration declares (`attributes`)."""
-        if not name.startswith("_") and self._is_made:
-            known = self._platform.attributes.known
-            if name in known.agents:
-                place, own = known.of_agents(name)
-                return own.value(float(self._platform.population.attributes[self.row, place]))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    Name others by their rows, or pass agents. A decision counts when the round is committed and holds from the next
+    round on, also where `network.dynamics` is fixed; `social.round.follows` says which decisions count.
+    """
 
-    def __setattr__(self: Any, name: str, value: Any) -> None:
-        """Set an attribute; one that the configuration declares is set in its column.
+    row: int
+
+    @property
+    def _platform(self) -> Platform:
+        raise NotImplementedError
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the agent is not there: it was removed, has left, or has not joined yet (`agents.churn`)."""
+        return self.row in self._platform.leaving or not self._platform.population.present[self.row]
+
+    def _must_be_there(self, act: str) -> None:
+        """Raise AgentError if the agent has left before this round, or has not joined yet."""
+        if not self._platform.population.present[self.row]:
+            raise AgentError(f"SocialAgent.{act}: agent {self.row} {absence(self._platform, self.row)}")
+
+    def follow(self, other: Any) -> bool:
+        """Follow another agent, and return whether that is new.
 
         Raises:
-            AgentError: If it is declared, and the value is none of its values.
+            AgentError: If there is no such agent, it has left or is this one, or one of the two has blocked the other.
         """
-        known = self._platform.attributes.known if self._is_made else None
-        if known is None or name not in known.agents:
-            super().__setattr__(name, value)
-            return
-        place, own = known.of_agents(name)
-        try:
-            self._platform.population.attributes[self.row, place] = own.number(value)
-        except ValueError as error:
-            raise AgentError(f"{type(self).__name__}.{name}: {error}") from None
+        return self._decide("follow", other, FOLLOW)
+
+    def unfollow(self, other: Any) -> bool:
+        """Stop following another agent, and return whether that is new; a close tie ends too."""
+        return self._decide("unfollow", other, UNFOLLOW)
+
+    def mute(self, other: Any) -> bool:
+        """See nothing of another agent any more, and return whether that is new.
+
+        Feeds no longer show its posts, nor reshares of them; a follow of it stays.
+        """
+        return self._decide("mute", other, MUTE)
+
+    def unmute(self, other: Any) -> bool:
+        """Unmute another agent, and return whether that is new; feeds show what it writes from then on."""
+        return self._decide("unmute", other, UNMUTE)
+
+    def block(self, other: Any) -> bool:
+        """Block another agent, and return whether that is new.
+
+        Neither follows the other then, and each sees nothing of the other, as if muted.
+        """
+        return self._decide("block", other, BLOCK)
+
+    def unblock(self, other: Any) -> bool:
+        """Unblock another agent, and return whether that is new.
+
+        Both see what the other writes from then on, unless one is muted or the other has blocked as well. The follows
+        that the block ended do not come back; following is possible again once the unblock holds.
+        """
+        return self._decide("unblock", other, UNBLOCK)
+
+    def report(self, post: Post) -> bool:
+        """Report a post, and return whether that is new; reports are recorded and counted, and change nothing else."""
+        where = f"{type(self).__name__}.report"
+        if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
+            raise AgentError(f"{where}: {post!r} {_NO_POST}")
+        other = other_row(self._platform, self.row, post.author, where)
+        return note_decision(self._platform, self.row, other, REPORT, SCRIPT, post.post_id)
+
+    def _decide(self, name: str, other: Any, event: int) -> bool:
+        where = f"{type(self).__name__}.{name}"
+        if isinstance(other, DecidesAboutOthers):
+            if other._platform is not self._platform:
+                raise AgentError(f"{where}: {other!r} is an agent of another platform")
+            other = other.row
+        if isinstance(other, bool) or not isinstance(other, int | np.integer):
+            raise AgentError(f"{where}: {other!r} is no agent: give one, or its row")
+        other = other_row(self._platform, self.row, int(other), where)
+        return note_decision(self._platform, self.row, other, event, SCRIPT)
 
 
-class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
+class PlatformAgent(DecidesAboutOthers, AgentCard):
     """What a user of a platform is, sees and does; `SocialAgent` is the same as an agent of Mesa.
+
+    The attributes that the configuration declares are attributes in Python, too (docs/attributes.md).
 
     Args:
         platform: The platform.
@@ -120,25 +225,52 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     def _is_made(self) -> bool:
         return "_of" in self.__dict__
 
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute that the configuration declares (`attributes`)."""
+        if not name.startswith("_") and self._is_made:
+            known = self._platform.attributes.known
+            if name in known.agents:
+                place, attribute = known.of_agents(name)
+                return attribute.value(float(self._platform.population.attributes[self.row, place]))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; one that the configuration declares is set in its column.
+
+        Raises:
+            AgentError: If a declared attribute cannot have the value.
+        """
+        known = self._platform.attributes.known if self._is_made else None
+        if known is None or name not in known.agents:
+            super().__setattr__(name, value)
+            return
+        place, attribute = known.of_agents(name)
+        try:
+            self._platform.population.attributes[self.row, place] = attribute.number(value)
+        except ValueError as error:
+            raise AgentError(f"{type(self).__name__}.{name}: {error}") from None
+
     @one_line
     def __repr__(self) -> str:
         post = int(self._platform.population.current_post[self.row])
         doing = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
-        return f"<{type(self).__name__} {self.row} {self.name!r}: {self._absence if self.has_left else doing}>"
+        if self.has_left:
+            doing = absence(self._platform, self.row)
+        return f"<{type(self).__name__} {self.row} {self.name!r}: {doing}>"
 
     def step(self) -> None:
-        """Do one tick: count it, find the trigger that meets the agent, fire it. Who is idle or away does nothing."""
-        state = self.state
-        if state is IDLE or not self._platform.population.present[self.row]:
+        """Do one tick: count it, and fire the trigger that the agent meets. An idle or absent agent does nothing."""
+        platform, state = self._platform, self.state
+        if state is IDLE or not platform.population.present[self.row]:
             return
         self.ticks_in_state += 1
         post = self.current_post
-        if self.ticks_in_state >= self._platform.chart.timeout_threshold(self):
+        if self.ticks_in_state >= platform.chart.timeout_threshold(self):
             self.fire(TIMEOUT, post)
             return
-        trigger = next_trigger(self._platform.chart, self._platform.tables.claimed, state, self, post)
-        scrolls = trigger == SEES_POST in self._platform.tables.triggers and self._platform.glances > 1
-        if trigger is not None and not (scrolls and not pass_posts(self._platform, self.row)):
+        trigger = next_trigger(platform.chart, platform.tables.claimed, state, self, post)
+        scrolls = trigger == SEES_POST in platform.tables.triggers and platform.glances > 1
+        if trigger is not None and not (scrolls and not pass_posts(platform, self.row)):
             self.fire(trigger, self.next_post if trigger == SEES_POST else post)
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
@@ -155,14 +287,14 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
         platform, source = self._platform, self.state
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
-        outcome, said = platform.chart.selected(self, trigger, context)
+        outcome, guards = platform.chart.selected(self, trigger, context)
         was_open = isinstance(outcome, tuple)
         if isinstance(outcome, tuple):
             choice = self._ask(trigger, outcome, context)
-            outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, said)
+            outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, guards)
         if outcome is None or outcome.target is None:
             return None
-        with undone_if_raised(platform, self.row) if outcome.action is not None else nullcontext():
+        with rollback_on_error(platform, self.row) if outcome.action is not None else nullcontext():
             platform.chart.take(outcome, self, context)
         apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
         return outcome.target
@@ -174,7 +306,9 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
 
     def _question(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> Question:
         agents = AgentColumns(self._platform, self._rows)
-        if _tells_of_itself(type(self)) or not (context is None or isinstance(context, Post)):
+        subclasses = type(self).__mro__[: type(self).__mro__.index(PlatformAgent)]
+        has_own_prompt = any(name in vars(base) for base in subclasses for name in _PROMPTED)
+        if has_own_prompt or not (context is None or isinstance(context, Post)):
             return as_archetype(question_of(self, self.state, trigger, options, context), agents)
         posts = PostColumns(self._platform, self._rows, np.array([getattr(context, "post_id", NO_POST)]))
         return questions(agents, posts, [trigger], [options])[0]
@@ -183,9 +317,8 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     def feed(self) -> list[Post]:
         """The posts of this round's feed that the agent has not read, best first."""
         p = self._platform.population
-        places = range(int(p.n_read[self.row]), int(p.n_feed[self.row]))
-        found = (self._platform.post(int(p.feed[self.row, i]), self.row) for i in places)
-        return [post for post in found if post is not None]
+        unread = p.feed[self.row, int(p.n_read[self.row]) : int(p.n_feed[self.row])].tolist()
+        return [post for post_id in unread if (post := self._platform.post(post_id, self.row)) is not None]
 
     def read(self) -> Post | None:
         """Read the next post of the feed, which counts as an impression, and return it; None at its end."""
@@ -224,7 +357,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
 
     def _engage(self, post: Post, action: ActionName, text: str = "") -> bool:
         if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
-            raise AgentError(f"SocialAgent.{action}: {post!r} is no post of this platform (see feed, read)")
+            raise AgentError(f"SocialAgent.{action}: {post!r} {_NO_POST}")
         self._must_be_there(action)
         words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
         if text != "" and not words:
@@ -278,8 +411,8 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
 
     @property
     def personality(self) -> str:
-        """The Big Five in words, and attributes that prompts tell of."""
-        return characters_of(self._platform, self._rows)[0]
+        """The Big Five in words, and attributes that prompts show."""
+        return personalities(self._platform, self._rows)[0]
 
     @property
     def traits(self) -> dict[str, float]:
@@ -299,21 +432,11 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     @state.setter
     def state(self, value: AgentState) -> None:
         if not isinstance(value, AgentState):
-            several = (
-                "this is an open choice: ask the oracle for one of the states, and call chart.apply with its answer"
-            )
-            advice = several if isinstance(value, list | tuple) else f"write AgentState({value!r})"
+            advice = f"write AgentState({value!r})"
+            if isinstance(value, list | tuple):
+                advice = "this is an open choice: ask the oracle for one of the states, and call chart.apply with it"
             raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; {advice}")
         self._platform.population.state[self.row] = value.code
-
-    @property
-    def ticks_in_state(self) -> int:
-        """Ticks since the last transition, from 0."""
-        return int(self._platform.population.ticks_in_state[self.row])
-
-    @ticks_in_state.setter
-    def ticks_in_state(self, value: int) -> None:
-        self._platform.population.ticks_in_state[self.row] = whole_number("ticks_in_state", value, 0)
 
     @property
     def low_threshold(self) -> float:
@@ -328,7 +451,8 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     @property
     def pending_action(self) -> ActionName | None:
         """What the agent is composing."""
-        return action_name(int(self._platform.population.pending_action[self.row]))
+        code = int(self._platform.population.pending_action[self.row])
+        return None if code == NO_ACTION else ACTIONS[code]
 
     @pending_action.setter
     def pending_action(self, value: ActionName | None) -> None:
@@ -349,8 +473,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     @property
     def current_post(self) -> Post | None:
         """The post that the agent is evaluating or engaging with."""
-        population = self._platform.population
-        return self._platform.post(int(population.current_post[self.row]), self.row)
+        return self._platform.post(int(self._platform.population.current_post[self.row]), self.row)
 
     @property
     def next_post(self) -> Post | None:
@@ -376,19 +499,30 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
         """The last changes of state, oldest first."""
         return HistoryView(self._platform, self.row)
 
-    extraversion = trait_property("extraversion")
-    agreeableness = trait_property("agreeableness")
-    conscientiousness = trait_property("conscientiousness")
-    neuroticism = trait_property("neuroticism")
-    openness = trait_property("openness")
+    ticks_in_state = number_property(
+        "ticks_in_state",
+        "Ticks since the last transition, from 0.",
+        *(0, 2**31 - 1),
+        whole=True,
+        column=attrgetter("ticks_in_state"),
+    )
+
+
+def _trait(place: int, population: Population) -> npt.NDArray[np.float32]:
+    return population.traits[:, place]
 
 
 for _field in AGENT_FIELDS.values():
-    setattr(PlatformAgent, _field.name, number_property(_field))
+    _doc, _range = f"{_field.meaning.capitalize()} ({_field.unit}).", (_field.low, _field.high)
+    _property = number_property(_field.name, _doc, *_range, whole=_field.whole, column=attrgetter(_field.name))
+    setattr(PlatformAgent, _field.name, _property)
+for _place, _name in enumerate(BIG_FIVE):
+    _doc, _read = f"{_name.capitalize()}, 1..5.", partial(_trait, _place)
+    setattr(PlatformAgent, _name, number_property(_name, _doc, 1, 5, whole=False, column=_read))
 
 
 class PlainAgents:
-    """The agents of a platform that runs without Mesa: made when asked for, none with a script of its own."""
+    """The agents of a platform that runs without Mesa: made on demand, without scripts."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -413,14 +547,3 @@ class PlainAgents:
         """Let all agents do their tick, by row."""
         for row in np.flatnonzero(self._platform.population.present).tolist():
             self.agent(row).step()
-
-
-def _tells_of_itself(kind: type) -> bool:
-    """Return whether a subclass says in its own way what questions tell of an agent."""
-    own = kind.__mro__[: kind.__mro__.index(PlatformAgent)]
-    return any(name in vars(base) for base in own for name in _TOLD)
-
-
-_TOLD = (
-    "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
-).split()

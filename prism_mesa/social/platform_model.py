@@ -1,103 +1,81 @@
 """A Mesa model over a platform, whose state can be read on the model."""
 
-from collections import Counter, deque
-from datetime import datetime
+from collections.abc import Callable
+from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
-
-from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
-from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Read, RoundModel
-from prism_mesa.social.opinions.own import Opinions
-from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.platform import Platform, Writer
-from prism_mesa.social.round.prompt_interests import PromptInterests
-from prism_mesa.social.round.walk_tables import WalkTables
-from prism_mesa.social.state.engagements import Engagements
-from prism_mesa.social.state.events import Clock, Events, PendingAnswers
-from prism_mesa.social.state.exposure import Exposure
-from prism_mesa.social.state.groups import GroupCounts
-from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.odds import Odds
-from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.population import History, Population
-from prism_mesa.social.state.posts import Posts
-from prism_mesa.social.state.relations import Relations
-from prism_mesa.social.state.sampling import Recorded
-from prism_mesa.social.state.topics import Topics
-from prism_mesa.social.world.archetypes import Archetypes
-from prism_mesa.social.world.attributes import AttributeSource
-from prism_mesa.social.world.build import Schedule
-from prism_mesa.social.world.llms import AgentLLMs
-from prism_mesa.social.world.seeded import Seeded
-from prism_mesa.streams import Streams
+from prism_mesa.social.platform import Platform
 
 
-class _Read[T](Read[T]):
-    """A field of the platform."""
+class PlatformField[T](Read[T]):
+    """A field of the platform that can be read on the model."""
 
     part = "platform"
 
+    def __init__(self, get: Callable[[Platform], T]) -> None:
+        self._get = get
+
+    def __get__(self, model: Any, owner: type) -> T:
+        return cast(T, self) if model is None else self._get(model.platform)
+
 
 class PlatformModel(RoundModel):
-    """A Mesa model with the state of a `platform`, whose fields can be read here too (`Platform` explains them)."""
+    """A Mesa model with a `platform`. You can read the platform's fields on the model (see `Platform`)."""
 
     _platform: Platform
 
-    params = _Read[SocialParams]()
-    streams = _Read[Streams]()
-    tables = _Read[WalkTables]()
-    reasoner = _Read[AnyReasoner]()
-    writer = _Read[Writer]()
-    population = _Read[Population]()
-    network = _Read[FollowNetwork]()
-    first_network = _Read[FollowNetwork]()
-    drawn_network = _Read[FollowNetwork]()
-    first_agents = _Read[dict[str, int]]()
-    topics = _Read[Topics]()
-    configured = _Read[SocialParams]()
-    attributes = _Read[AttributeSource]()
-    feeds = _Read[Feeds]()
-    schedule = _Read[Schedule]()
-    seeded = _Read[Seeded]()
-    archetypes = _Read[Archetypes | None]()
-    llms = _Read[AgentLLMs]()
-    odds = _Read[Odds]()
-    posts = _Read[Posts]()
-    prompt_interests = _Read[PromptInterests]()
-    history = _Read[History]()
-    exposure = _Read[Exposure]()
-    copies = _Read[Exposure]()
-    met = _Read[Exposure]()
-    engagements = _Read[Engagements]()
-    group_counts = _Read[GroupCounts]()
-    relations = _Read[Relations]()
-    opinions = _Read[Opinions]()
-    liked = _Read[dict[int, deque[tuple[int, int, int]]]]()
-    notebook = _Read[Notebook]()
-    outcomes = _Read[Outcomes]()
-    recorded = _Read[Recorded]()
-    time_of_day = _Read[Clock]()
-    round = _Read[int]()
-    tick = _Read[int]()
-    first_of_round = _Read[int]()
-    clock = _Read[int]()
-    hours = _Read[float]()
-    now = _Read[datetime]()
-    events = _Read[Events]()
-    pending = _Read[PendingAnswers]()
-    leaving = _Read[dict[int, None]]()
-    counts = _Read[Counter[str]]()
-    totals = _Read[Counter[str]]()
-    sources = _Read[Counter[str]]()
-    written = _Read[Counter[str]]()
-    tick_counts = _Read[npt.NDArray[np.int64]]()
-    agent_ticks = _Read[npt.NDArray[np.int64]]()
-    row_by_row_guards = _Read[set[str]]()
-    notes = _Read[tuple[str, ...]]()
+    params = PlatformField[SocialParams](lambda p: p.params)
+    streams = PlatformField(lambda p: p.streams)
+    tables = PlatformField(lambda p: p.tables)
+    reasoner = PlatformField(lambda p: p.reasoner)
+    writer = PlatformField(lambda p: p.writer)
+    population = PlatformField(lambda p: p.population)
+    network = PlatformField(lambda p: p.network)
+    first_network = PlatformField(lambda p: p.first_network)
+    drawn_network = PlatformField(lambda p: p.drawn_network)
+    first_agents = PlatformField(lambda p: p.first_agents)
+    topics = PlatformField(lambda p: p.topics)
+    configured = PlatformField(lambda p: p.configured)
+    attributes = PlatformField(lambda p: p.attributes)
+    feeds = PlatformField(lambda p: p.feeds)
+    schedule = PlatformField(lambda p: p.schedule)
+    seeded = PlatformField(lambda p: p.seeded)
+    archetypes = PlatformField(lambda p: p.archetypes)
+    llms = PlatformField(lambda p: p.llms)
+    odds = PlatformField(lambda p: p.odds)
+    posts = PlatformField(lambda p: p.posts)
+    history = PlatformField(lambda p: p.history)
+    exposure = PlatformField(lambda p: p.exposure)
+    copies = PlatformField(lambda p: p.copies)
+    met = PlatformField(lambda p: p.met)
+    engagements = PlatformField(lambda p: p.engagements)
+    group_counts = PlatformField(lambda p: p.group_counts)
+    relations = PlatformField(lambda p: p.relations)
+    opinions = PlatformField(lambda p: p.opinions)
+    liked = PlatformField(lambda p: p.liked)
+    notebook = PlatformField(lambda p: p.notebook)
+    outcomes = PlatformField(lambda p: p.outcomes)
+    recorded = PlatformField(lambda p: p.recorded)
+    time_of_day = PlatformField(lambda p: p.time_of_day)
+    round = PlatformField(lambda p: p.round)
+    tick = PlatformField(lambda p: p.tick)
+    first_of_round = PlatformField(lambda p: p.first_of_round)
+    clock = PlatformField(lambda p: p.clock)
+    hours = PlatformField(lambda p: p.hours)
+    now = PlatformField(lambda p: p.now)
+    events = PlatformField(lambda p: p.events)
+    pending = PlatformField(lambda p: p.pending)
+    leaving = PlatformField(lambda p: p.leaving)
+    counts = PlatformField(lambda p: p.counts)
+    totals = PlatformField(lambda p: p.totals)
+    sources = PlatformField(lambda p: p.sources)
+    written = PlatformField(lambda p: p.written)
+    tick_counts = PlatformField(lambda p: p.tick_counts)
+    agent_ticks = PlatformField(lambda p: p.agent_ticks)
+    row_by_row_guards = PlatformField(lambda p: p.row_by_row_guards)
+    notes = PlatformField(lambda p: p.notes)
 
     @property
     def platform(self) -> Platform:

@@ -104,7 +104,7 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
     answers = platform.reasoner.batch_reasoner
     left, unlearned_before = unlearned(answers, new, known), unlearned(answers, platform.chart, known)
     outdated = (*unlearned_before, *_own_chart(platform.params, before, known)[1])
-    platform.go_by(new)
+    platform.set_chart(new)
     platform.notes = (*(note for note in platform.notes if note not in outdated), *left, *chart_notes)
     platform.population.state[platform.population.state == before.initial.code] = new.initial.code
 

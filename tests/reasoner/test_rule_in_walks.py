@@ -8,7 +8,7 @@ import pytest
 from test_rule import LIKE, REPLY, RESHARE, REST, C, S, some_choices
 from worlds import differing, ran, small
 
-from prism_mesa.kernels.walking.choosing import chosen, draw_of_choice, engage_probability
+from prism_mesa.kernels.walking.steps import chosen, draw_of_choice, engage_probability
 from prism_mesa.reasoner import RuleParams, RuleReasoner
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.round.walk_tables import WalkTables

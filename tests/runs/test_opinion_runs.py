@@ -14,7 +14,7 @@ from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.runs.config import make_config
-from prism_mesa.social.own.objects import objects_named
+from prism_mesa.social.user_objects import objects_named
 from prism_mesa.studies.measures.catalogue import measured
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run

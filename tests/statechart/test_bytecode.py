@@ -20,9 +20,9 @@ WHOLE_FIELDS = {*WHOLE.split(), "author", "root"}
 
 
 @kernel
-def run_all(code, left, right, result, start, register, out):
-    for program in range(len(start) - 1):
-        out[program] = run_program(program, code, left, right, result, start, register)
+def run_all(programs, register, out):
+    for program in range(len(out)):
+        out[program] = run_program(program, programs, register)
 
 
 def known_fields():
@@ -46,7 +46,7 @@ def by_program(expression, values, programmer=None):
             register[i] = values[name]
         else:
             register[i] = np.nan  # nobody may look at it
-    run_all(*programs[:5], register, out)
+    run_all(programs, register, out)
     return int(out[-1])
 
 

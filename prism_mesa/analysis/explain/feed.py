@@ -13,13 +13,11 @@ import numpy.typing as npt
 from prism_mesa.analysis.explain.follows import named
 from prism_mesa.analysis.explain.scores import Candidates, Further, Made, explain_scores, lowered
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.feeds.room import Audience
+from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.columns import AgentColumns
-from prism_mesa.social.round.feeds.discovery import discovered
-from prism_mesa.social.round.feeds.in_rooms import Offer
-from prism_mesa.social.round.feeds.ranking import outbox_of, scoring_of
+from prism_mesa.social.round.feeds import RankInputs, discovered, outbox_of, scoring_of
 from prism_mesa.social.state.posts import RESHARE
 
 type Ints = npt.NDArray[np.int64]
@@ -75,13 +73,13 @@ class RankedFeed:
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
-        [(_, self.params, own_feed)] = platform.feeds.of(rows, AgentColumns(platform, rows))
+        [(_, self.params, own_feed)] = platform.feeds.assign(rows, AgentColumns(platform, rows))
         n_agents, now = len(platform.population), platform.round
         self.outbox = outbox_of(platform.posts, self.params, n_agents, now)
         world = self.outbox, platform.population, platform.posts, self.params, platform.streams, now
         beside = discovered(rows.astype(np.int32), *world)
         self.scoring = scoring_of(*world, beside, platform.groups)
-        self.slots = beside.most(self.params.slots)
+        self.slots = beside.first(self.params.slots)
         post, inside = self._listed()
         self._n_inside = int(inside.sum())
         self.number = np.flatnonzero(self._may_be_shown(post))
@@ -98,7 +96,7 @@ class RankedFeed:
         network, seen = platform.network, platform.exposure
         hidden = platform.relations.hidden_rows(len(platform.population))
         audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *platform.copies.lists)
-        _, post, inside = Offer(audience, self.outbox, self.scoring).listed(reader)
+        _, post, inside = RankInputs(audience, self.outbox, self.scoring).listed(reader)
         return post.astype(np.int64), inside
 
     def _may_be_shown(self, post: Ints) -> npt.NDArray[np.bool_]:

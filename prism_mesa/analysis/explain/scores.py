@@ -10,12 +10,11 @@ import numpy.typing as npt
 from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.llm.text import NAME_CAP, plain
-from prism_mesa.social.own.feed import OwnFeed
 from prism_mesa.social.params import FeedParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.columns import AgentColumns
-from prism_mesa.social.round.feeds.candidates import CandidateColumns
-from prism_mesa.social.round.feeds.ranking import engagement_rates
+from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
+from prism_mesa.social.round.feeds import engagement_rates
+from prism_mesa.social.state.feeds import UserFeed
 from prism_mesa.social.state.groups import NO_GROUPS
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import relevance_of
@@ -34,7 +33,7 @@ class Candidates:
     platform: Platform
     reader: int
     params: FeedParams
-    own_feed: OwnFeed | None
+    own_feed: UserFeed | None
     outbox: Outbox
     scoring: Scoring
     post: Rows
@@ -168,7 +167,7 @@ def _diverse(feed: Candidates) -> Made:
     return Made(how, np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
-def _own_feed(feed: Candidates, own_feed: OwnFeed) -> Made:
+def _own_feed(feed: Candidates, own_feed: UserFeed) -> Made:
     agents, posts = (
         AgentColumns(feed.platform, feed.readers),
         CandidateColumns(feed.platform, feed.readers, feed.post, feed.inside),

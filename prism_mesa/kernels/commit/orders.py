@@ -1,4 +1,4 @@
-"""Bringing the events of a round into order without comparing them all: by agent, by tick, by a random key."""
+"""Order the events of a round by agent, by tick, or by a random key, without comparing them all."""
 
 from typing import Any, Final
 
@@ -16,15 +16,15 @@ type Mask = npt.NDArray[np.bool_]
 
 AGENT: Final = 33
 ABOUT: Final = 2
-"""Where in the number of an engagement its agent begins, and what it is about; below that is the action."""
+"""First bits of the agent, and of what it is about, in the number of an engagement; the action is below."""
 
 _MOST_MOVED: Final = 64
-"""How far engagements may be moved in all, times their number, before they are better sorted."""
+"""Moves per engagement beyond which sorting is faster."""
 
 
 @kernel
 def ascends(agent: Int32) -> bool:
-    """Return whether no agent stands before a lower one."""
+    """Return whether agents ascend."""
     falls = False
     for i in range(1, len(agent)):
         falls |= agent[i] < agent[i - 1]
@@ -33,7 +33,7 @@ def ascends(agent: Int32) -> bool:
 
 @kernel
 def order_by_agent(agent: Int32, n_agents: int) -> Int32:
-    """Return the order by agent; of one agent what stands first stays first."""
+    """Return the order by agent, stable."""
     if ascends(agent):
         return np.arange(len(agent)).astype(np.int32)
     return counted_order(agent, n_agents)
@@ -41,7 +41,7 @@ def order_by_agent(agent: Int32, n_agents: int) -> Int32:
 
 @kernel
 def order_by_tick(tick: Int32, agent: Int32, n_ticks: int, n_agents: int) -> Int32:
-    """Return the order by tick, which is below `n_ticks`, and agent; what one agent does in a tick stays in order."""
+    """Return the order by tick, which is below `n_ticks`, and agent, stable."""
     order = counted_order(tick, n_ticks)
     if _is_in_order(order, tick, agent):
         return order
@@ -62,7 +62,7 @@ def _is_in_order(order: Int32, tick: Int32, agent: Int32) -> bool:
 
 @kernel
 def counted_order(number: Int32, n: int) -> Int32:
-    """Return the order by a number from 0 to n - 1; equal ones stay as they stand (Knuth 1998, 5.2, algorithm D)."""
+    """Return the order by a number from 0 to n - 1, stable (Knuth 1998, 5.2, algorithm D)."""
     start = np.zeros(n + 1, np.int32)
     for i in range(len(number)):
         start[number[i] + 1] += 1
@@ -77,9 +77,9 @@ def counted_order(number: Int32, n: int) -> Int32:
 
 @kernel
 def order_by_bits(tick: Int32, bits: Keys, n_ticks: int) -> Int32:
-    """Return the order by tick, which is below `n_ticks`, and then by random bits; equal ones stay as they stand.
+    """Return the order by tick, which is below `n_ticks`, and then by random bits, stable.
 
-    Each tick has as many buckets as it has entries, about, by leading bits: what is left to sort is next to its place.
+    There are about as many buckets as entries, by tick and leading bits, so little is left to sort.
     """
     n, leading = len(bits), 0
     while (n_ticks << leading) < n:
@@ -105,13 +105,13 @@ def order_by_bits(tick: Int32, bits: Keys, n_ticks: int) -> Int32:
 
 @part_of_kernels
 def _bucket(tick: Any, bits: Any, leading: Any) -> Any:
-    """Return the bucket of a key: ticks one after the other, in each of them by so many leading bits."""
+    """Return the bucket of a key, by tick and then by so many leading bits."""
     return np.int64(tick) << leading | np.int64(bits >> np.uint64(1) >> np.uint64(63 - leading))
 
 
 @kernel
 def engagement_numbers(agent: Int32, post: Int32, action: Int32, root: Int32) -> Int64:
-    """Return for each engagement the number of what counts once: an answer is to a post, all else is about its root."""
+    """Return a number for each engagement, equal for those that count once: by post for replies, else by root."""
     out = np.empty(len(agent), np.int64)
     for i in range(len(agent)):
         about = post[i] if action[i] == REPLY else root[post[i]]
@@ -121,11 +121,10 @@ def engagement_numbers(agent: Int32, post: Int32, action: Int32, root: Int32) ->
 
 @kernel
 def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, n_agents: int) -> Int32:
-    """Return the order by number; of those with one number by tick, and then as they stand.
+    """Return the order by number and tick, stable; ticks above `ticks` are from before the round and come first.
 
-    What has a tick above `ticks` was done before the round, and comes first. Agents make the higher part of numbers,
-    and do little in a round each: only within agents is anything compared. Where some do very much, nothing is
-    returned: then numbers are better sorted.
+    Only engagements of one agent are compared, since numbers ascend by agent. Returns nothing where some agents do so
+    much that sorting is faster.
     """
     order, moved = order_by_agent(agent, n_agents), 0
     for i in range(1, len(order)):
@@ -147,7 +146,7 @@ def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, 
 
 @kernel
 def may_repeat(numbers: Int64, oldest: int, suspects: Mask) -> Int64:
-    """Return which engagements are about something older than the post `oldest`, or by an agent of `suspects`."""
+    """Return the engagements with posts older than `oldest`, or by agents of `suspects`."""
     out, n = np.empty(len(numbers), np.int64), np.int64(0)
     for i in range(len(numbers)):
         about = numbers[i] >> ABOUT & ((1 << AGENT - ABOUT) - 1)
@@ -158,10 +157,7 @@ def may_repeat(numbers: Int64, oldest: int, suspects: Mask) -> Int64:
 
 @kernel
 def spread_keys(key: np.uint64, tick: Int32, agent: Int32, post: Int32, kind: Int64, post_key: Keys) -> Keys:
-    """Return for each engagement that becomes a post the key of that post, by its agent, tick, parent and kind.
-
-    `key` has purpose and round mixed in.
-    """
+    """Return the keys of posts that engagements become, by agent, tick, parent and kind; `key` has the round in it."""
     out = np.empty(len(agent), np.uint64)
     for i in range(len(agent)):
         parent = post_key[post[i]] ^ np.uint64(kind[i])

@@ -1,4 +1,4 @@
-"""Counting what happens to posts, and choosing what is written about."""
+"""Count what happens to posts, and choose the texts of new ones."""
 
 from typing import Final, NamedTuple
 
@@ -13,11 +13,11 @@ type Int32 = npt.NDArray[np.int32]
 
 LIKE: Final = 0
 REPLY: Final = 1
-"""Codes of actions: places in `domain.ACTIONS`; the third is a reshare."""
+"""Places in `domain.ACTIONS`; the third is a reshare."""
 
 
 class Counters(NamedTuple):
-    """Counters of posts, shape (n,), and what each post is."""
+    """Counters of posts, and their kinds, shape (n,)."""
 
     likes: Int32
     replies: Int32
@@ -27,7 +27,7 @@ class Counters(NamedTuple):
 
 @kernel
 def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
-    """Return the root of each of `post`, and count it there."""
+    """Count impressions at roots, and return the root of each."""
     roots = np.empty(len(post), np.int32)
     for i in range(len(post)):
         roots[i] = root[post[i]]
@@ -37,7 +37,7 @@ def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
 
 @kernel
 def add(counter: Int32, roots: Int32, step: int) -> None:
-    """Add `step` to a counter for each of `roots`."""
+    """Add `step` to the counter of each of `roots`."""
     for i in range(len(roots)):
         counter[roots[i]] += step
 
@@ -46,19 +46,11 @@ def add(counter: Int32, roots: Int32, step: int) -> None:
 def count_engagements(
     post: Int32, action: Int32, root: Int32, counters: Counters, looked_at: int, largest: int
 ) -> tuple[Int32, int, int, int, int, int]:
-    """Count engagements at roots.
-
-    Args:
-        post: What each is about.
-        action: Its code.
-        root: Of each post, shape (n,).
-        counters: What is counted in.
-        looked_at: The kind of roots whose cascades are looked at.
-        largest: The most reshares of such a root so far.
+    """Count engagements at roots; cascades begin with roots of the kind `looked_at`, of which `largest` is the largest.
 
     Returns:
-        The root of each engagement; how many are likes, and how many replies; of roots that are looked at: reshares
-        among these, roots that had none before, the most reshares of one so far.
+        The root of each engagement; the numbers of likes and replies; and of these roots: reshares, roots that had no
+        reshare before, and the most reshares of one.
     """
     roots = np.empty(len(post), np.int32)
     likes, replies, joined, begun = 0, 0, 0, 0
@@ -83,15 +75,9 @@ def count_engagements(
 def shown_texts(
     parent: Int32, kind: npt.NDArray[np.int64], reshare: int, root: Int32, text_id: Int32, words: Int32
 ) -> Int32:
-    """Return what readers see of answers and reshares without words: what the root of each parent says, or shows.
+    """Return the texts that readers see of replies and reshares without words: what their parents' roots say or show.
 
-    Args:
-        parent: The posts that are answered or passed on.
-        kind: What each is going to be; a `reshare` shows what its root shows.
-        reshare: That kind.
-        root: Of each post, shape (n,); so the others.
-        text_id: What readers see.
-        words: What a post says itself, -1 where that is what readers see.
+    A `reshare` shows what its root shows. `words` are the texts that posts say themselves, -1 where readers see those.
     """
     out = np.empty(len(parent), np.int32)
     for i in range(len(parent)):
@@ -104,14 +90,9 @@ def shown_texts(
 def add_attention(
     roots: Int32, impressions: Int32, known: Int32, author: Int32, attention: npt.NDArray[np.int64]
 ) -> None:
-    """Add to the `attention` of authors the impressions of `roots` that are not `known` yet; then they are.
+    """Add to the `attention` of authors the impressions of `roots` beyond those `known`, and note them there.
 
-    Args:
-        roots: All posts whose impressions may have grown, in any order and any number of times.
-        impressions: The counter, shape (n,).
-        known: What of it has been added, shape (n,) or longer.
-        author: Who wrote each post, shape (n,).
-        attention: By agent.
+    `roots` are all posts whose impressions may have grown, in any order; repetitions do not matter.
     """
     for root in roots:
         new = impressions[root] - known[root]
@@ -122,7 +103,7 @@ def add_attention(
 
 @kernel
 def rank_sum(numbers: npt.NDArray[np.int64], most: int) -> int:
-    """Return the sum of numbers from 0 to `most`, each times its rank from 1; equal ones may have any order."""
+    """Return the sum of numbers from 0 to `most`, each times its rank from 1."""
     counts = np.zeros(most + 1, np.int64)
     for number in numbers:
         counts[number] += 1
@@ -144,9 +125,9 @@ def nearest_texts(
     considered: int,
     best: Int32,
 ) -> None:
-    """Write for each author the nearest to its interests of `considered` drawn ones of the `current` texts.
+    """Write for each author the nearest to its interests of `considered` texts drawn from the `current` ones.
 
-    Ties go to the one drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
+    Ties go to the text drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
     """
     for i in range(len(authors)):
         nearest = np.int64(-1 << 40)

@@ -1,4 +1,4 @@
-"""Keeping lists of what agents know, one behind the other in one array."""
+"""Lists of the roots that agents know, one behind the other in one array."""
 
 from typing import Any, NamedTuple
 
@@ -14,34 +14,26 @@ type Bits = npt.NDArray[np.uint8]
 
 
 class Lists(NamedTuple):
-    """What agents know.
-
-    Attributes:
-        start: Agent i knows ``roots[start[i]:start[i + 1]]``, ascending.
-        roots: The lists, which are made anew in their place, and room for what is new.
-    """
+    """Agent i knows ``roots[start[i]:start[i + 1]]``, ascending; `roots` has space for more."""
 
     start: Int64
     roots: Int32
 
 
 class Pairs(NamedTuple):
-    """Agents, ascending, and roots that each is to know."""
+    """Agents, ascending, and a root for each."""
 
     agents: Int32
     roots: Int32
 
 
 class Part(NamedTuple):
-    """Agents whose lists are made anew by one thread.
+    """Agents ``first`` .. ``last - 1``, whose lists one thread rewrites.
 
     Attributes:
-        first: The first of them.
-        last: The one behind the last.
-        begin: Where their lists begin.
-        end: Where their lists end.
+        begin, end: Where their lists begin and end.
         to: Where the new lists begin.
-        up: How far their lists are moved up before: there is room then for all that is new from `to` on.
+        up: How far their lists were moved up, so that the new lists fit below.
     """
 
     first: int
@@ -61,7 +53,7 @@ def mark(root: Int32, shown: Bits) -> None:
 
 @lean_kernel
 def count_known(agents: Int32, roots: Int32, lists: Lists, out: Int32) -> None:
-    """Write how often each agent's list holds the root beside it."""
+    """Write how often each agent's list holds its root."""
     for i in range(len(out)):
         agent = agents[i]
         out[i] = n_among(lists.roots, lists.start[agent], lists.start[agent + 1], roots[i])
@@ -69,9 +61,9 @@ def count_known(agents: Int32, roots: Int32, lists: Lists, out: Int32) -> None:
 
 @lean_kernel
 def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
-    """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
+    """Write the lists of a part with new roots, and without roots that can no longer be shown; return their end.
 
-    They have been moved up: no list is written over before it is read. Roots that are new are put in order on the way.
+    The lists were moved up, so none is overwritten before it is read. New roots are sorted on the way.
     """
     start, roots = lists.start, lists.roots
     at, begin, i, j = part.to, part.begin, 0, 0
@@ -100,7 +92,7 @@ def _is_shown(shown: Bits, root: Any) -> Any:
 
 @part_of_kernels
 def _merged(roots: Int32, first: Any, end: Any, new: Int32, begin: Any, behind: Any, shown: Bits) -> Any:
-    """Put ``new[begin:behind]``, as far as it can be shown, into the ascending ``roots[first:end]``; return its end."""
+    """Merge ``new[begin:behind]``, if it can be shown, into the ascending ``roots[first:end]``; return the new end."""
     n = _ordered(new, begin, behind, shown)
     last, one = end - 1, begin + n - 1
     for to in range(end + n - 1, first - 1, -1):
@@ -117,9 +109,9 @@ def _merged(roots: Int32, first: Any, end: Any, new: Int32, begin: Any, behind: 
 
 @part_of_kernels
 def _ordered(new: Int32, begin: Any, behind: Any, shown: Bits) -> Any:
-    """Let those of ``new[begin:behind]`` that can be shown stand first, ascending, and return how many they are.
+    """Sort those of ``new[begin:behind]`` that can be shown to the front, and return how many they are.
 
-    What is read from the newest post on is turned round before; so few are left to be moved.
+    Roots are mostly read from the newest on, so their order is reversed first.
     """
     low, high = begin, behind - 1
     if low < high and new[low] > new[high]:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.commit.seen import Lists
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
-from prism_mesa.kernels.feeds.fresh import is_noted, note, note_known
 from prism_mesa.kernels.feeds.gathering import without_hidden
-from prism_mesa.kernels.feeds.outbox import Outbox, place_of_root, writer_of
-from prism_mesa.kernels.feeds.room import Audience, Room
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.ranking import is_noted, note, note_known
+from prism_mesa.kernels.feeds.scoring import RankScratch
 from prism_mesa.kernels.lanes import last_one, ones, prefetch
 from prism_mesa.kernels.ordering import is_among
 
@@ -99,38 +99,25 @@ def rank_by_depth(
     recent: Lists,
     outbox: Outbox,
     author: Int32,
-    room: Room,
+    scratch: RankScratch,
     feed: Int32,
     n_feed: UInt16,
 ) -> Any:
-    """Write the feed of each of `readers`, newest first; return how many have theirs.
+    """Write the feed of each of `readers`, newest first; return how many have theirs, the first `ranked` included.
 
-    They do not all have it if the room does not hold whom the next one follows.
-
-    Args:
-        readers: Rows of agents.
-        ranked: How many of them have their feed already.
-        most: Posts that each of them is shown at most.
-        now: The round.
-        depth: Shape (agents, rows of `rounds`): posts of a round from this local number on are passed (`_unit`).
-        rounds: The visible posts.
-        audience: What is known of readers.
-        recent: Roots that each agent has seen besides.
-        outbox: The roots of the visible posts.
-        author: Authors of all posts.
-        room: Memory to work in.
-        feed: Shape (agents, size): gets ids of posts.
-        n_feed: Gets the number of posts in each feed.
+    Stops where `scratch` does not hold the authors that the next reader follows. `most` has the length of each feed at
+    most. A reader has passed the posts of a round from the local number `depth[reader, row]` on (in steps of `_unit`).
+    `recent` are roots that agents have seen beside those of `audience`, and `author` the authors of all posts.
     """
     n, words = np.int64(ranked), ((outbox.n + len(outbox.old_roots)) >> 6) + 1
     while n < len(readers):
         reader = readers[n]
-        if audience.indptr[reader + 1] - audience.indptr[reader] > len(room.author):
+        if audience.indptr[reader + 1] - audience.indptr[reader] > len(scratch.author):
             break
         if n + 1 < len(readers):
             _fetch(readers[n + 1], audience)
-        n_feed[reader] = _read_on(reader, most[n], now, depth, rounds, audience, recent, outbox, author, room, feed)
-        room.met[:words] = 0
+        n_feed[reader] = _read_on(reader, most[n], now, depth, rounds, audience, recent, outbox, author, scratch, feed)
+        scratch.met[:words] = 0
         n += 1
     return n
 
@@ -154,7 +141,7 @@ def _read_on(
     recent: Lists,
     outbox: Outbox,
     author: Int32,
-    room: Room,
+    scratch: RankScratch,
     feed: Int32,
 ) -> Any:
     """Write the feed of a reader; return how many posts it has."""
@@ -165,27 +152,27 @@ def _read_on(
         passed = np.int64(depth[reader, row]) * _unit(rounds.n[row])
         if passed == 0:
             continue
-        highest = _list_round(reader, row, passed, rounds, audience, room)
+        highest = _list_round(reader, row, passed, rounds, audience, scratch)
         if highest < 0:
             continue
         if old_end < 0:
-            old_end = note_known(audience.known, begin, audience.known_start[reader + 1], outbox, room)
-            recent_old_end = note_known(recent.roots, recent_begin, recent.start[reader + 1], outbox, room)
+            old_end = note_known(audience.known, begin, audience.known_start[reader + 1], outbox, scratch)
+            recent_old_end = note_known(recent.roots, recent_begin, recent.start[reader + 1], outbox, scratch)
         base = np.int64(rounds.first[row]) - outbox.first
         for word in range(highest, -1, -1):
-            bits = room.listed[np.uint64(word)]
-            room.listed[np.uint64(word)] = 0
+            bits = scratch.listed[np.uint64(word)]
+            scratch.listed[np.uint64(word)] = 0
             while bits and shown < most:
                 lane = last_one(bits)
                 bits ^= np.uint64(1) << np.uint64(lane)
                 local = base + word * 64 + lane
                 root = outbox.root[np.uint64(local)]
                 place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
-                is_known = is_noted(place, room.met)
+                is_known = is_noted(place, scratch.met)
                 if root < outbox.first and not is_known:
                     is_known += author[root] == reader or is_among(audience.known, begin, old_end, root)
                     is_known |= is_among(recent.roots, recent_begin, recent_old_end, root)
-                note(place, room.met)
+                note(place, scratch.met)
                 feed[reader, shown] = outbox.first + local  # a known one is written over, or stands behind the last
                 shown += 1 - is_known
         if shown == most:
@@ -194,28 +181,28 @@ def _read_on(
 
 
 @part_of_kernels
-def _list_round(reader: Any, row: Any, passed: Any, rounds: Rounds, audience: Audience, room: Room) -> Any:
-    """Note the posts of a round below `passed` in `Room.listed`; return the last word that may hold any, or -1."""
+def _list_round(reader: Any, row: Any, passed: Any, rounds: Rounds, audience: Audience, scratch: RankScratch) -> Any:
+    """Mark the posts of a round below `passed` in `scratch.listed`; return the last word that may hold any, or -1."""
     wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
     n = np.int64(0)
     for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
         agent = np.uint64(audience.indices[np.uint64(edge)])
-        room.author[np.uint64(n)] = agent
+        scratch.author[np.uint64(n)] = agent
         n += np.int64(wrote[agent >> np.uint64(6)] >> (agent & np.uint64(63)) & np.uint64(1))
     if len(audience.hidden_start) > 0:
-        n = without_hidden(reader, 0, n, audience, room)
+        n = without_hidden(reader, 0, n, audience, scratch)
     if n == 0:
         return np.int64(-1)
     for k in range(n):
         at = np.uint64(k)
-        w = np.uint64(writer_of(wrote, writers, room.author[at]))
-        room.begin[at] = start[w]
-        room.n_items[at] = start[w + np.uint64(1)]
+        w = np.uint64(writer_of(wrote, writers, scratch.author[at]))
+        scratch.begin[at] = start[w]
+        scratch.n_items[at] = start[w + np.uint64(1)]
     for k in range(n):
         at = np.uint64(k)
-        for place in range(room.begin[at], room.n_items[at]):
+        for place in range(scratch.begin[at], scratch.n_items[at]):
             local = np.int64(item[np.uint64(place)])
-            room.listed[np.uint64(local >> 6)] |= np.uint64(local < passed) << np.uint64(local & 63)
+            scratch.listed[np.uint64(local >> 6)] |= np.uint64(local < passed) << np.uint64(local & 63)
     return (min(np.int64(rounds.n[row]), passed) - 1) >> 6
 
 

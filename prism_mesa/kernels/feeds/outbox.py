@@ -9,6 +9,7 @@ from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
 from prism_mesa.kernels.lanes import ones
 
 type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
 
 BITS_32: Final = np.uint64(32)
@@ -44,6 +45,26 @@ class Outbox(NamedTuple):
     root: Int32
 
 
+class Audience(NamedTuple):
+    """Four lists for each agent i, all ascending: ``indices[indptr[i]:indptr[i + 1]]``, and so on.
+
+    Attributes:
+        indptr, indices: The agents that each agent follows.
+        known_start, known: The roots that each agent has seen.
+        hidden_start, hidden: The agents whose posts are hidden from each agent; empty if there are none.
+        shown_start, shown: With `feed.repeats`, the posts that each agent has read.
+    """
+
+    indptr: Int64
+    indices: Int32
+    known_start: Int64
+    known: Int32
+    hidden_start: Int64
+    hidden: Int32
+    shown_start: Int64
+    shown: Int32
+
+
 @lean_kernel
 def count_copies(root: Int32, least: int, copies: npt.NDArray[np.uint8]) -> None:
     """Count in `copies` how many visible posts have each root, from `least` on: one, or more, which are 2."""
@@ -72,23 +93,18 @@ def fill_outbox(
     root: Int32,
     least: int,
     copies: npt.NDArray[np.uint8],
-    own: tuple[Int32, Int32],
+    posts: tuple[Int32, Int32],
     items_before: int,
     outbox: Outbox,
 ) -> None:
     """Fill in some authors' posts, whose bits are set.
 
-    Args:
-        author: Of each visible post.
-        root: Of each visible post.
-        least: The least root; `copies` is what `count_copies` counted.
-        copies: See `least`.
-        own: All posts of these authors, as `note_writers` lists them, and room for the place of each one's author.
-        items_before: Posts of authors before the first of them.
-        outbox: Where to; `writers` says already how many there are before each word.
+    `author` and `root` are those of each visible post; `copies` counts roots from `least` on (`count_copies`). `posts`
+    are the posts of these authors (`note_writers`), with space for the place of each one's author, and `items_before`
+    the posts of authors before them.
     """
     wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
-    post, writer = own
+    post, writer = posts
     lowest, highest = np.int64(len(start)), np.int64(-1)
     for k in range(len(post)):
         w = writer_of(wrote, writers, author[post[k]])

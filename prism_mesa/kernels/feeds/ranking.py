@@ -1,20 +1,255 @@
-"""Ranking feeds: of the visible posts the best for each reader. The platform is only read."""
+"""Rank feeds: of the visible posts that a reader does not know, the best copy of each root."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
-from prism_mesa.kernels.feeds.diverse import order_diverse
-from prism_mesa.kernels.feeds.fresh import MANY, find_fresh, forget, keep_best_copies
-from prism_mesa.kernels.feeds.gathering import gather
-from prism_mesa.kernels.feeds.outbox import Outbox
-from prism_mesa.kernels.feeds.room import Audience, Room
-from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, Scoring, score_fresh
-from prism_mesa.kernels.ordering import put_in_order
+from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
+from prism_mesa.kernels.feeds.gathering import NOBODY, gather, is_hidden
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, RankScratch, Scoring, lowered, score_fresh, sort_key
+from prism_mesa.kernels.lanes import LANES, among, below, first_one
+from prism_mesa.kernels.ordering import is_among, put_in_order
 
 type Int32 = npt.NDArray[np.int32]
+type Keys = npt.NDArray[np.uint64]
+
+MANY: Final = 128
+"""Known roots, or new candidates, from which on roots are looked up in `RankScratch.met` and not in a list."""
+
+
+@part_of_kernels
+def find_fresh(
+    reader: Any,
+    first: Any,
+    last: Any,
+    inside_end: Any,
+    outbox: Outbox,
+    scoring: Scoring,
+    audience: Audience,
+    scratch: RankScratch,
+) -> Any:
+    """Write the candidates ``first`` .. ``last - 1`` that a reader can be shown into `scratch.fresh`; return how many.
+
+    A bit of a word stands for a candidate. Few need a look of their own, once what is known has dropped out.
+    """
+    begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
+    repeats = len(audience.shown_start) > 1
+    if repeats:
+        list_read(1, reader, outbox, audience, scratch)
+    is_long, old_end = end - begin > MANY, end
+    if is_long:
+        old_end = note_known(audience.known, begin, end, outbox, scratch)
+    for at in range(first, last, LANES):
+        known = (
+            _noted(at, outbox, scratch) if is_long else among(scratch.root, np.int64(at), audience.known, begin, end)
+        )
+        if repeats:
+            known |= _listed(at, outbox, scratch)
+        fresh = np.uint64(~known & _up_to(last - at))
+        looked_at = below(scratch.root, np.int64(at), np.int64(outbox.first))
+        if len(audience.hidden_start) > 0:
+            looked_at |= ~_up_to(inside_end - at)
+        rest = fresh & np.uint64(looked_at)
+        while rest:
+            one, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
+            if _drops(one, reader, one >= inside_end, begin, old_end, is_long, outbox, scoring, audience, scratch):
+                fresh ^= lowest
+            rest ^= lowest
+        while fresh:
+            scratch.fresh[np.uint64(n)] = at + first_one(fresh)
+            fresh &= fresh - np.uint64(1)
+            n += 1
+    if repeats:
+        list_read(0, reader, outbox, audience, scratch)
+    return n
+
+
+@part_of_kernels
+def _up_to(n: Any) -> Any:
+    """Return a number whose first `n` bits of `LANES` are set."""
+    return (np.int64(1) << min(max(n, 0), LANES)) - 1
+
+
+@part_of_kernels
+def _drops(
+    one: Any,
+    reader: Any,
+    is_outsider: Any,
+    begin: Any,
+    old_end: Any,
+    is_long: Any,
+    outbox: Outbox,
+    scoring: Scoring,
+    audience: Audience,
+    scratch: RankScratch,
+) -> Any:
+    """Return whether a reader cannot be shown a candidate whose root is old, or that somebody it does not follow wrote.
+
+    What is known of a long list, ``known[begin:old_end]``, has not been compared yet.
+    """
+    root = scratch.root[one]
+    drops = root == NOBODY
+    if not drops and root < outbox.first:
+        drops = scoring.author[root] == reader  # which its author may have forgotten
+        drops |= is_long and is_among(audience.known, begin, old_end, root)
+    if not drops and is_outsider and len(audience.hidden_start) > 0:
+        drops = is_hidden(scoring.author[outbox.first + np.int64(scratch.tag[one] >> np.uint32(1))], reader, audience)
+    return drops
+
+
+@step_of_kernels
+def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, scratch: RankScratch) -> None:
+    """Set the bits in `scratch.listed` of the copies that a reader has read to 0 or 1 (`feed.repeats`)."""
+    k = audience.shown_start[reader + 1] - 1
+    while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
+        place = np.uint64(audience.shown[k] - outbox.first)
+        word, one = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
+        scratch.listed[word] = scratch.listed[word] & ~one | one * np.uint64(bit)
+        k -= 1
+
+
+@step_of_kernels
+def note_known(known: Int32, begin: Any, end: Any, outbox: Outbox, scratch: RankScratch) -> Any:
+    """Note those of ``known[begin:end]`` that are visible themselves in `RankScratch.met`; return where these begin."""
+    k = end - 1
+    while k >= begin and known[k] >= outbox.first:
+        note(known[k] - outbox.first, scratch.met)
+        k -= 1
+    return k + 1
+
+
+@step_of_kernels
+def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, scratch: RankScratch) -> None:
+    """Clear what known roots, and the first of `RankScratch.best`, have left in `RankScratch.met`."""
+    k = end - 1
+    while k >= begin and audience.known[k] >= outbox.first:
+        scratch.met[(audience.known[k] - outbox.first) >> 6] = 0
+        k -= 1
+    for k in range(kept):
+        scratch.met[place_of_root(scratch.root[scratch.best[k]], outbox.first, outbox.n, outbox.old_roots) >> 6] = 0
+
+
+@step_of_kernels
+def _noted(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
+    """Return what `among` would, of visible roots."""
+    found = np.int64(0)
+    for lane in range(LANES):
+        place = np.int64(scratch.root[at + lane]) - outbox.first
+        if 0 <= place < outbox.n:  # behind the last anything stands
+            found |= is_noted(place, scratch.met) << lane
+    return found
+
+
+@step_of_kernels
+def _listed(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
+    """Return which of `LANES` candidates are listed (`list_read`), a bit for each."""
+    found = np.int64(0)
+    for lane in range(LANES):
+        place = np.int64(scratch.tag[at + lane] >> np.uint32(1))
+        if place < outbox.n:  # behind the last anything stands
+            found |= is_noted(place, scratch.listed) << lane
+    return found
+
+
+@part_of_kernels
+def note(place: Any, words: Keys) -> None:
+    """Set the bit of a place."""
+    at = np.uint64(place)
+    words[at >> np.uint64(6)] |= np.uint64(1) << (at & np.uint64(63))
+
+
+@part_of_kernels
+def is_noted(place: Any, words: Keys) -> Any:
+    """Return the bit of a place, 0 or 1."""
+    at = np.uint64(place)
+    return np.int64(words[at >> np.uint64(6)] >> (at & np.uint64(63)) & np.uint64(1))
+
+
+@part_of_kernels
+def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, scratch: RankScratch) -> Any:
+    """Write the first of `n` fresh candidates, in order, each root once, into `scratch.best`; return how many.
+
+    There are at most `most`. If they are many, `RankScratch.met` says which roots there are.
+    """
+    kept, some = np.int64(0), np.uint64(0)
+    for i in range(n):
+        if kept >= most:
+            break
+        if scratch.order[i] < 0:  # the same post as the one before it
+            continue
+        one = np.uint64(scratch.fresh[np.uint64(scratch.order[i])])
+        root, is_copied = scratch.root[one], np.uint64(scratch.tag[one] & np.uint32(1))
+        scratch.best[kept] = one
+        if is_many:
+            place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
+            kept += 1 - is_noted(place, scratch.met)
+            note(place, scratch.met)
+            continue
+        bit = is_copied << np.uint64(root & 63)
+        if some & bit:  # seldom: a copy of it, or one whose root has the same bit, is among them
+            same = 0
+            while scratch.root[scratch.best[same]] != root:
+                same += 1
+            if same < kept:
+                continue
+        some |= bit
+        kept += 1
+    return kept
+
+
+@step_of_kernels
+def order_diverse(n: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> None:
+    """Bring the first `n` of `RankScratch.best` into an order in which further posts of one author score less.
+
+    So do those of one group, where feeds are by groups. `RankScratch.order` gets their places.
+    """
+    _lower_authors(n, outbox, scoring, scratch)
+    put_in_order(scratch.key, n, scratch.order, scratch.places, scratch.counts)
+    if scoring.mode == DIVERSE and scoring.n_groups > 0:
+        _lower_groups(n, scoring, scratch)
+        put_in_order(scratch.key, n, scratch.order, scratch.places, scratch.counts)
+
+
+@part_of_kernels
+def _lower_authors(n: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> None:
+    for k in range(n):
+        one, writer = scratch.best[k], _writer(scratch.best[k], outbox, scoring, scratch)
+        scratch.score[one] = lowered(scratch.score[one], _factor(scratch.better[writer], scoring))
+        scratch.key[k] = sort_key(scratch.score[one], scratch.tag[one])
+        scratch.better[writer] += 1
+    for k in range(n):
+        scratch.better[_writer(scratch.best[k], outbox, scoring, scratch)] = 0
+
+
+@part_of_kernels
+def _writer(one: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
+    author = scoring.author[outbox.first + np.int64(scratch.tag[one] >> np.uint32(1))]
+    return writer_of(outbox.wrote, outbox.writers, author)
+
+
+@part_of_kernels
+def _factor(before: Any, scoring: Scoring) -> Any:
+    """Return the factor of a score with so many better-ranked posts of the same author."""
+    if len(scoring.diversity) == 0:
+        return 1.0 / (1.0 + before)
+    return scoring.diversity[min(before, len(scoring.diversity) - 1)]
+
+
+@step_of_kernels
+def _lower_groups(n: Any, scoring: Scoring, scratch: RankScratch) -> None:
+    """Divide scores by 1 + how many better ones are by authors of roots of the same group."""
+    for group in range(scoring.n_groups):
+        scratch.of_group[group] = 0
+    for i in range(n):
+        place = scratch.order[i]
+        one = scratch.best[place]
+        group = scoring.group[scoring.author[scratch.root[one]]]
+        scratch.key[place] = sort_key(
+            lowered(scratch.score[one], 1.0 / (1.0 + scratch.of_group[group])), scratch.tag[one]
+        )
+        scratch.of_group[group] += 1
 
 
 @lean_kernel
@@ -25,38 +260,27 @@ def rank(
     audience: Audience,
     outbox: Outbox,
     scoring: Scoring,
-    room: Room,
+    scratch: RankScratch,
     feed: Int32,
     n_feed: npt.NDArray[np.uint16],
 ) -> Any:
-    """Write the feed of each of `readers` (each once), best first; return how many have theirs.
+    """Write the feeds of `readers` (each once), best first, into `feed`, shape (agents, `feed.size`), and `n_feed`.
 
-    They do not all have it if the room does not hold the candidates of the next one.
-
-    Args:
-        readers: Rows of agents.
-        ranked: How many of them have their feed already.
-        given_at: How many candidates these had.
-        audience: What is known of readers.
-        outbox: The visible posts.
-        scoring: What they are ranked by.
-        room: Memory to work in.
-        feed: Shape (agents, size): gets ids of posts.
-        n_feed: Gets the number of posts in each feed.
+    Stops where `scratch` does not hold the candidates of the next reader.
 
     Returns:
-        `ranked` and `given_at` to go on with.
+        How many readers have their feeds, `ranked` included, and how many candidates these had.
     """
     ranked, given_at = np.int64(ranked), np.int64(given_at)
     while ranked < len(readers):
-        n, first = gather(readers, ranked, audience, outbox, scoring, room), np.int64(0)
+        n, first = gather(readers, ranked, audience, outbox, scoring, scratch), np.int64(0)
         if n == 0:
             break
         for j in range(n):
-            reader, last = readers[ranked + j], room.ends[j]
-            fresh = find_fresh(reader, first, last, room.inside_ends[j], outbox, scoring, audience, room)
-            score_fresh(reader, fresh, room.inside_ends[j], given_at, outbox.first, scoring, room)
-            n_feed[reader] = _show_best(reader, fresh, audience, outbox, scoring, room, feed)
+            reader, last = readers[ranked + j], scratch.ends[j]
+            fresh = find_fresh(reader, first, last, scratch.inside_ends[j], outbox, scoring, audience, scratch)
+            score_fresh(reader, fresh, scratch.inside_ends[j], given_at, outbox.first, scoring, scratch)
+            n_feed[reader] = _show_best(reader, fresh, audience, outbox, scoring, scratch, feed)
             first = last
         given_at += first
         ranked += n
@@ -65,20 +289,21 @@ def rank(
 
 @part_of_kernels
 def _show_best(
-    reader: Any, n: Any, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room, feed: Int32
+    reader: Any, n: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch, feed: Int32
 ) -> Any:
     """Write the best of `n` fresh candidates into the feed of a reader; return how many there are."""
     begin, end = audience.known_start[reader], audience.known_start[reader + 1]
     is_diverse = scoring.mode == X_ALGO or scoring.mode == DIVERSE
-    put_in_order(room.key, n, room.order, room.scratch, room.counts)
+    put_in_order(scratch.key, n, scratch.order, scratch.places, scratch.counts)
     is_many = n > MANY or end - begin > MANY
-    kept = keep_best_copies(n, n if is_diverse else feed.shape[1], is_many, outbox, room)
+    size = feed.shape[1]  # `feed.size`
+    kept = keep_best_copies(n, n if is_diverse else size, is_many, outbox, scratch)
     if is_many:
-        forget(begin, end, kept, outbox, audience, room)
+        forget(begin, end, kept, outbox, audience, scratch)
     if is_diverse:
-        order_diverse(kept, outbox, scoring, room)
-    shown = min(kept, feed.shape[1])
+        order_diverse(kept, outbox, scoring, scratch)
+    shown = min(kept, size)
     for place in range(shown):
-        one = room.best[room.order[place]] if is_diverse else room.best[place]
-        feed[reader, place] = outbox.first + np.int64(room.tag[np.uint64(one)] >> np.uint32(1))
+        one = scratch.best[scratch.order[place]] if is_diverse else scratch.best[place]
+        feed[reader, place] = outbox.first + np.int64(scratch.tag[np.uint64(one)] >> np.uint32(1))
     return shown

@@ -1,6 +1,6 @@
-"""What a post scores for a reader in each feed mode, and the key by which posts are sorted."""
+"""What a post scores for a reader in each feed mode, and the memory in which feeds are ranked."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,41 +8,116 @@ import numpy.typing as npt
 from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.outbox import BITS_32, LOWER
-from prism_mesa.kernels.feeds.room import Room
+from prism_mesa.kernels.lanes import LANES, own_lines
 from prism_mesa.kernels.matching import match_of, relevance_at
+from prism_mesa.kernels.ordering import DIGITS
+
+READERS: Final = 64
+"""Readers taken through the passes of `gathering` at a time."""
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
+
+
+class RankScratch(NamedTuple):
+    """Memory in which a thread ranks feeds: arrays with space for some candidates, and for as many authors.
+
+    A thread keeps it between rounds, but nothing in it is read by the next reader.
+
+    Attributes:
+        author_ends, inside_ends, ends: Shape (`READERS`,): for each reader of a block, where its authors end, where
+            its candidates by authors that it follows end, and where all its candidates end.
+        author, begin, n_items: The authors of a block; where the items of each begin in the outbox, and their number.
+        root: Roots of all candidates of a block, `NOBODY` where a draw gave none.
+        tag: The upper half of their items: ``local number << 1 | whether several visible posts have its root``.
+        score: Their scores, where further posts of an author score less.
+        fresh, key, order: The candidates that a reader does not know, their sort keys, and their places.
+        best: The best copy of each of their roots, best first.
+        places, counts: For sorting.
+        met: A bit for each root by `place_of_root`; all 0 between readers.
+        listed: A bit for each visible post, likewise.
+        better: Posts kept of each author, by its place in the outbox; all 0 between readers.
+        of_group: Posts kept of each group.
+    """
+
+    author_ends: Int64
+    author: Int32
+    begin: Int32
+    n_items: Int32
+    inside_ends: Int64
+    ends: Int64
+    root: Int32
+    tag: npt.NDArray[np.uint32]
+    score: npt.NDArray[np.float64]
+    fresh: Int32
+    key: Keys
+    order: Int64
+    best: Int32
+    places: Int64
+    counts: Int64
+    met: Keys
+    listed: Keys
+    better: Int32
+    of_group: Int32
+
+
+def make_scratch(candidates: int, roots: int, writers: int, groups: int) -> RankScratch:
+    """Return memory for so many candidates, roots of visible posts, authors of these, and groups of authors."""
+    n = candidates + LANES
+    return RankScratch(
+        author_ends=own_lines(READERS, np.int64),
+        author=own_lines(n, np.int32),
+        begin=own_lines(n, np.int32),
+        n_items=own_lines(n, np.int32),
+        inside_ends=own_lines(READERS, np.int64),
+        ends=own_lines(READERS, np.int64),
+        root=own_lines(n, np.int32),
+        tag=own_lines(n, np.uint32),
+        score=own_lines(n, np.float64),
+        fresh=own_lines(n, np.int32),
+        key=own_lines(n, np.uint64),
+        order=own_lines(n, np.int64),
+        best=own_lines(n, np.int32),
+        places=own_lines(n, np.int64),
+        counts=own_lines(DIGITS, np.int64),
+        met=own_lines(roots // 64 + 1, np.uint64),
+        listed=own_lines(roots // 64 + 1, np.uint64),
+        better=own_lines(writers, np.int32),
+        of_group=own_lines(groups, np.int32),
+    )
+
+
 type Floats = npt.NDArray[np.float64]
 
 RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO, BRIDGING, DIVERSE, GIVEN = range(7)
 
 
 class Scoring(NamedTuple):
-    """What posts are ranked by.
+    """What posts are ranked by. The key of the configuration stands in brackets.
 
     Attributes:
-        mode: `RANDOM`, `CHRONOLOGICAL`, `PREFERENCE`, `X_ALGO`, `BRIDGING`, `DIVERSE`, or `GIVEN`.
-        key: Of the draws of the feed's order (random), with round and tick mixed in.
+        mode: `RANDOM`, ..., or `GIVEN` (`feed.mode`).
+        key: Of the draws of a random order, with round and tick mixed in.
         post_key: Keys of all posts.
-        interests: Of all agents; `text_id` of all posts, `vectors` of all texts.
+        interests, text_id, vectors: Interests of agents, texts of posts, and topic vectors of texts.
         unit_length: Similarity of two equal topic vectors.
-        followed: Most posts by those whom a reader follows, the newest; below 0: all.
-        outsiders: Posts drawn from the whole platform for each reader; `outsider_key` of these draws.
-        two_hops: Posts drawn for each reader from those whom somebody follows whom it follows; `two_hops_key` of these.
-        trending: Local numbers of posts that all readers may be shown.
-        found: Local numbers of what a search for each topic finds, shape (topics, posts), `NOBODY` behind the last.
+        followed: Most posts by followed agents, the newest; below 0: all (`feed.candidates.followed`).
+        outsiders, outsider_key: Posts drawn from the whole platform for each reader, and the key of the draws
+            (`feed.candidates.out_of_network`).
+        two_hops, two_hops_key: Posts drawn from those whom the followed follow (`feed.candidates.two_hops`).
+        trending: Local numbers of posts offered to all readers (`feed.candidates.trending`).
+        found: Local numbers of the posts that a search for each topic finds, shape (topics, posts), then `NOBODY`.
         query: The topic that each agent searches for; below 0: none.
-        good: What of a visible post's score grows with relevance, or all of it (bridging); `bad` what shrinks with it,
-            one for all.
-        factor: Of each visible post's score; below 0 the score is divided by it.
-        outsider_factor: Of the score of a post by somebody who is not followed.
+        good: The part of a visible post's score that grows with relevance, or all of it (bridging).
+        bad: The part that shrinks with relevance, the same for all posts.
+        factor: Of each visible post's score; a score below 0 is divided by it.
+        outsider_factor: Of the score of a post by an author that is not followed.
         diversity: Factor of the score with 0, 1, 2, ... better-ranked posts of its author; the last stands for more.
-            Nothing: the score is divided by 1, 2, 3, ...
-        group: The group that each agent is of, `n_groups` in all; nothing where there are none.
+            If empty, the score is divided by 1, 2, 3, ...
+        group, n_groups: The group of each agent (`feed.attribute`); empty without groups.
         author: Authors of all posts.
-        given: Scores of all candidates, in the order of `gathering.list_candidates` (given), else nothing.
+        given: Scores of all candidates, in the order of `gathering.list_candidates` (`GIVEN`), else empty.
     """
 
     mode: int
@@ -109,25 +184,27 @@ def scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scor
 
 @part_of_kernels
 def sort_key(score: Any, tag: Any) -> np.uint64:
-    """Return a number that sorts by score, then by age: the newer post has the larger one (`Room.tag`)."""
+    """Return a number that sorts by score, then by age: the newer post has the larger one (`RankScratch.tag`)."""
     return _rising(score) << BITS_32 | np.uint64(tag)
 
 
 @part_of_kernels
-def score_fresh(reader: Any, n: Any, inside_end: Any, given_at: Any, first: Any, scoring: Scoring, room: Room) -> None:
-    """Write what the first `n` of `Room.fresh` score, and by what they are sorted.
+def score_fresh(
+    reader: Any, n: Any, inside_end: Any, given_at: Any, first: Any, scoring: Scoring, scratch: RankScratch
+) -> None:
+    """Write what the first `n` of `RankScratch.fresh` score, and by what they are sorted.
 
     The scores of given ones begin at `given_at` with that of candidate 0.
     """
     for i in range(n):
-        one = room.fresh[i]
-        tag = room.tag[np.uint64(one)]
+        one = scratch.fresh[i]
+        tag = scratch.tag[np.uint64(one)]
         if scoring.mode == CHRONOLOGICAL:
-            room.key[i] = tag
+            scratch.key[i] = tag
             continue
         if scoring.mode == GIVEN:
             score = scoring.given[given_at + one]
         else:
             score = scored(reader, np.int64(tag >> np.uint32(1)), one >= inside_end, first, scoring)
-        room.score[one] = score
-        room.key[i] = sort_key(score, tag)
+        scratch.score[one] = score
+        scratch.key[i] = sort_key(score, tag)

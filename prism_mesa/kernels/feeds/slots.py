@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.feeds.extras import NOBODY, is_hidden
-from prism_mesa.kernels.feeds.outbox import Outbox
-from prism_mesa.kernels.feeds.room import Audience
+from prism_mesa.kernels.feeds.gathering import NOBODY, is_hidden
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.ordering import is_among
 
@@ -29,24 +28,14 @@ def place_in_slots(
     feed: Int32,
     n_feed: npt.NDArray[np.uint16],
 ) -> None:
-    """Give every so many-th place of feeds, and those behind their last posts, to other posts; each root once.
+    """Give every `every`-th place of feeds, and the places behind their last posts, to other posts; each root once.
 
-    What stands in a feed before its place comes stays where it is, and the place goes to the next one; what stands
-    behind it moves up. What would not fit any more drops out of the feed.
-
-    Args:
-        readers: Rows of agents, each once.
-        trending: Local numbers of roots, for all readers; they come first.
-        found: Shape (topics, posts): local numbers of roots for who searches for a topic, or `NOBODY`.
-        query: The topic that each agent searches for; below 0: none.
-        every: Which places are slots, counted from 1.
-        audience: What is known of readers.
-        outbox: The visible posts.
-        scoring: Who wrote them.
-        feed: Shape (agents, size): the feeds, best first.
-        n_feed: How many posts are in each.
+    `trending` are local numbers of roots for all readers, which come first. `found` are those for agents who search for
+    a topic (`query`, below 0: none), shape (topics, posts), with `NOBODY` behind the last. A post in the feed before
+    its slot stays where it is, and the slot goes to the next one; a post behind the slot moves up. Feeds keep their
+    length.
     """
-    size, n_slots = feed.shape[1], len(trending) + found.shape[1]
+    size, n_slots = feed.shape[1], len(trending) + found.shape[1]  # `feed.size`
     before, placed = np.empty(size, np.int32), np.empty(n_slots, np.int32)
     for reader in readers:
         n_before, at, slot = np.int64(n_feed[reader]), np.int64(0), np.int64(0)

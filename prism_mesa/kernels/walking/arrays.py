@@ -1,4 +1,4 @@
-"""What a walk is given and what it writes: arrays by name, and the numbers in them that stand for something."""
+"""Arrays that a walk reads and writes, by name, and the codes in them."""
 
 from typing import Any, Final, NamedTuple
 
@@ -20,19 +20,19 @@ NOTHING: Final = -1
 """An outcome: no transition. As a trigger: none fires."""
 
 UNDECIDED: Final = -2
-"""An outcome: the tables do not know; the statechart itself is to be asked."""
+"""An outcome: the tables do not know it, so the statechart is asked."""
 
 FIRST_SET: Final = -10
 """Outcomes from here downwards are open choices: option set s is ``FIRST_SET - s``."""
 
 GUARDED: Final = -4
-"""No outcome: guards decide."""
+"""Instead of an outcome: guards decide."""
 
 ITS_OWN: Final = -2
-"""As the post that was decided about: that which is at hand."""
+"""Instead of the post that was decided about: the post at hand."""
 
 FIRE: Final = -3
-"""What an agent enters that is to fire its trigger first."""
+"""Instead of a target: the agent fires its trigger first."""
 
 STATE_BITS: Final = 3
 """Bits of a state in a packed move: ``trigger << 6 | source << 3 | target``."""
@@ -59,7 +59,7 @@ class People(NamedTuple):
 
 
 class PostTable(NamedTuple):
-    """Columns of the posts; of the texts their topic vectors, shape (n texts, n_topics), and which show media."""
+    """Columns of the posts, and of the texts their topic vectors, shape (n texts, n_topics), and which show media."""
 
     text_id: Int32
     root: Int32

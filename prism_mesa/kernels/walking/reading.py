@@ -1,4 +1,4 @@
-"""What is read of agents and posts in a walk: memory that is under way early, and the registers of guards."""
+"""What guards can read of an agent and of a post, and how it comes into their registers."""
 
 from typing import Any, Final
 
@@ -7,28 +7,37 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import early_part_of_kernels
 from prism_mesa.kernels.lanes import prefetch
+from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.utility import utility_at
 from prism_mesa.kernels.walking.arrays import (
     NO_POST,
 )
-from prism_mesa.kernels.walking.fields import (
-    ACTION,
-    HIGH,
-    LOW,
-    N_FIELDS,
-    RELEVANCE,
-    SCRIPTED,
-    STATE,
-    THRESHOLD,
-    TRAITS,
-    UNREAD,
-    UTILITY,
-    WAITED,
-    load_post,
-)
 from prism_mesa.kernels.walking.world import Starts, World
 
+type UInt8 = npt.NDArray[np.uint8]
 type Floats = npt.NDArray[np.float64]
+
+AGENT_FIELDS: Final = (
+    "ticks_in_state scripted n_unread state pending_action low_threshold high_threshold extraversion agreeableness "
+    "conscientiousness neuroticism openness"
+).split()
+POST_FIELDS: Final = (
+    "post_id relevance utility kind likes replies reshares impressions velocity round author root".split()
+)
+FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
+"""What programs can read; the place of a name in here is its register."""
+THRESHOLD, TIMEOUT = range(2)
+"""Places of two fields in `People.numbers`: the middle of the band, and after how many ticks an agent times out."""
+
+N_FIELDS: Final = len(FIELD_NAMES)
+"""Registers from here on are for the numbers of agents, then for what a user declares of agents, and of posts."""
+
+WAITED, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(8)
+_FIRST_POST: Final = len(AGENT_FIELDS)
+ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
+    _FIRST_POST, len(FIELD_NAMES)
+)
+
 
 N_TRAITS: Final = 5
 
@@ -75,24 +84,34 @@ def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: Worl
 
 @early_part_of_kernels
 def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> None:
-    """Put what guards read of a post into the registers; `current` is that whose match with the agent is known."""
-    people, setting = world.people, world.setting
-    of_posts = N_FIELDS + people.numbers.shape[0] + people.attributes.shape[1]
-    load_post(
-        register,
-        world.programs.used,
-        row,
-        post,
-        current,
-        people.current_match,
-        people.interests,
-        world.posts,
-        setting.unit_length,
-        of_posts,
-    )
+    """Put what guards read of a post into the registers; `current` is the post whose match with the agent is known."""
+    people, posts, used = world.people, world.posts, world.programs.used
+    match = np.int64(people.current_match[row])
+    if post != current:
+        match = match_of(people.interests, posts.vectors, row, posts.text_id[post])
+    register[RELEVANCE] = relevance_at(match, world.setting.unit_length)
+    if used[ID]:
+        register[ID] = post
+    if used[KIND]:
+        register[KIND] = posts.kind[post]
+    if used[ROUND]:
+        register[ROUND] = posts.round[post]
+    if used[AUTHOR]:
+        register[AUTHOR] = posts.author[post]
+    if used[ROOT] | used[LIKES] | used[REPLIES] | used[RESHARES] | used[IMPRESSIONS] | used[VELOCITY]:
+        root = np.int64(posts.root[post])
+        register[ROOT] = root
+        register[LIKES] = posts.likes[root]
+        register[REPLIES] = posts.replies[root]
+        register[RESHARES] = posts.reshares[root]
+        register[IMPRESSIONS] = posts.impressions[root]
+        register[VELOCITY] = posts.velocity[root]
+    first_attribute = N_FIELDS + people.numbers.shape[0] + people.attributes.shape[1]
+    for place in range(posts.attributes.shape[1]):
+        register[first_attribute + place] = posts.attributes[post, place]
     register[UTILITY] = register[RELEVANCE]
     if world.tastes.sensitivity != 0.0:  # utility is more than relevance
-        register[UTILITY] = utility_at(row, post, register[RELEVANCE], world.tastes, world.taste_tables, world.posts)
+        register[UTILITY] = utility_at(row, post, register[RELEVANCE], world.tastes, world.taste_tables, posts)
 
 
 @early_part_of_kernels

@@ -1,11 +1,11 @@
-"""The steps of a walk: what meets an agent, where that leads, and what comes of it."""
+"""The steps of a walk: which trigger an agent meets, where it leads, how the rule answers, and the effects."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import early_part_of_kernels
+from prism_mesa.kernels.compiling import early_part_of_kernels, part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.programs import FAULT, run_program
@@ -20,28 +20,104 @@ from prism_mesa.kernels.walking.arrays import (
     STATE_BITS,
     UNDECIDED,
 )
-from prism_mesa.kernels.walking.choosing import chosen, draw_of_choice, engage_probability
-from prism_mesa.kernels.walking.fields import (
+from prism_mesa.kernels.walking.reading import (
     HIGH,
     LOW,
     TIMEOUT,
     UNREAD,
     UTILITY,
+    at_hand_of,
+    load,
+    next_unread,
 )
-from prism_mesa.kernels.walking.reading import at_hand_of, load, next_unread
-from prism_mesa.kernels.walking.world import WalkOutput, World
+from prism_mesa.kernels.walking.world import Options, Rule, WalkOutput, World
 
+type Int32 = npt.NDArray[np.int32]
+type UInt32 = npt.NDArray[np.uint32]
 type Floats = npt.NDArray[np.float64]
+
+PASSIVE: Final = -2
+COMPOSES: Final = -1
+"""What an option does that is not the state of an action."""
+
+
+@part_of_kernels
+def engage_probability(
+    utility: float,
+    low: float,
+    high: float,
+    velocity: Any,
+    media: Any,
+    traits: npt.NDArray[np.float32],
+    row: Any,
+    rule: Rule,
+) -> float:
+    """Return P(engage) of the agent of a row with a post."""
+    width, held = high - low, 0.0
+    if width > 0.0:
+        held = min(max(2.0 * (utility - low) / width - 1.0, -rule.most), rule.most)
+    logged = rule.log1p[min(max(velocity, 0), len(rule.log1p) - 1)]
+    z = rule.bias + rule.slope * held + rule.velocity * logged + rule.media * media
+    for k in range(len(rule.traits)):
+        z = z + rule.traits[k] * (np.float64(traits[row, k]) - rule.means[k]) / rule.sds[k]
+    middle = len(rule.logistic) // 2
+    steps = np.int64(np.rint(min(max(z * rule.steps, -np.float64(middle)), np.float64(middle))))
+    return np.float64(rule.logistic[steps + middle])
+
+
+@part_of_kernels
+def _weight(
+    does: Any, left: Floats, choices: Any, is_any: Any, propensities: npt.NDArray[np.float32], row: Any
+) -> float:
+    """Return what an option has of P(engage), before all of them are made to add up to 1."""
+    if does == PASSIVE:
+        return 0.0
+    if does != COMPOSES:
+        return np.float64(propensities[row, does])
+    total = 0.0 if is_any else 1.0
+    for action in range(left.shape[1]):
+        if is_any and left[choices, action] > 0.0:
+            total += np.float64(propensities[row, action])
+    return total
+
+
+@part_of_kernels
+def chosen(
+    choices: Any, engage: float, draw: float, propensities: npt.NDArray[np.float32], row: Any, options: Options
+) -> Any:
+    """Return the state that the agent of a row goes to, of those of an option set, by its draw."""
+    first, last = np.int64(options.start[choices]), np.int64(options.start[choices + 1])
+    n_active, total, is_any = 0, 0.0, False
+    for i in range(first, last):
+        n_active += options.does[i] != PASSIVE
+        is_any |= options.does[i] >= 0
+    for i in range(first, last):
+        total += _weight(options.does[i], options.left, choices, is_any, propensities, row)
+    n_passive = last - first - n_active
+    if n_active == 0 or n_passive == 0:
+        engage = 1.0 if n_passive == 0 else 0.0
+    before, picked = 0.0, np.int64(first)
+    for i in range(first, last):
+        if options.does[i] == PASSIVE:
+            share = (1.0 - engage) / float(n_passive)
+        elif total > 0.0:
+            share = engage * (_weight(options.does[i], options.left, choices, is_any, propensities, row) / total)
+        else:
+            share = engage * (1.0 / n_active)
+        if before <= draw and share > 0.0:
+            picked = np.int64(i)
+        before += share
+    return np.int64(options.target[picked])
+
+
+@part_of_kernels
+def draw_of_choice(key: np.uint64, tick: Any, trigger: np.uint64, row: Any) -> float:
+    """Return the draw of an agent's choice (`social.round.choices.choice_draws`)."""
+    return unit(mixed(mixed(mixed(key, np.uint64(tick)), trigger), np.uint64(row)))
+
 
 STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES = range(4)
 """Places in `WalkOutput.size`."""
-
-
-@early_part_of_kernels
-def holds(program: Any, register: Floats, world: World) -> Any:
-    """Return whether a guard holds, 0 or 1, or `FAULT`."""
-    own = world.programs
-    return run_program(program, own.code, own.left, own.right, own.result, own.start, register)
 
 
 @early_part_of_kernels
@@ -60,7 +136,7 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
                 if loaded != post:
                     loaded = post
                     load(row, post, post, register, world)
-            if holds(program, register, world) != 1:
+            if run_program(program, world.programs, register) != 1:
                 continue
         return np.int64(chart.rule_trigger[rule]), loaded
     return np.int64(NOTHING), loaded
@@ -93,7 +169,7 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
         meets_it = utility >= register[LOW]
         if meets_it or claims >= 0:
             load(row, next_post, post, register, world)
-            if meets_it or holds(claims, register, world) != 0:
+            if meets_it or run_program(claims, world.programs, register) != 0:
                 return next_post
         people.n_read[row] += 1
         note_impression(tick, row, next_post, out)
@@ -119,7 +195,7 @@ def leads_to(
             if programs.reads_post[program] and loaded != at_hand:
                 loaded = at_hand
                 load(row, at_hand, post, register, world)
-            value = holds(program, register, world)
+            value = run_program(program, world.programs, register)
         if value == FAULT:
             return np.int64(UNDECIDED), loaded
         out.gave_value[program] = 1

@@ -101,31 +101,6 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
     people.state[row], people.ticks_in_state[row], people.current_post[row] = state, waited, post
 
 
-@lean_kernel
-def fire_on_all(trigger: int, tick: int, first: int, last: int, keeps: UInt8, world: World, out: WalkOutput) -> None:
-    """Fire a trigger, of which no guard and no open choice decides, on all who are there and not idle.
-
-    Args:
-        trigger: What is fired.
-        tick: When.
-        first: The first row that is looked at.
-        last: The first row that is not any more.
-        keeps: See `walk`; so `world` and `out`.
-        world: See `keeps`.
-        out: See `keeps`.
-    """
-    people, chart, keeps_step = world.people, world.chart, min(1, len(keeps) - 1)
-    for place in range(first, last):
-        row = np.int64(np.uint32(place))
-        state, target = np.int64(people.state[row]), np.int64(chart.fixed[trigger, people.state[row]])
-        if state != chart.idle and people.present[row] and target >= 0:
-            post, nothing, keep = np.int64(people.current_post[row]), np.int64(ITS_OWN), keeps[row * keeps_step]
-            people.current_post[row] = transition(
-                tick, row, trigger, state, target, post, nothing, np.int64(0), keep, world, out
-            )
-            people.state[row], people.ticks_in_state[row] = target, 0
-
-
 @early_part_of_kernels
 def _stop(row: Any, tick: Any, trigger: Any, outcome: Any, out: WalkOutput) -> None:
     """Note where an agent has stopped."""

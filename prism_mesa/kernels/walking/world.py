@@ -8,11 +8,58 @@ import numpy.typing as npt
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.utility import Tastes, TasteTables
 from prism_mesa.kernels.walking.arrays import ChartTables, HistoryRing, People, PostTable, RoundConstants
-from prism_mesa.kernels.walking.choosing import Options, Rule
 
 type Int32 = npt.NDArray[np.int32]
+type UInt32 = npt.NDArray[np.uint32]
 type UInt8 = npt.NDArray[np.uint8]
 type Floats = npt.NDArray[np.float64]
+
+
+class Options(NamedTuple):
+    """What open choices are between: the option sets of a chart.
+
+    Attributes:
+        start: Options of set s are ``start[s]`` .. ``start[s + 1] - 1``.
+        target: The state that each leads to.
+        does: Its action, `COMPOSES`, or `PASSIVE`.
+        left: Shape (sets, 3): 1 for actions that are no options themselves: composing stands for these.
+        trigger: Of each trigger of the chart: the index of the draws of choices that it leads to, uint64.
+    """
+
+    start: UInt32
+    target: UInt32
+    does: Int32
+    left: Floats
+    trigger: npt.NDArray[np.uint64]
+
+
+class Rule(NamedTuple):
+    """The numbers of the rule.
+
+    Attributes:
+        answers: Whether the rule answers; if not, agents stop at open choices.
+        key: Of the draws of choices, with the round mixed in.
+        bias, slope, velocity, media: Log-odds of engaging: to begin with, by a post's position on the band, by the
+            logarithm of its velocity, and if it has media.
+        traits, means, sds: Log-odds by standardised trait, shape (5,), and the means and deviations of traits.
+        logistic: P(engage) by log-odds from the lowest to the highest, in equal `steps` to one.
+        log1p: Logarithm of 1 + 0, 1, 2, ...; the last stands for more.
+        most: The farthest position from the middle of the band.
+    """
+
+    answers: bool
+    key: np.uint64
+    bias: float
+    slope: float
+    velocity: float
+    media: float
+    traits: Floats
+    means: Floats
+    sds: Floats
+    logistic: Floats
+    log1p: Floats
+    steps: int
+    most: float
 
 
 class Starts(NamedTuple):
@@ -20,11 +67,11 @@ class Starts(NamedTuple):
 
     Attributes:
         rows: Which agents.
-        at: The tick that each has come to.
-        triggers: What happens there first, or `NOTHING`.
-        targets: Where that leads (an answer to an open choice); `FIRE` if the chart is to say, `NOTHING` if nowhere.
+        at: The tick at which each starts.
+        triggers: The trigger that it meets first, or `NOTHING`.
+        targets: Where that leads (an answer to an open choice), `FIRE` if the chart decides, or `NOTHING`.
         opens: Whether that was an open choice.
-        about: The post that was decided about, or `ITS_OWN`: an action may have read the next one since.
+        about: The post that was decided about, or `ITS_OWN`: an action may have read the next post since.
     """
 
     rows: Int32
@@ -36,12 +83,12 @@ class Starts(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """What agents look at who scroll past posts; nothing where they do not.
+    """What agents see who scroll past posts.
 
     Attributes:
-        first: The post that the first preview is of.
+        first: The post of the first preview.
         previews: Of each post that is in a feed, of the type `kernels.utility.PREVIEW`.
-        are_followed: Whether all posts in feeds are by authors whom the reader follows.
+        are_followed: Whether readers follow the authors of all posts in feeds.
     """
 
     first: int
@@ -50,20 +97,16 @@ class Ahead(NamedTuple):
 
 
 class World(NamedTuple):
-    """All that a walk goes by, and the population and histories that it changes.
+    """All that a walk reads, and the population and histories that it changes.
 
     Attributes:
-        chart: What happens when; `programs` are its guards, `options` what its open choices are between.
-        programs: See `chart`.
-        options: See `chart`.
-        rule: Who answers open choices at once, if it does.
+        chart, programs, options: The chart, its guards, and the options of its open choices.
+        rule: How the rule answers open choices, if it does.
         people: The population.
-        posts: What is read; `tastes` and `taste_tables` say what it is worth.
-        tastes: See `posts`.
-        taste_tables: See `posts`.
+        posts, tastes, taste_tables: The posts, and what makes their utility.
         ahead: What agents see of the next posts of their feeds.
-        setting: What is the same for all.
-        histories: What agents did.
+        setting: Constants of the round.
+        histories: The last transitions of each agent.
     """
 
     chart: ChartTables
@@ -80,17 +123,17 @@ class World(NamedTuple):
 
 
 class WalkOutput(NamedTuple):
-    """What came about; `size` says how many stopped, impressions, engagements and moves there are.
+    """What happened in a walk; `size` counts stopped agents, impressions, engagements and moves.
 
     Attributes:
         counts: Shape (ticks, states): agents in each state at the end of each tick.
-        answered: How often the rule has answered, by option set.
+        answered: Open choices answered by the rule, by option set.
         stopped: Shape (4, rows): row, tick, trigger, outcome.
         impressions: Shape (3, .): tick, row, post.
         engagements: Shape (4, .): tick, row, post, action.
         moves: Shape (5, .): tick, row, packed move, post, whether the choice was open.
-        gave_value: Which programs of guards have given a value.
-        register: The registers of the guards: what stands in there is of no use behind a walk.
+        gave_value: Whether the program of each guard gave a value.
+        register: The registers of the guards, for use within a walk.
     """
 
     size: npt.NDArray[np.int64]

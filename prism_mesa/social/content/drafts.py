@@ -34,7 +34,7 @@ from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_wor
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.questions import characters_of
+from prism_mesa.social.round.questions import personalities
 from prism_mesa.social.state.population import NO_POST, Rows
 
 _SHORT: Final = "one or two short sentences in your own voice"
@@ -157,7 +157,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
     [interests] = platform.topics.words_of(people.interests[[row]])
     return TurnContext(
         tools=tools.registry(acts=draft.action != "post"),
-        who=profile_text(people.names[row], interests, characters_of(platform, np.array([row]))[0]),
+        who=profile_text(people.names[row], interests, personalities(platform, np.array([row]))[0]),
         situation=_situation(platform, draft),
         task=TASKS[draft.action],
         examples=EXAMPLES[draft.action],

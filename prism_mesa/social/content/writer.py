@@ -15,8 +15,7 @@ from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, Writer
 from prism_mesa.social.round.engagements import counted
-from prism_mesa.social.state.engagements import engagement_keys
-from prism_mesa.social.state.events import TemplateTexts
+from prism_mesa.social.state.events import TemplateTexts, engagement_keys
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import WORDS_CAP
 

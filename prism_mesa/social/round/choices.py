@@ -1,9 +1,9 @@
-"""Putting open choices to the reasoner.
+"""Ask the reasoner about open choices.
 
-An LLM is not waited for: its questions go out, and the agents that put them stand still (`PendingAnswers`) while all
-others go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. Rules
-and distilled models answer whole columns at once; with `reasoner.llm_share` below 1 an agent's keyed draw says who is
-asked: who goes to the LLM with a smaller share also does with a larger one.
+Nobody waits for an LLM: its questions go out, and the agents that asked stand still (`PendingAnswers`) while all others
+go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. The rule and
+distilled models answer whole columns at once. With `reasoner.llm_share` below 1 a keyed draw decides who asks the LLM:
+an agent that does so with a smaller share also does with a larger one.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from prism_mesa.reasoner import (
 )
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.questions import questions
+from prism_mesa.social.round.questions import prompt_matches, questions
 from prism_mesa.social.state.population import NO_POST, Rows
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import digest64
@@ -33,12 +33,12 @@ type Codes = npt.NDArray[np.int64]
 
 NO_CHANGE: Final = -1
 PENDING: Final = -2
-"""What an agent goes to whose question is out: not known yet."""
+"""The target of an agent whose question is out."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers that have come for one tick: `rows` ascending, and for each what it was doing and where it goes."""
+    """Answers to questions of one tick: `rows` ascending, and for each its trigger, its post and its target."""
 
     tick: int
     rows: Codes
@@ -59,13 +59,13 @@ def ask(
     """Return the code of the state that each agent goes to, `NO_CHANGE`, or `PENDING` if an LLM was asked.
 
     Args:
-        platform: Whose reasoner is asked, and whose counters count.
-        agents: Who has an open choice, in ascending order; each once.
+        platform: The platform.
+        agents: Agents with an open choice, ascending, each once.
         posts: What they decide about.
         triggers: Indices of the triggers that were fired.
         options: Indices into `option_sets`.
-        option_sets: What there is to choose from. A set of one is taken without asking.
-        ticks: At which tick each one asks; None: all at that of the platform.
+        option_sets: The options. A single option is taken without asking.
+        ticks: The tick of each question; None: that of the platform.
     """
     rows = agents.rows
     chosen = np.full(len(rows), NO_CHANGE, np.int64)
@@ -102,16 +102,17 @@ def _answer_in_batch(
     where: Rows,
     chosen: Codes,
 ) -> None:
-    """Write into `chosen` what those at the places `where` are answered who do not go to an LLM."""
+    """Write the answers for the agents at the places `where`, which do not ask an LLM, into `chosen`."""
     answers = platform.reasoner.batch_reasoner
     if answers is None:
         return
     for i, choices in enumerate(option_sets):
         here = where[options[where] == i]
         if len(here):
-            columns = _columns(choices, agents.take(here), posts.take(here), draws[here])
+            askers, about = agents.take(here), posts.take(here)
+            columns = _columns(choices, askers, about, draws[here])
             if is_distilled(answers):
-                picked = answers.choose(_detailed(columns, agents.take(here), posts.take(here)))
+                picked = answers.choose(_detailed(columns, askers, about))
             else:
                 picked = answers.choose(columns)
             chosen[here] = np.array([state.code for state in choices])[picked]
@@ -119,12 +120,12 @@ def _answer_in_batch(
 
 
 def answers_at_once(platform: Platform) -> bool:
-    """Return whether nobody is waited for: no open choice goes to an LLM."""
+    """Return whether no open choice goes to an LLM."""
     return platform.reasoner.batch_reasoner is not None and not platform.reasoner.llm_share
 
 
 def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.bool_]:
-    """Return whose open choice goes to the LLM: by keyed draws, so that a larger share has all of a smaller one."""
+    """Return whose open choices go to the LLM, by keyed draws."""
     share = platform.reasoner.llm_share
     if share in (0, 1):
         return np.full(len(rows), share == 1)
@@ -132,7 +133,7 @@ def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | in
 
 
 def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
-    """Return the answer to one agent, which is waited for."""
+    """Ask for one agent, and wait for the answer."""
     rows = np.array([row])
     platform.counts["open"] += 1
     codes = np.array([platform.trigger_code(question.trigger)])
@@ -149,7 +150,7 @@ def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
 
 
 def choice_draws(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.float64]:
-    """Return the keyed draws by which open choices are decided; by the triggers' names, whatever else a chart has."""
+    """Return the keyed draws that decide open choices, by the names of triggers."""
     return _drawn_by_trigger(platform, "choice", rows, triggers, ticks)
 
 
@@ -163,33 +164,25 @@ def _drawn_by_trigger(
 def asks_of(
     platform: Platform, ticks: Rows, rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]
 ) -> list[PlacedQuestion]:
-    """Return questions with their place in the run."""
+    """Return questions with their places in the run."""
     followers, llms = platform.network.n_followers[rows].tolist(), platform.llms.of(rows, platform.population)
     places = zip(ticks.tolist(), rows.tolist(), draws.tolist(), followers, llms, strict=True)
     return [PlacedQuestion(question, platform.round, *own) for question, own in zip(asked, places, strict=True)]
 
 
 def collect_answers(platform: Platform) -> list[Answered]:
-    """Return answers that have come to agents that wait, by tick; some have, unless nobody waits."""
+    """Return the answers that have come, by tick; there are some, unless no agent waits."""
     if not platform.pending or not asks_llm(platform.reasoner):
         return []
-    found = platform.reasoner.collect()
-    _count(platform, [answer for _, answer in found])
-    doing = platform.pending.by_row
-    # sorted: tick, row, trigger, post, target
-    came = sorted((*_tick_first(ask.agent, doing.pop(ask.agent)), _code(answer)) for ask, answer in found)
-    table = np.array(came, np.int64).reshape(-1, 5)
+    answers = platform.reasoner.collect()
+    _count(platform, [answer for _, answer in answers])
+    came = []
+    for question, answer in answers:
+        tick, trigger, post = platform.pending.by_row.pop(question.agent)
+        came.append((tick, question.agent, trigger, post, NO_CHANGE if answer.choice is None else answer.choice.code))
+    table = np.array(sorted(came), np.int64).reshape(-1, 5)
     ticks = table[:, 0]
     return [Answered(tick, *table[ticks == tick, 1:].T) for tick in sorted(set(ticks.tolist()))]
-
-
-def _tick_first(row: int, doing: tuple[int, int, int]) -> tuple[int, int, int, int]:
-    tick, trigger, post = doing
-    return tick, row, trigger, post
-
-
-def _code(answer: Answer) -> int:
-    return NO_CHANGE if answer.choice is None else answer.choice.code
 
 
 def _count(platform: Platform, answers: list[Answer]) -> None:
@@ -201,15 +194,15 @@ def _count(platform: Platform, answers: list[Answer]) -> None:
 def _columns(
     options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
 ) -> OpenChoices:
-    """Return open choices as columns; without a post both are the middle of the band, all else of it is 0."""
+    """Return open choices as columns; without a post the utility is the middle of the band, and all else 0."""
     population, rows = agents.platform.population, agents.rows
     has_post = posts.posts != NO_POST
     n = len(rows)
     low, high = agents.column("low_threshold"), agents.column("high_threshold")
     relevance, utility = (low + high) / 2, (low + high) / 2
     velocity, media = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    there = posts.take(np.flatnonzero(has_post))
     if has_post.any():
+        there = posts.take(np.flatnonzero(has_post))
         relevance[has_post], utility[has_post] = there.column("relevance"), there.column("utility")
         velocity[has_post] = there.column("velocity")
         media[has_post] = agents.platform.posts.has_media(there.posts)
@@ -228,7 +221,7 @@ def _columns(
 
 
 def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) -> DetailedChoices:
-    """Return open choices with all that a distilled model looks at; 0 where there is no post at hand."""
+    """Return open choices with all features of a distilled model; 0 without a post at hand."""
     has_post = np.flatnonzero(posts.posts != NO_POST)
     there = posts.take(has_post)
 
@@ -238,4 +231,4 @@ def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) ->
             found[has_post] = there.platform.posts.kind[there.posts] if name == "kind" else there.column(name)
         return found
 
-    return DetailedChoices.of(columns, agents.platform.prompt_interests.matches(agents.rows, posts.posts), column)
+    return DetailedChoices.of(columns, prompt_matches(agents.platform, agents.rows, posts.posts), column)

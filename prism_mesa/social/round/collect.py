@@ -1,4 +1,4 @@
-"""What is told of a round: its row, and its records."""
+"""The row of a round, and its records."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,7 +22,7 @@ _IMPRESSION: Final = (np.int32, np.int32, np.int32)
 
 
 def collect(platform: Platform) -> dict[str, float]:
-    """Return the round's row, with what the run has come to; add it to the totals, and its rows to the recorder."""
+    """Return the round's row, with the totals of the run, and record it."""
     counts = platform.tick_counts
     shares = counts.sum(axis=0) / max(1, int(counts.sum()))
     numbers = {name: int(platform.counts[name]) for name in ROUND_FIELDS}
@@ -40,7 +40,7 @@ def collect(platform: Platform) -> dict[str, float]:
 
 
 def record_moves(platform: Platform) -> None:
-    """Give the round's transitions of the agents that are recorded to the recorder, by tick and agent."""
+    """Record the round's transitions, by tick and agent."""
     noted, platform.events.moves = platform.events.moves, []
     if platform.recorder is None or not platform.records("transitions"):
         return
@@ -60,7 +60,7 @@ def record_moves(platform: Platform) -> None:
 
 
 def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...]]) -> None:
-    """Give the round's impressions of the agents that are recorded to the recorder, by tick and agent."""
+    """Record the round's impressions, by tick and agent."""
     if platform.recorder is None or not platform.records("impressions"):
         return
     tick, agent, post = _recorded(platform, "impressions", impressions, _IMPRESSION)
@@ -73,7 +73,7 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
 
 
 def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
-    """Count the round's impressions of each root that is drawn, from the roots of all; give them to the recorder."""
+    """Record the round's impressions of each root that `records.views` draws, from the roots of all impressions."""
     share = platform.params.records.views
     if platform.recorder is None or not share or not platform.records("views"):
         return
@@ -85,7 +85,7 @@ def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
 
 
 def record_engagements(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
-    """Count the round's engagements of each agent; give those that are recorded to the recorder, in their order."""
+    """Count the round's engagements of each agent, and record them in their order."""
     if platform.recorder is None:
         return
     counted = np.bincount(agent)
@@ -103,14 +103,7 @@ def record_engagements(platform: Platform, tick: Rows, agent: Rows, post: Rows, 
 def _recorded(
     platform: Platform, table: str, chunks: Sequence[tuple[npt.NDArray[Any], ...]], kinds: Sequence[type[np.generic]]
 ) -> list[npt.NDArray[Any]]:
-    """Return columns of all chunks, by tick and agent, without the agents that are not recorded.
-
-    Args:
-        platform: Whose sample counts.
-        table: The table they are for.
-        chunks: Columns (tick, agent, ...); what one agent did in one tick stands in its order.
-        kinds: Types of the columns that are returned.
-    """
+    """Return columns (tick, agent, ...) of all chunks in these types, of the recorded agents, by tick and agent."""
     mask = platform.recorded[table]
     if mask is not None:
         chunks = [tuple(column[keep] for column in chunk) for chunk in chunks for keep in (mask[chunk[1]],)]
@@ -129,5 +122,5 @@ def _named(codes: Rows, names: Sequence[str]) -> pd.Categorical:
 
 @lru_cache(maxsize=64)
 def _categories(names: tuple[str, ...]) -> pd.CategoricalDtype:
-    """Return the type of a column of these texts; making one takes as long as filling a column."""
+    """Return the type of a column of these texts; making it takes as long as filling a column."""
     return pd.CategoricalDtype(list(names))

@@ -1,4 +1,4 @@
-"""The population and the posts before it, as what guard expressions read. Columns are gathered when asked for."""
+"""Agents, and the posts before them, as columns that guards, feeds and rules read. They are gathered on demand."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -8,10 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
+from prism_mesa.kernels.feeds.gathering import NOBODY
+from prism_mesa.kernels.matching import match_pairs
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.feeds import Int32, Scorer
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.feeds import UserFeed
 from prism_mesa.social.state.population import NO_POST, STATE_NAMES, Categories, Population, Rows
 from prism_mesa.social.state.posts import COUNTED, relevance_of
+
+type Bools = npt.NDArray[np.bool_]
 
 _PLAIN: Final = ("ticks_in_state", "scripted")
 _DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
@@ -19,8 +25,7 @@ _DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
     "state": lambda p, rows: Categories(p.state[rows], STATE_NAMES),
     "pending_action": lambda p, rows: Categories(p.pending_action[rows], ACTIONS),
 }
-
-_BAND: Final = ("low_threshold", "high_threshold")
+_BAND: Final = {"low_threshold": -1, "high_threshold": 1}
 FIELDS: Final = frozenset(
     [f"agent.{name}" for name in (*AGENT_FIELDS, *_PLAIN, *_DERIVED, *_BAND, *BIG_FIVE)]
     + [f"post.{field.name}" for field in fields(Post)]
@@ -37,7 +42,7 @@ class AgentColumns:
         self.rows = rows
 
     def take(self, rows: Rows) -> Self:
-        """Return these of the rows."""
+        """Return some of the rows."""
         return type(self)(self.platform, self.rows[rows])
 
     def row(self, i: int) -> Any:
@@ -45,26 +50,24 @@ class AgentColumns:
         return self.platform.scripts.agent(int(self.rows[i]))
 
     def column(self, name: str) -> Any:
-        """Return a field; AttributeError if only the agent itself knows it."""
-        population = self.platform.population
+        """Return a field; AttributeError if there is no such column."""
+        population, rows = self.platform.population, self.rows
         if name == "row":
-            return self.rows
+            return rows
         if name in AGENT_FIELDS:
-            return AGENT_FIELDS[name].as_read(getattr(population, name)[self.rows])
+            return AGENT_FIELDS[name].as_read(getattr(population, name)[rows])
         if name in _PLAIN:
-            return getattr(population, name)[self.rows]
+            return getattr(population, name)[rows]
         if name in _DERIVED:
-            return _DERIVED[name](population, self.rows)
+            return _DERIVED[name](population, rows)
         if name in _BAND:
-            half = self.platform.half_band
-            middle = population.engagement_threshold[self.rows].astype(np.float64)
-            return middle - half if name == "low_threshold" else middle + half
+            return population.engagement_threshold[rows] + _BAND[name] * self.platform.half_band
         if name in BIG_FIVE:
-            return population.traits[self.rows, BIG_FIVE.index(name)]
+            return population.traits[rows, BIG_FIVE.index(name)]
         known = self.platform.attributes.known
         if name in known.agents:
-            place, own = known.of_agents(name)
-            return own.column(population.attributes[self.rows, place])
+            place, attribute = known.of_agents(name)
+            return attribute.column(population.attributes[rows, place])
         raise AttributeError(f"agents have no column {name!r}")
 
 
@@ -78,28 +81,21 @@ class PostColumns:
         self._views: list[Post | None] | None = None
 
     def take(self, rows: Rows) -> Self:
-        """Return these of the rows."""
+        """Return some of the rows."""
         return type(self)(self.platform, self.readers[rows], self.posts[rows])
 
     def row(self, i: int) -> Post | None:
-        """Return the post of row `i`; those of all rows are read when the first one is asked for."""
-        if self._views is None:
-            self._views = self._viewed()
+        """Return the post of row `i` as its reader sees it."""
+        if self._views is None:  # all of them are read at once
+            self._views = [None] * len(self.posts)
+            there = np.flatnonzero(self.posts != NO_POST)
+            views = self.platform.views(self.readers[there], self.posts[there]) if len(there) else ()
+            for place, view in zip(there.tolist(), views, strict=True):
+                self._views[place] = view
         return self._views[i]
 
-    def _viewed(self) -> list[Post | None]:
-        """Return the posts as their readers see them."""
-        views: list[Post | None] = [None] * len(self.posts)
-        there = np.flatnonzero(self.posts != NO_POST)
-        if len(there):
-            found = self.take(there)
-            seen = self.platform.views(found.readers, found.posts)
-            for i, view in zip(there.tolist(), seen, strict=True):
-                views[i] = view
-        return views
-
     def column(self, name: str) -> Any:
-        """Return a field; AttributeError if a row has no post, or posts no such column."""
+        """Return a field; AttributeError if a row has no post, or there is no such column."""
         table = self.platform.posts
         if (self.posts == NO_POST).any():
             raise AttributeError(f"no post to read {name!r} of")
@@ -117,8 +113,8 @@ class PostColumns:
             return getattr(table, name)[self.posts]
         known = self.platform.attributes.known
         if name in known.posts:
-            place, own = known.of_posts(name)
-            return own.column(table.attributes[self.posts, place])
+            place, attribute = known.of_posts(name)
+            return attribute.column(table.attributes[self.posts, place])
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:
@@ -127,3 +123,55 @@ class PostColumns:
         if (population.current_post[self.readers] == self.posts).all():
             return population.current_match[self.readers]
         return self.platform.matches(self.readers, self.posts)
+
+
+class CandidateColumns(PostColumns):
+    """Candidates of feeds before their readers.
+
+    Beside the fields of posts there are `age` in rounds, `in_network` (whether the reader follows the author),
+    `author_followers`, and the attributes of authors with ``author_`` before their names.
+    """
+
+    def __init__(self, platform: Platform, readers: Rows, posts: Rows, inside: Bools) -> None:
+        super().__init__(platform, readers, posts)
+        self._inside = inside
+
+    def take(self, rows: Rows) -> Self:
+        """Return some of the rows."""
+        return type(self)(self.platform, self.readers[rows], self.posts[rows], self._inside[rows])
+
+    def column(self, name: str) -> Any:
+        """Return a field; AttributeError if there is no such column."""
+        platform = self.platform
+        if name == "age":
+            return platform.round - platform.posts.round[self.posts].astype(np.int64)
+        if name == "in_network":
+            return self._inside
+        if name == "author_followers":
+            return platform.network.n_followers[platform.posts.author[self.posts]]
+        field = name.removeprefix("author_")
+        if field != name and field in platform.attributes.known.agents:
+            return AgentColumns(platform, platform.posts.author[self.posts]).column(field)
+        return super().column(name)
+
+    def _matches(self) -> npt.NDArray[np.int16]:
+        posts, matches = self.platform.posts, np.empty(len(self.posts), np.int16)
+        readers, ids = np.asarray(self.readers, np.int32), np.asarray(self.posts, np.int32)
+        match_pairs(readers, ids, self.platform.population.interests, posts.text_id, posts.text_vectors, matches)
+        return matches
+
+
+def make_scorer(platform: Platform, feed: UserFeed | None) -> Scorer | None:
+    """Return the function that scores candidates by a feed of your own in this round, if there is one."""
+    if feed is None:
+        return None
+
+    def score(readers: Int32, posts: Int32, inside: Bools) -> npt.NDArray[np.float64]:
+        scores, there = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
+        if len(there) < len(posts):
+            readers, posts, inside = readers[there], posts[there], inside[there]
+        candidates = CandidateColumns(platform, readers, posts, inside)
+        scores[there] = feed.scores(AgentColumns(platform, readers), candidates, len(posts))
+        return scores
+
+    return score

@@ -1,6 +1,6 @@
-"""Carrying out a transition: what changes in the population when one agent moves. `kernels.walking` does so for all.
+"""The effects of a transition on one agent's own fields; `kernels.walking` has the same for all agents.
 
-What happens to other agents and to posts is only noted down (`Events`), for the round's commit.
+Effects on other agents and on posts are noted (`Events`) for the round's commit.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from dataclasses import fields
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, RELEASES_POST, SEES_POST
 from prism_mesa.social.platform import Platform
@@ -18,9 +17,11 @@ from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, packed_move
 from prism_mesa.statechart import AgentState, Expression
 
+_COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)
+
 
 def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
-    """Let an agent read the next posts of its feed, at most so many, and return them: the impressions."""
+    """Let an agent read up to `most` next posts of its feed, and return them. Each is an impression."""
     population = platform.population
     first = int(population.n_read[row])
     read = population.feed[row, first : min(first + most, int(population.n_feed[row]))].astype(np.int32)
@@ -32,29 +33,29 @@ def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
 
 
 def pass_posts(platform: Platform, row: int) -> bool:
-    """Let a scrolling agent pass posts that lie below its band; return whether the next post is one that it meets.
+    """Let a scrolling agent pass posts below its band, and return whether it meets the next one.
 
-    It passes up to `Platform.glances` posts in a tick, and none that the chart claims. Each is an impression, and
-    scrolling on starts its patience anew.
+    It passes up to `Platform.glances` posts in a tick, and none that the chart claims. Each is an impression. After
+    passing all of them its patience starts anew.
     """
     population = platform.population
     low = float(population.engagement_threshold[row]) - platform.half_band
     unread = population.feed[row, int(population.n_read[row]) : int(population.n_feed[row])]
     ahead = unread[: platform.glances].astype(np.int32)
     readers = np.full(len(ahead), row)
-    good = platform.utilities(readers, ahead, platform.matches(readers, ahead)) >= low
+    meets = platform.utilities(readers, ahead, platform.matches(readers, ahead)) >= low
     if isinstance(claimed := platform.tables.claimed, Expression):
         agent = platform.scripts.agent(row)
-        good |= np.array([bool(claimed(agent, platform.post(post, row))) for post in ahead.tolist()], np.bool_)
-    stops = bool(good.any())
-    read_posts(platform, row, platform.tick, int(good.argmax()) if stops else len(ahead))
+        meets |= np.array([bool(claimed(agent, platform.post(post, row))) for post in ahead.tolist()], np.bool_)
+    stops = bool(meets.any())
+    read_posts(platform, row, platform.tick, int(meets.argmax()) if stops else len(ahead))
     if not stops:
         population.ticks_in_state[row] = 0
     return stops
 
 
 def read_next(platform: Platform, row: int) -> None:
-    """Let an agent that has an unread post read the next one of its feed, which is then at hand."""
+    """Let an agent read the next post of its feed, which becomes its current post."""
     post = read_posts(platform, row, platform.tick, 1)
     platform.population.current_match[row] = platform.matches(np.array([row]), post)[0]
     platform.population.current_post[row] = post[0]
@@ -63,23 +64,24 @@ def read_next(platform: Platform, row: int) -> None:
 def apply_effects(
     platform: Platform, row: int, trigger: int, source: AgentState, target: AgentState, *, was_open: bool
 ) -> None:
-    """Do what a transition of one agent entails, after its state has been set.
+    """Apply the effects of one agent's transition, after its state has been set.
 
-    Reading a post sets the post at hand and counts the impression; entering COMPOSING draws the pending
-    action; entering an ENGAGING state notes the engagement; entering IDLE, SCROLLING or RESTING lets go
-    of the post. A self-transition enters nothing.
+    `sees_post` reads the next post; entering COMPOSING draws the pending action; entering an engaging state notes the
+    engagement; entering IDLE, SCROLLING or RESTING releases the post. A self-transition enters nothing.
     """
-    population = platform.population
+    population, tick = platform.population, platform.tick
     if trigger == platform.trigger_code(SEES_POST) and population.n_read[row] < population.n_feed[row]:
         read_next(platform, row)
     if source is target:
         return
     post = int(population.current_post[row])
-    if platform.keeps_moves(row):
+    if platform.records_moves(row):
         move = packed_move(trigger, source.code, target.code)
-        platform.events.moves.append(_columns(platform.tick, row, move, post, was_open))
+        platform.events.moves.append(tuple(np.array([[tick], [row], [move], [post], [was_open]], np.int32)))
     if target is COMPOSING:
-        population.pending_action[row] = drawn_action(platform, row)
+        like, reply, _ = population.propensities[row].astype(np.float64)
+        draw = platform.streams.uniform("action", row, round_=platform.round, tick=tick)[0]
+        population.pending_action[row] = int(draw >= like) + int(draw >= like + reply)
     if target in ENGAGES_BY and post != NO_POST and not note_engagement(platform, row, post, ENGAGES_BY[target]):
         platform.totals["repeated"] += 1
     if target in RELEASES_POST:
@@ -87,49 +89,28 @@ def apply_effects(
         population.pending_action[row] = NO_ACTION
 
 
-def drawn_action(platform: Platform, row: int) -> int:
-    """Return an action for an agent, drawn from its propensities."""
-    like, reply, _ = platform.population.propensities[row].astype(np.float64)
-    u = platform.streams.uniform("action", row, round_=platform.round, tick=platform.tick)[0]
-    return int(u >= like) + int(u >= like + reply)
-
-
 def note_engagement(
     platform: Platform, row: int, post: int, action: int, words: str = "", *, tick: int | None = None
 ) -> bool:
-    """Note that an agent engages with a post, and return whether that is new; it counts when the round is committed.
-
-    Words go to the engagement with this post, also if it was noted before; the first ones are kept.
-    """
+    """Note an engagement for the commit, and return whether it is new. The first words for it are kept."""
     if words:
         platform.events.texts.setdefault((row, post, action), words)
     if has_engaged(platform, row, post, action):
         return False
     platform.engagements.beside.add(row)
-    platform.events.beside[engagement_key(platform, row, post, action)] = (
-        platform.tick if tick is None else tick,
-        row,
-        post,
-        action,
-    )
+    now = platform.tick if tick is None else tick
+    platform.events.beside[engagement_key(platform, row, post, action)] = now, row, post, action
     return True
 
 
-def _columns(*values: int) -> tuple[npt.NDArray[np.int32], ...]:
-    return tuple(np.array(values, np.int32).reshape(-1, 1))
-
-
-_COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)
-
-
 @contextmanager
-def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
-    """If the block raises, bring back an agent's own fields, and let go of what was noted for the commit meanwhile.
+def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
+    """If the block raises, restore the agent's own fields, and drop what was noted for the commit meanwhile.
 
-    What an action did to other agents, or to objects of its author's, stays.
+    What an action did to other agents, or to objects of your own, stays.
     """
     population, history, events = platform.population, platform.history, platform.events
-    held = [_value(getattr(population, column), row) for column in _COLUMNS]
+    values = [np.array(getattr(population, column)[row]) for column in _COLUMNS]
     name, count, ring = population.names[row], history.count.item(row), history.ring[row].copy()
     limit = history.limit(row)
     was_beside = row in platform.engagements.beside
@@ -137,9 +118,9 @@ def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for column, value in zip(_COLUMNS, held, strict=True):
+        for column, value in zip(_COLUMNS, values, strict=True):
             getattr(population, column)[row] = value
-        if population.names[row] != name:  # whoever is set one holds it for good
+        if population.names[row] != name:  # a name that is set is stored beside the pool
             population.names[row] = name
         if history.limit(row) != limit:
             history.limits[row] = limit
@@ -150,8 +131,3 @@ def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
             while len(kept) > n:  # lists and dicts only grow in a round
                 kept.popitem() if isinstance(kept, dict) else kept.pop()
         raise
-
-
-def _value(column: npt.NDArray[Any], row: int) -> Any:
-    """Return what stands in a row, so that nothing changes it."""
-    return column.item(row) if column.ndim == 1 else column[row].copy()

@@ -1,15 +1,14 @@
 """Which engagements count: an agent likes a root once and reshares it once, and answers a post once a round.
 
-That holds for what chart, scripts and tools do together. What comes first counts; the rest is dropped when the round
-is committed, and a script or a tool that would only repeat it is told so at once.
+That holds for chart, scripts and tools together. The first counts; others are dropped when the round is committed, and
+a script or tool that would only repeat an engagement is told so at once.
 """
 
 import numpy as np
 
 from prism_mesa.kernels.commit.orders import counted_order, engagement_numbers, may_repeat, order_of_engagements
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.engagements import REPLY, Keys, Mask
-from prism_mesa.social.state.events import Int32
+from prism_mesa.social.state.events import REPLY, Int32, Keys, Mask
 from prism_mesa.social.state.population import NO_POST
 
 type Columns = tuple[Int32, Int32, Int32, Int32]
@@ -17,7 +16,7 @@ type Columns = tuple[Int32, Int32, Int32, Int32]
 
 
 def open_round(platform: Platform) -> None:
-    """Note who comes into the round with a post at hand, or has engaged since the last one was committed."""
+    """Note the agents that enter the round with a post at hand, or have engaged since the last commit."""
     reading = np.flatnonzero(platform.population.current_post != NO_POST)
     engaged = [agent for _, agent, _, _ in platform.events.engagements]
     platform.engagements.carried = np.concatenate([reading, *engaged])
@@ -29,41 +28,38 @@ def has_engaged(platform: Platform, row: int, post: int, action: int) -> bool:
     if key in platform.events.beside:
         return True
     for _, agents, posts, actions in platform.events.engagements:  # in each of them agents ascend
-        of_row = slice(*(int(np.searchsorted(agents, np.int32(row), side)) for side in ("left", "right")))
+        of_row = slice(*np.searchsorted(agents, np.array([row, row + 1], np.int32)).tolist())
         if (_keys(platform, agents[of_row], posts[of_row], actions[of_row]) == key).any():
             return True
     return action != REPLY and bool(platform.engagements.holds(np.array([key]))[0])
 
 
 def engagement_key(platform: Platform, row: int, post: int, action: int) -> int:
-    """Return a number that is the same for what counts once."""
+    """Return a number that is the same for engagements that count once together."""
     return int(_keys(platform, *(np.full(1, value, np.int32) for value in (row, post, action)))[0])
 
 
 def counted(platform: Platform) -> Columns:
-    """Return which of the engagements noted since the last commit count: tick, agent, post, action; by tick and agent.
+    """Return the engagements since the last commit that count, by tick and agent.
 
-    Of several that count once it is the one with the lowest tick, and of these that noted first; what was noted
-    before the round opened comes before all of it.
+    Of several that count once, that with the lowest tick does, and of these the first one noted; what was noted before
+    the round opened comes before all of it.
     """
     return _counted(platform)[0]
 
 
-def taken(platform: Platform) -> Columns:
-    """Return the same for good: they are remembered, and nothing is noted any more.
-
-    What the columns have noted in vain is counted in `totals`; whoever else is not new has been told.
-    """
-    found, keys, n_in_vain = _counted(platform)
-    platform.totals["repeated"] += n_in_vain
+def commit_engagements(platform: Platform) -> Columns:
+    """Return the same, remember them, and forget all that was noted. Repeats in the columns go to `totals`."""
+    columns, keys, n_repeated = _counted(platform)
+    platform.totals["repeated"] += n_repeated
     platform.engagements.add(keys[keys & 3 != REPLY])
     platform.events.engagements.clear()
     platform.events.beside.clear()
-    return found
+    return columns
 
 
 def _counted(platform: Platform) -> tuple[Columns, Keys, int]:
-    """Return the engagements that count, by tick, their keys, which ascend, and how many of the columns do not."""
+    """Return the engagements that count, by tick, their ascending keys, and the number of repeats in the columns."""
     tick, agent, post, action = platform.events.engaged()
     ticks, n_beside = platform.params.ticks_per_round, len(platform.events.beside)
     keys = _keys(platform, agent, post, action)
@@ -74,13 +70,11 @@ def _counted(platform: Platform) -> tuple[Columns, Keys, int]:
     counts = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=counts[1:])
     _drop_known(platform, keys, counts)
+    n_repeated = int((order[~counts] >= n_beside).sum())
     if not counts.all():
-        n_in_vain = int((order[~counts] >= n_beside).sum())
         order, keys = order[counts], keys[counts]
-    else:
-        n_in_vain = 0
     order = order.take(counted_order(tick.take(order), ticks + 2))
-    return (tick.take(order), agent.take(order), post.take(order), action.take(order)), keys, n_in_vain
+    return (tick.take(order), agent.take(order), post.take(order), action.take(order)), keys, n_repeated
 
 
 def _keys(platform: Platform, agent: Int32, post: Int32, action: Int32) -> Keys:
@@ -88,11 +82,10 @@ def _keys(platform: Platform, agent: Int32, post: Int32, action: Int32) -> Keys:
 
 
 def _drop_known(platform: Platform, keys: Keys, counts: Mask) -> None:
-    """Take those out of `counts` that repeat a like or a reshare of an earlier round.
+    """Mark likes and reshares that repeat one of an earlier round as not counting.
 
-    Most cannot, and are not looked up. Feeds leave out roots that an agent has read, as long as they can be shown
-    without a break; so who engages again has done it beside the columns, still has the post at hand, or means a root
-    that is itself too old for feeds, and may have come back.
+    Most cannot repeat any, and are not looked up: feeds leave out roots that an agent has read. The exceptions are
+    agents that have engaged beside the columns or still have their post at hand, and roots too old for feeds.
     """
     engaged, population = platform.engagements, platform.population
     oldest = platform.posts.first_visible(max(platform.round, 0), platform.params.feed.window)

@@ -1,37 +1,35 @@
-"""How agents change their minds about each other by what they read: the rules of a network that moves.
+"""Rules by which agents decide about each other from what they read, in a network that moves.
 
-Every post that an agent reads is an eligible exposure of one or more of these, whose draws are keyed by round, reader
-and root; an agent reads a root once a round, so several posts of one author are several draws, and the probability that
-any of k comes about is 1 - (1 - p)**k.
+Every post that an agent reads is exposed to these rules, whose draws are keyed by round, reader and root. An agent
+reads a root once a round, so several posts of one author are several draws: one of k succeeds with 1 - (1 - p)**k.
 
-- follow: the root's author, whom the reader does not follow: `network.rates.follow`, times `network.rates.engaged` if
-  it engaged with the post in this round. Such a post came by a reshare, or from outside of the network.
-- unfollow, mute, block: who brought the post into the feed (of a reshare, who passed it on), if the post lies below the
-  reader's band and it did not engage with it. Unfollowing is for who is followed, and `network.rates.reciprocal` lowers
-  it for who follows back. report: the post, likewise.
-- follow back: whoever has a new follower since the last round draws once (`network.rates.follow_back`).
-- triads: who read something draws a followee, and one of its followees (`network.rates.triad`).
+- follow: the root's author, if the reader does not follow it: `network.rates.follow`, times `network.rates.engaged` if
+  the reader engaged with the post in this round. Such a post came by a reshare, or from outside of the network.
+- unfollow, mute, block: the agent that brought the post into the feed (of a reshare, the one that passed it on), if the
+  post lies below the reader's band and the reader did not engage with it. Only a followed agent is unfollowed, and
+  `network.rates.reciprocal` lowers the chance if it follows back. report: the post, likewise.
+- follow back: an agent with a new follower since the last round draws once (`network.rates.follow_back`).
+- triads: an agent that read something draws a followee, and one of its followees (`network.rates.triad`).
 
-Of all that begins a follow the chance is lower for an other who is unlike the agent (`agents.homophily`).
-
-Agents that have left, and those of whom the reader sees nothing, are no others. Most draws fail: they are made before
-anything else is looked at, in `kernels.ties`, so that the rest is done for few.
+The chance of a follow is lower for an agent that is unlike the reader (`agents.homophily`). Agents that have left, and
+those of whom the reader sees nothing, are left out. Most draws fail: `kernels.network.drawn_below` makes them before
+anything else is looked at.
 """
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
-from prism_mesa.kernels.ties import drawn_below
+from prism_mesa.kernels.network import drawn_below
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import blocks, in_threads
 from prism_mesa.social.state.network import Int32s
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.social.state.relations import Keys, Mask, among, pair_keys, pairs_of
+from prism_mesa.social.state.relations import Keys, Mask, among, pair_keys, split_keys
 
 FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT, UNMUTE, UNBLOCK = range(len(FOLLOW_EVENTS))
 ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(len(FOLLOW_REASONS))
@@ -39,17 +37,17 @@ ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(le
 _BY_RULES: Final = FOLLOW_EVENTS[: REPORT + 1]
 _DRAWN: Final = tuple(1 << event for event in range(len(_BY_RULES)))
 _PART: Final = 1 << 18
-"""Impressions that one thread takes at a time; not the result's business."""
+"""Impressions that one thread takes at a time. Results do not depend on it."""
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What agents have decided about others: columns of one length.
+    """Decisions of agents about others: columns of one length.
 
     Attributes:
-        agent: Who.
+        agent: Who decides.
         other: About whom.
-        event: What: a place in `FOLLOW_EVENTS`.
+        event: A place in `FOLLOW_EVENTS`.
         post: About which post, or `NO_POST`.
         why: A place in `FOLLOW_REASONS`.
     """
@@ -65,7 +63,7 @@ class Decisions:
 
     def where(self, which: Rows | Mask) -> "Decisions":
         """Return some of them."""
-        return Decisions(self.agent[which], self.other[which], self.event[which], self.post[which], self.why[which])
+        return Decisions(*(column[which] for column in vars(self).values()))
 
     @property
     def pairs(self) -> Keys:
@@ -84,54 +82,50 @@ NO_DECISIONS: Final = Decisions(*(np.zeros(0, np.int64),) * 5)
 
 
 def joined(*parts: Decisions) -> Decisions:
-    """Return all of some decisions."""
-    columns = [(part.agent, part.other, part.event, part.post, part.why) for part in parts]
-    return Decisions(*map(np.concatenate, zip(*columns, strict=True)))
+    """Return the decisions of all parts."""
+    return Decisions(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 
-@dataclass(frozen=True)
-class Exposures:
-    """Impressions of a round that were drawn for something.
-
-    Attributes:
-        agent: Who read.
-        post: What.
-        drawn: For which events, one bit each.
-    """
+class Exposures(NamedTuple):
+    """Impressions of a round that were drawn: who read what, and a bit for each event drawn."""
 
     agent: Rows
     post: Rows
     drawn: Rows
 
+    def where(self, which: Mask) -> "Exposures":
+        """Return some of them."""
+        return Exposures(*(column[which] for column in self))
 
-def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s, root: Int32s) -> Exposures:
-    """Return which impressions of this round are drawn; of following as if the reader engaged with all of them."""
+
+def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures:
+    """Return the impressions of this round that are drawn; of following as if the reader engaged with all of them."""
     rates, posts = platform.params.network.rates, platform.posts
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
-    found, post_key = np.empty(len(post), np.uint8), posts.key
+    bits, post_key, root = np.empty(len(post), np.uint8), posts.key, posts.root[post]
     keys = np.array([platform.streams.key(name, platform.round, 0) for name in _BY_RULES])
     limits = np.array([ceil(chance * 2.0**53) for chance in chances], np.uint64)
 
     def draw_part(part: slice) -> None:
-        drawn_below(keys, limits, post_key, root[part], agent[part], found[part])
+        drawn_below(keys, limits, post_key, root[part], agent[part], bits[part])
 
     in_threads(draw_part, list(blocks(len(post), _PART)), platform.params.threads)
-    which = np.flatnonzero(found)
-    return Exposures(agent[which].astype(np.int64), post[which].astype(np.int64), found[which])
+    which = np.flatnonzero(bits)
+    return Exposures(agent[which].astype(np.int64), post[which].astype(np.int64), bits[which])
 
 
 def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows]) -> Decisions:
-    """Return what agents decide in this round, before it is settled what counts.
+    """Return what agents decide in this round by rules, before conflicts are settled.
 
     Args:
         platform: The platform, whose network is that of the round.
-        exposures: What was drawn of what they read.
+        exposures: Which impressions were drawn.
         engaged: Agents, and posts that they engaged with in this round.
     """
     root, (agent, post) = platform.posts.root, engaged
-    asked = np.zeros(len(platform.population), np.bool_)
-    asked[exposures.agent] = True
-    which = asked[agent]
+    is_exposed = np.zeros(len(platform.population), np.bool_)
+    is_exposed[exposures.agent] = True
+    which = is_exposed[agent]
     keys = np.sort(pair_keys(agent[which], root[post[which]]))
     has_engaged = among(keys, pair_keys(exposures.agent, root[exposures.post]))
     return joined(
@@ -144,46 +138,44 @@ def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows
 
 def _follows(platform: Platform, exposures: Exposures, has_engaged: Mask) -> Decisions:
     which = exposures.drawn & _DRAWN[FOLLOW] != 0
-    agent, post, has_engaged = exposures.agent[which], exposures.post[which], has_engaged[which]
+    (agent, post, _), has_engaged = exposures.where(which), has_engaged[which]
     root, rates = platform.posts.root[post], platform.params.network.rates
     other = platform.posts.author[root].astype(np.int64)
     draw = platform.streams.uniform("follow", agent, round_=platform.round, index=platform.posts.key[root])
     chance = np.where(has_engaged, min(1.0, rates.follow * rates.engaged), rates.follow)
-    come = draw < chance * _liking(platform, agent, other)
-    come &= _may_follow(platform, agent, other)
-    return decisions(agent, other, FOLLOW, post, np.where(has_engaged, ENGAGED, EXPOSURE)).where(come)
+    follows = (draw < chance * _liking(platform, agent, other)) & _may_follow(platform, agent, other)
+    return decisions(agent, other, FOLLOW, post, np.where(has_engaged, ENGAGED, EXPOSURE)).where(follows)
 
 
 def _dislikes(platform: Platform, exposures: Exposures, has_engaged: Mask) -> list[Decisions]:
-    """Return who unfollows, mutes, blocks or reports for a post that it ignored."""
+    """Return the unfollows, mutes, blocks and reports for posts that agents ignored."""
     which = (exposures.drawn & ~np.uint8(_DRAWN[FOLLOW]) != 0) & ~has_engaged
-    agent, post, drawn = exposures.agent[which], exposures.post[which], exposures.drawn[which]
+    agent, post, drawn = exposures.where(which)
     other = platform.posts.author[post].astype(np.int64)
     low = platform.population.engagement_threshold[agent] - platform.half_band
     ignored = platform.utilities(agent, post, platform.matches(agent, post)) < low
     ignored &= _are_there(platform, agent, other) & ~platform.relations.hides(agent, other)
-    found = []
+    by_event = []
     for event in (UNFOLLOW, MUTE, BLOCK, REPORT):
-        come = ignored & (drawn & _DRAWN[event] != 0)
-        one = decisions(agent[come], other[come], event, post[come], IGNORED)
-        found.append(_unfollows(platform, one) if event == UNFOLLOW else one)
-    return found
+        comes = ignored & (drawn & _DRAWN[event] != 0)
+        by_event.append(decisions(agent[comes], other[comes], event, post[comes], IGNORED))
+    return [_unfollows(platform, by_event[0]), *by_event[1:]]
 
 
 def _unfollows(platform: Platform, drawn: Decisions) -> Decisions:
-    """Return which of those drawn unfollow: of those who are followed back fewer do."""
+    """Return the drawn unfollows that happen: fewer where the other follows back."""
     rates, key = platform.params.network.rates, platform.posts.key[platform.posts.root[drawn.post]]
     draw = platform.streams.uniform("unfollow", drawn.agent, round_=platform.round, index=key)
     is_mutual = platform.network.holds(drawn.other, drawn.agent)
-    come = draw < np.where(is_mutual, rates.unfollow * rates.reciprocal, rates.unfollow)
-    return drawn.where(come & platform.network.holds(drawn.agent, drawn.other))
+    happens = draw < np.where(is_mutual, rates.unfollow * rates.reciprocal, rates.unfollow)
+    return drawn.where(happens & platform.network.holds(drawn.agent, drawn.other))
 
 
 def _follows_back(platform: Platform) -> Decisions:
-    other, agent = pairs_of(platform.relations.new_follows)
+    other, agent = split_keys(platform.relations.new_follows)
     draw = platform.streams.uniform("follow back", agent, round_=platform.round, index=other)
-    come = draw < platform.params.network.rates.follow_back * _liking(platform, agent, other)
-    agent, other = agent[come], other[come]
+    follows = draw < platform.params.network.rates.follow_back * _liking(platform, agent, other)
+    agent, other = agent[follows], other[follows]
     return decisions(agent, other, FOLLOW, NO_POST, FOLLOW_BACK).where(_may_follow(platform, agent, other))
 
 
@@ -197,13 +189,13 @@ def _triads(platform: Platform) -> Decisions:
         agent, other, many = agent[many > 0], other[many > 0], many[many > 0]
         place = streams.integers("triad step", agent, many, round_=now, index=step)
         other = network.indices[network.indptr[other] + place].astype(np.int64)
-    come = streams.uniform("triad", agent, round_=now) < chance[agent] * _liking(platform, agent, other)
-    come &= _may_follow(platform, agent, other)
-    return decisions(agent, other, FOLLOW, NO_POST, TRIAD).where(come)
+    follows = streams.uniform("triad", agent, round_=now) < chance[agent] * _liking(platform, agent, other)
+    follows &= _may_follow(platform, agent, other)
+    return decisions(agent, other, FOLLOW, NO_POST, TRIAD).where(follows)
 
 
 def _liking(platform: Platform, agent: Rows, other: Rows) -> npt.NDArray[np.float64] | float:
-    """Return the factor of the chance that each agent follows the other one, by how unlike they are."""
+    """Return the factor of the chance that each agent follows the other, by how unlike they are."""
     return platform.odds.homophily.follows(platform.population.attributes, agent, other)
 
 
@@ -213,6 +205,6 @@ def _may_follow(platform: Platform, agent: Rows, other: Rows) -> Mask:
 
 
 def _are_there(platform: Platform, agent: Rows, other: Rows) -> Mask:
-    """Return whether each two are on the platform, and are two."""
+    """Return whether two different agents are on the platform."""
     present = platform.population.present
     return np.asarray((agent != other) & present[agent] & present[other])

@@ -1,16 +1,14 @@
-"""Follows that begin and end, mutes, blocks and reports: what is noted in a round, what of it counts, and its effects.
+"""Follows that begin and end, mutes, blocks and reports: noting them in a round, settling conflicts, and their effects.
 
-What is noted in a round counts when the round is committed, and holds from the next one on; what a script notes between
-two rounds holds from the one that opens then. Of what contradicts itself this counts:
+What is noted in a round counts when the round is committed, and holds from the next round on; what a script notes
+between two rounds holds from the one that opens then. Conflicts are settled as follows:
 
-1. A block by either of two ends all follows between them, and none begins. Each follow that it ends is a row too.
-2. What a script or a tool says about a pair counts, and rules say nothing about that pair then. A script's last word on
-   following counts; to follow and to unfollow in one round is to do neither, and so for mutes and blocks that are
-   taken back.
-3. Of what the rules say about a pair the strongest counts: block, mute, unfollow, follow; reports go beside them.
+1. A block by one of two agents ends all follows between them, and none begins. Each follow that ends has a row too.
+2. What a script or a tool decides about a pair counts, and rules decide nothing about that pair then. A script's last
+   word on following counts; to follow and to unfollow in one round is to do neither, and so for mutes and blocks.
+3. Of what rules decide about a pair the strongest counts: block, mute, unfollow, follow. Reports go beside them.
 
-Who sees something of another one again is shown what that one writes from the round on in which it was decided, as long
-as feeds can show it; what was written before stays as if read.
+After an unmute or unblock, feeds show what the other writes from that round on; what it wrote before stays as if read.
 """
 
 from typing import Final
@@ -36,31 +34,31 @@ from prism_mesa.social.round.follow_rules import (
     joined,
 )
 from prism_mesa.social.state.population import NO_POST, WAITS, Rows
-from prism_mesa.social.state.relations import NO_KEYS, Keys, among, distinct, first_of_each, pair_keys, pairs_of
+from prism_mesa.social.state.relations import NO_KEYS, Keys, among, distinct, first_of_each, pair_keys, split_keys
 
 _OPPOSITE: Final = {FOLLOW: UNFOLLOW, MUTE: UNMUTE, BLOCK: UNBLOCK}
 _OPPOSITE.update({taken_back: event for event, taken_back in _OPPOSITE.items()})
 
 
 def other_row(platform: Platform, row: int, other: int, where: str) -> int:
-    """Return the row of another agent about whom one decides.
+    """Return the row of another agent about whom an agent decides.
 
     Raises:
-        AgentError: If there is no such row, one of the two has left, or they are one; `where` is told.
+        AgentError: If there is no such row, one of the two has left, or they are the same; it begins with `where`.
     """
     n, present = len(platform.population), platform.population.present
     if not 0 <= other < n:
         raise AgentError(f"{where}: {other} is no agent (rows: 0 .. {n - 1})")
-    for one in (row, other):
-        if one in platform.leaving or not present[one]:
-            raise AgentError(f"{where}: agent {one} {absence(platform, one)}")
+    for agent in (row, other):
+        if agent in platform.leaving or not present[agent]:
+            raise AgentError(f"{where}: agent {agent} {absence(platform, agent)}")
     if other == row:
         raise AgentError(f"{where}: agent {row} cannot do that to itself")
     return int(other)
 
 
 def absence(platform: Platform, row: int) -> str:
-    """Return in words why an agent is not there, if it is not."""
+    """Return why an agent is not there, for errors."""
     people = platform.population
     waits = not people.present[row] and people.membership[row] == WAITS
     return "has not joined yet" if waits else "has left"
@@ -70,7 +68,7 @@ def note_decision(platform: Platform, row: int, other: int, event: int, why: int
     """Note what an agent decides about another one, or about a post, and return whether that is new.
 
     Raises:
-        AgentError: If it would follow one of whom a block keeps it apart.
+        AgentError: If it would follow an agent and one of the two has blocked the other.
     """
     noted, relations = platform.events.decided, platform.relations
     if event == REPORT:
@@ -96,7 +94,7 @@ def _note_following(platform: Platform, row: int, other: int, event: int, why: i
 
 
 def _note_or_take_back(platform: Platform, row: int, other: int, event: int, why: int, is_so: bool) -> bool:
-    """Note something, or take back that its opposite was noted; return False where it is so already."""
+    """Note a decision, or cancel its opposite; return False where nothing changes."""
     noted = platform.events.decided
     if noted.pop((row, other, _OPPOSITE[event]), None) is not None:
         return True
@@ -111,7 +109,7 @@ def _key(one: int, other: int) -> Keys:
 
 
 def noted_decisions(platform: Platform) -> Decisions:
-    """Return what scripts and tools have noted since the last commit, of who is still there, and forget it."""
+    """Return what scripts and tools have noted since the last commit about agents that are still there; forget it."""
     noted, platform.events.decided = platform.events.decided, {}
     agent, other, event = np.array(list(noted), np.int64).reshape(-1, 3).T
     post, why = np.array(list(noted.values()), np.int64).reshape(-1, 2).T
@@ -122,27 +120,27 @@ def noted_decisions(platform: Platform) -> Decisions:
     return Decisions(agent, other, event, post, why).where(present[agent] & present[other])
 
 
-def settled(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
-    """Return what counts of what was noted and of what rules say, by agent, other, event and post."""
-    found = joined(noted, _strongest(platform, noted, ruled))
-    blocks = found.where(found.event == BLOCK)
+def settle(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
+    """Return the decisions that count, by agent, other, event and post."""
+    settled = joined(noted, _strongest(platform, noted, ruled))
+    blocks = settled.where(settled.event == BLOCK)
     if len(blocks):
         apart = distinct(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
-        is_follow = (found.event == FOLLOW) | (found.event == UNFOLLOW)
-        found = found.where(~(is_follow & among(apart, found.pairs)))
-        agent, other = pairs_of(apart)
+        is_follow = (settled.event == FOLLOW) | (settled.event == UNFOLLOW)
+        settled = settled.where(~(is_follow & among(apart, settled.pairs)))
+        agent, other = split_keys(apart)
         ends = platform.network.holds(agent, other)
-        found = joined(found, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED))
-    return found.where(_in_order(found.pairs, found.event << 32 | found.post + 1))
+        settled = joined(settled, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED))
+    return settled.where(_in_order(settled.pairs, settled.event << 32 | settled.post + 1))
 
 
 def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
-    """Return what counts of the rules: the strongest about each pair of which nothing was noted, and new reports."""
+    """Return the rules' strongest decision about each pair without a noted one, and new reports."""
     if not len(ruled):
         return ruled
     is_report = ruled.event == REPORT
-    told = np.sort(noted.pairs[noted.event != REPORT])
-    pairs = ruled.where(~is_report & ~among(told, ruled.pairs))
+    decided = np.sort(noted.pairs[noted.event != REPORT])
+    pairs = ruled.where(~is_report & ~among(decided, ruled.pairs))
     pairs = pairs.where(_in_order(pairs.pairs, (BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
     pairs = pairs.where(first_of_each(pairs.pairs))
     reports = ruled.where(is_report)
@@ -154,7 +152,7 @@ def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisi
 
 
 def _in_order(keys: Keys, then: Rows) -> Rows:
-    """Return the order by some numbers, most of which differ, and then by others."""
+    """Return the order by `keys`, most of which differ, and then by `then`."""
     order = np.argsort(keys)
     same = np.diff(keys[order]) == 0
     if same.any():
@@ -169,12 +167,12 @@ def _reported(platform: Platform, reports: Decisions) -> Keys:
     return pair_keys(reports.agent, platform.posts.root[reports.post])
 
 
-def let_hold(platform: Platform, found: Decisions, round_: int) -> Keys:
-    """Let decisions hold, and return the pairs that see nothing of each other from now on; they are recorded.
+def apply_decisions(platform: Platform, found: Decisions, round_: int) -> Keys:
+    """Apply and record decisions, and return the pairs that see nothing of each other from now on.
 
     Args:
         platform: The platform.
-        found: What counts, by agent and other (`settled`).
+        found: The decisions that count (`settle`).
         round_: The round in which they were decided; -1: before the first.
     """
     _record(platform, found, round_)
@@ -195,14 +193,11 @@ def let_hold(platform: Platform, found: Decisions, round_: int) -> Keys:
 
 
 def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Rows]:
-    """Return agents, and roots by others of whom they see nothing: known, so that no feed shows a copy of them.
+    """Return agents, and the roots of the posts from `first` on by others that are hidden from them.
 
-    Args:
-        platform: The platform.
-        hidden: Pairs of an agent and another one, as numbers.
-        first: The first post whose root matters.
+    Feeds show no copy of these. `hidden` are pairs of an agent and another one, as numbers.
     """
-    agent, other = pairs_of(hidden)
+    agent, other = split_keys(hidden)
     is_hidden = np.zeros(len(platform.population), np.bool_)
     is_hidden[other] = True
     roots = platform.posts.root[first:]
@@ -217,35 +212,36 @@ def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Ro
 
 
 def open_follows(platform: Platform) -> None:
-    """Let what was decided since the last commit hold from the round that opens on."""
+    """Apply what was decided since the last commit to the round that opens."""
     if platform.events.decided:
-        found = settled(platform, noted_decisions(platform), NO_DECISIONS)
-        hidden = let_hold(platform, found, platform.round - 1)
+        hidden = apply_decisions(
+            platform, settle(platform, noted_decisions(platform), NO_DECISIONS), platform.round - 1
+        )
         if len(hidden):
             first = platform.posts.first_visible(platform.round, platform.params.feed.window)
             platform.exposure.add(*hidden_roots(platform, hidden, first))
 
 
 def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
-    """Let what was decided in this round hold from the next one on; return agents, and roots that are as if read.
+    """Apply what was decided in this round to the next ones; return agents, and roots that count as read.
 
-    These are what is written by others of whom they see nothing: in this round, or earlier by those who are new there.
+    These roots are by others that are hidden from the agents, written in this round, or earlier by newly hidden ones.
     """
     new, relations = NO_KEYS, platform.relations
     if platform.params.network.dynamics == "live" or platform.events.decided:
-        found = settled(platform, noted_decisions(platform), ruled)
+        decided = settle(platform, noted_decisions(platform), ruled)
         relations.new_follows = NO_KEYS
-        new = let_hold(platform, found, platform.round)
+        new = apply_decisions(platform, decided, platform.round)
     if not len(relations.hidden):
         return NO_KEYS, NO_KEYS
     visible = platform.posts.first_visible(platform.round + 1, platform.params.feed.window)
-    parts = [hidden_roots(platform, *of) for of in ((relations.hidden, platform.first_of_round), (new, visible))]
-    agents, roots = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return agents, roots
+    written = hidden_roots(platform, relations.hidden, platform.first_of_round)
+    agents, roots = hidden_roots(platform, new, visible)
+    return np.append(written[0], agents), np.append(written[1], roots)
 
 
 def _record(platform: Platform, found: Decisions, round_: int) -> None:
-    """Give rows of the table `follows` to the recorder; in a network that moves also that there are none."""
+    """Record rows of the table `follows`; in a network that moves also if there are none."""
     is_live = platform.params.network.dynamics == "live"
     if platform.recorder is None or not (is_live or len(found)) or not platform.records("follows"):
         return

@@ -1,8 +1,8 @@
-"""Who is there in a round, who comes online, and how long for.
+"""Which agents are there in a round, which come online, and for how long.
 
-Agents come and go as a round opens (`agents.churn`): who waits joins, who is there leaves, who has left comes back,
-each by its one keyed draw of the round; in round 0 there is none. With those who join begin the drawn follows between
-them and all who have joined. Who leaves takes nothing along: posts, follows, mutes and blocks stay as they are.
+Agents come and go as a round opens (`agents.churn`): waiting agents join, members leave, and agents that left come
+back, each by one keyed draw a round; in round 0 none does. The drawn follows between an agent that joins and all that
+have joined begin with it. An agent that leaves takes nothing along: posts, follows, mutes and blocks stay.
 """
 
 from datetime import UTC, datetime
@@ -27,8 +27,8 @@ type Mask = npt.NDArray[np.bool_]
 JOIN, LEAVE, BACK, REMOVED = range(len(CHURN_EVENTS))
 
 
-def come_and_go(platform: Platform) -> None:
-    """Let agents come and go who do so as this round opens; take in who was removed or made since the last one."""
+def apply_churn(platform: Platform) -> None:
+    """Let agents come and go as this round opens, and note those removed or made since the last round."""
     people, churns = platform.population, platform.configured.has_churn
     if not churns and bool((people.present == (people.membership == MEMBER)).all()):
         _count(platform, {})
@@ -36,7 +36,7 @@ def come_and_go(platform: Platform) -> None:
     there, was = people.present.copy(), people.membership.copy()
     turns = platform.streams.happens("churn", chances_of_turning(platform), round_=platform.round)
     comes, leaves, removed = turns & ~there, turns & there, ~there & (was == MEMBER)
-    joins = (comes | there) & (was == WAITS)  # who is there already was made by a script
+    joins = (comes | there) & (was == WAITS)  # an agent that is there already was made by a script
     people.present[comes], people.present[leaves] = True, False
     people.membership[comes | joins], people.membership[leaves], people.membership[removed] = MEMBER, AWAY, GONE
     people.state[leaves], people.state[comes] = IDLE.code, platform.chart.initial.code
@@ -58,7 +58,7 @@ def chances_of_turning(platform: Platform) -> Floats:
 
 
 def _begin_follows(platform: Platform, joins: Mask) -> None:
-    """Let the drawn follows between those who join and all who have joined begin."""
+    """Begin the drawn follows between agents that join and all that have joined."""
     if not joins.any():
         return
     here = platform.population.has_joined
@@ -68,7 +68,7 @@ def _begin_follows(platform: Platform, joins: Mask) -> None:
 
 
 def _note(platform: Platform, events: tuple[Mask, ...]) -> None:
-    """Count who is there and who has come or gone, and give the rows of the table `churn` to the recorder."""
+    """Count who is there and who has come or gone, and record rows of the table `churn`."""
     event = np.full(len(platform.population), -1, np.int8)
     for code, which in enumerate(events):
         event[which] = code
@@ -99,10 +99,10 @@ def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
 
 
 def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
-    """Return the draws of some agents in this round: who draws less than its chance comes online.
+    """Return the draws of some agents in this round: an agent that draws less than its chance comes online.
 
-    With the probability `agents.persistence` an agent keeps the draw that it had in the last round. So who was there
-    comes again, and who was not does not, while its probability in each single round stays what it is.
+    With the probability `agents.persistence` an agent keeps its draw of the last round. So it tends to do as in the
+    last round, while its probability in each single round stays the same.
     """
     lasting = platform.params.agents.persistence
     since = platform.streams.last_redraw_round("online lasts", rows, round_=platform.round, lasting=lasting)
@@ -157,10 +157,7 @@ def _own_weights(streams: Streams, sigma: float, hours: tuple[float, ...], hour:
 def weight_of_hours(weights: tuple[float, ...], clock: ClockParams, round_: int) -> float:
     """Return the mean weight of the time that a round covers, where the mean of the day is 1.
 
-    Args:
-        weights: Of the 24 hours of the day in UTC.
-        clock: When round 0 opens, and how long a round is.
-        round_: The round, from 0.
+    `weights` are those of the 24 hours of the day in UTC.
     """
     opens, length = _opens(clock, round_), clock.round_minutes / 60
     sums = np.append(0.0, np.cumsum(weights))  # up to each full hour
@@ -183,8 +180,8 @@ def _opens(clock: ClockParams, round_: int) -> float:
 def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
     """Return how many posts each reader looks at, at most, in its session of this round.
 
-    They are one and the whole part of a lognormal number of mean `agents.session`, which is rounded to float32: that
-    hides the last digits of exp that differ between machines.
+    They are 1 plus the whole part of a lognormal number of mean `agents.session`. It is rounded to float32, since the
+    last digits of exp differ between machines.
     """
     own, size = platform.params.agents, platform.population.feed.shape[1]
     if own.session is None:

@@ -1,17 +1,19 @@
-"""Open choices written out as questions, one for each agent."""
+"""Open choices as questions to the LLM, one for each agent, and how near posts are to the interests that they show."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.domain import Post
 from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.state.attributes import in_words
+from prism_mesa.social.state.attributes import prompt_texts
 from prism_mesa.social.state.population import NO_POST, Rows, unpacked_move
+from prism_mesa.social.state.topics import UNIT
 from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, AgentState
 
@@ -26,101 +28,119 @@ def questions(
     It is what `reasoner.question_of` reads from each `SocialAgent`, from columns: some twenty times faster. Where
     `reasoner.persona` is `archetype` the persona is that of the agent's kind, with the agent's own numbers.
     """
-    platform = agents.platform
-    states = [STATES[code] for code in platform.population.state[agents.rows].tolist()]
-    archetypes_of_rows = _archetypes_of(platform, agents.rows)
-    whole = archetypes_of_rows is None
-    histories = _histories(platform, agents.rows) if whole else [()] * len(states)
-    matches = platform.prompt_interests.matches(agents.rows, posts.posts).tolist()
+    platform, rows = agents.platform, agents.rows
+    kinds = _kinds(platform, rows)
+    states = [STATES[code] for code in platform.population.state[rows].tolist()]
+    views: list[Post | None] = list(map(posts.row, range(len(rows))))
+    if kinds is not None:  # kinds are asked about a text itself, in the words of the corpus
+        texts, text_id = platform.posts.texts, platform.posts.text_id
+        views = [view and replace(view, text=texts[text_id[view.post_id]]) for view in views]
     columns = (
-        _personas(agents, archetypes_of_rows),
+        _personas(agents, kinds),
         states,
         triggers,
         options,
-        _posts(posts, whole=whole),
-        histories,
-        matches,
+        views,
+        _histories(platform, rows) if kinds is None else [()] * len(rows),
+        prompt_matches(platform, rows, posts.posts).tolist(),
     )
     return [Question(*row) for row in zip(*columns, strict=True)]
 
 
 def as_archetype(question: Question, agents: AgentColumns) -> Question:
-    """Return a question of one agent (`agents` of length 1) as its kind puts it, where kinds are what is asked."""
-    told = agents.platform.prompt_interests
-    archetypes_of_rows = _archetypes_of(agents.platform, agents.rows)
-    if archetypes_of_rows is None:
-        return replace(question, match=told.match(question))
-    [persona] = _personas(agents, archetypes_of_rows)
-    own = question.persona
-    numbers = {name: getattr(own, name) for name in ("traits", "propensities", "low", "high")}
-    posts, post = agents.platform.posts, question.post
-    if post is not None and 0 <= post.post_id < len(posts):  # kinds are asked about a text once, in whatever words
+    """Return a question of one agent (`agents` of length 1) as its kind asks it, if kinds are asked."""
+    platform, kinds = agents.platform, _kinds(agents.platform, agents.rows)
+    if kinds is None:
+        return replace(question, match=_question_match(platform, question))
+    [persona] = _personas(agents, kinds)
+    numbers = {name: getattr(question.persona, name) for name in ("traits", "propensities", "low", "high")}
+    posts, post = platform.posts, question.post
+    if post is not None and 0 <= post.post_id < len(posts):  # kinds are asked about a text once, whatever its wording
         [shown], text = posts.shown([post.post_id]), posts.texts[posts.text_id[post.post_id]]
         post = replace(post, text=post.text.replace(shown, text))
     question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
-    return replace(question, match=told.match(question))
+    return replace(question, match=_question_match(platform, question))
 
 
-def _archetypes_of(platform: Platform, rows: Rows) -> list[int] | None:
+def _kinds(platform: Platform, rows: Rows) -> list[int] | None:
     if platform.archetypes is None:
         return None
-    archetypes_of_rows: list[int] = platform.archetypes.of(platform.population, rows).tolist()
-    return archetypes_of_rows
+    kinds: list[int] = platform.archetypes.of(platform.population, rows).tolist()
+    return kinds
 
 
-def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> list[Persona]:
+def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
     platform, rows = agents.platform, agents.rows
-    population = platform.population
-    traits = population.traits[rows]
+    population, archetypes = platform.population, platform.archetypes
+    if kinds is None or archetypes is None:
+        names = [population.names[row] for row in rows.tolist()]
+        interests, texts = platform.topics.words_of(population.interests[rows]), personalities(platform, rows)
+    else:
+        names = [f"a user of kind {kind}" for kind in kinds]
+        interests = [archetypes.interests[kind] for kind in kinds]
+        texts = [archetypes.personality[kind] for kind in kinds]
     columns = (
-        map(tuple, traits.tolist()),
+        map(tuple, population.traits[rows].tolist()),
         map(tuple, population.propensities[rows].tolist()),
         agents.column("low_threshold").tolist(),
         agents.column("high_threshold").tolist(),
+        [-1] * len(rows) if kinds is None else kinds,
     )
-    if archetypes_of_rows is not None and platform.archetypes is not None:
-        own = platform.archetypes
-        words = [own.interests[kind] for kind in archetypes_of_rows]
-        characters = [own.personality[kind] for kind in archetypes_of_rows]
-        names = [f"a user of kind {kind}" for kind in archetypes_of_rows]
-    else:
-        words = platform.topics.words_of(population.interests[rows])
-        characters = characters_of(platform, rows)
-        names = [population.names[row] for row in rows.tolist()]
-        archetypes_of_rows = [-1] * len(rows)
-    return [Persona(*row) for row in zip(names, words, characters, *columns, archetypes_of_rows, strict=True)]
+    return [Persona(*row) for row in zip(names, interests, texts, *columns, strict=True)]
 
 
-def characters_of(platform: Platform, rows: Rows) -> list[str]:
-    """Return what prompts tell of agents: their personality, and those of their attributes that are told."""
+def personalities(platform: Platform, rows: Rows) -> list[str]:
+    """Return how prompts describe agents: their personality, and the attributes that prompts show."""
     people = platform.population
-    told = in_words(platform.attributes.known.agents, people.attributes[rows])
-    return ["; ".join(filter(None, (personality(t), own))) for t, own in zip(people.traits[rows], told, strict=True)]
-
-
-def _posts(posts: PostColumns, *, whole: bool) -> list[Post | None]:
-    """Return the posts as their readers see them; without the words around a reply's text unless `whole`."""
-    platform = posts.platform
-    found: list[Post | None] = [None] * len(posts.posts)
-    there = np.flatnonzero(posts.posts != NO_POST)
-    at_hand = posts.take(there)
-    if not len(there):
-        return found
-    views = platform.views(at_hand.readers, at_hand.posts)
-    texts = None if whole else [platform.posts.texts[i] for i in platform.posts.text_id[at_hand.posts].tolist()]
-    for place, (i, view) in enumerate(zip(there.tolist(), views, strict=True)):
-        found[i] = view if texts is None else replace(view, text=texts[place])
-    return found
+    declared = prompt_texts(platform.attributes.known.agents, people.attributes[rows])
+    return [
+        "; ".join(filter(None, (personality(traits), text)))
+        for traits, text in zip(people.traits[rows], declared, strict=True)
+    ]
 
 
 def _histories(platform: Platform, rows: Rows) -> list[tuple[str, ...]]:
-    told: dict[int, str] = {}
+    texts: dict[int, str] = {}
     histories = []
     for row in rows.tolist():
         moves = platform.history.last_moves(row, MOST_HISTORY)
         for move in moves:
-            if move not in told:
+            if move not in texts:
                 trigger, source, target = unpacked_move(move)
-                told[move] = f"{source.value} -> {target.value} ({platform.chart.triggers[trigger]})"
-        histories.append(tuple(told[move] for move in moves))
+                texts[move] = f"{source.value} -> {target.value} ({platform.chart.triggers[trigger]})"
+        histories.append(tuple(texts[move] for move in moves))
     return histories
+
+
+def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> npt.NDArray[np.float64]:
+    """Return the cosine of each agent's post and the nearest of the interests that prompts show; 0 without either.
+
+    An LLM reads a few names of interests (of the agent, or of its kind), not the numbers behind them. How near a post
+    is to these names says more about its answer than the relevance, which guards read.
+    """
+    people, archetypes, names = platform.population, platform.archetypes, platform.topics.names
+    if archetypes is None:
+        return _cosines(platform, platform.topics.nearest_names(people.interests[rows]), posts)
+    place = {name: i for i, name in enumerate(names)}
+    most = max(map(len, archetypes.interests), default=0)
+    padded = [[place[word] for word in words] + [-1] * (most - len(words)) for words in archetypes.interests]
+    table = np.array(padded, np.int16).reshape(len(archetypes.interests), most)
+    return _cosines(platform, table[archetypes.of(people, rows)], posts)
+
+
+def _question_match(platform: Platform, question: Question) -> float:
+    """Return the same for the words in a question."""
+    if question.post is None or not 0 <= question.post.post_id < len(platform.posts):
+        return 0.0
+    place = {name: i for i, name in enumerate(platform.topics.names)}
+    names = [place[word] for word in question.persona.interests if word in place]
+    return float(_cosines(platform, np.array([names], np.int16), np.array([question.post.post_id]))[0])
+
+
+def _cosines(platform: Platform, names: npt.NDArray[np.int16], posts: Rows) -> npt.NDArray[np.float64]:
+    cosines, there = np.zeros(len(posts)), np.flatnonzero((posts != NO_POST) & (names >= 0).any(axis=1))
+    vectors, names = platform.posts.vectors(posts[there]).astype(np.int32), names[there]
+    products = np.einsum("nkd,nd->nk", platform.topics.name_vectors[names].astype(np.int32), vectors)
+    products[names < 0] = -(UNIT**2)
+    cosines[there] = products.max(axis=1, initial=-(UNIT**2)) / float(UNIT**2)
+    return cosines

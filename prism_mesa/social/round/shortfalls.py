@@ -1,8 +1,4 @@
-"""What a reasoner does not give a platform.
-
-Of an LLM: choices that fell back, and texts that were not written, beyond what is allowed. Of a distilled model: what
-it has not learned to choose.
-"""
+"""Warnings about a reasoner: an LLM's fallbacks and missing texts, and what a distilled model has not learned."""
 
 from collections.abc import Mapping
 
@@ -17,41 +13,32 @@ KEY = "reasoner.max_fallback_share"
 
 
 def shortfall(platform: Platform) -> str:
-    """Return in one line what an LLM did not give beyond the share that is allowed; empty if it is within."""
-    return _of_choices(platform) or _of_texts(platform)
+    """Return one line on fallbacks, or missing texts, beyond the allowed share; empty if it is within."""
+    allowed, totals, written = allowed_share(platform), platform.totals, platform.written
+    fallbacks = totals["fallback"] / max(1, totals["open"])
+    if fallbacks > allowed:
+        reasons, choices = _join(getattr(platform.reasoner, "reasons", {})), counted(totals["open"], "open choice")
+        return f"{fallbacks:.1%} of {choices} were answered by the fallback ({reasons}); {KEY} allows {allowed:.1%}"
+    missing = written["failed"] / max(1, written.total())
+    if platform.writer is not None and missing > allowed:
+        reasons, n = f"calls that failed: {_join(platform.writer.reasons)}", written.total()
+        return f"{missing:.1%} of {n} texts were not written by the LLM ({reasons}); {KEY} allows {allowed:.1%}"
+    return ""
 
 
 def allowed_share(platform: Platform) -> float:
-    """Return the share of fallbacks that is allowed, by the platform or, where it has the default, the reasoner's."""
-    own = platform.params.reasoner.max_fallback_share
-    is_default = own == ReasonerParams.model_fields["max_fallback_share"].default
-    return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else own
+    """Return the allowed share of fallbacks: that of the platform, or of the reasoner where that is the default."""
+    allowed = platform.params.reasoner.max_fallback_share
+    is_default = allowed == ReasonerParams.model_fields["max_fallback_share"].default
+    return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else allowed
 
 
-def _of_choices(platform: Platform) -> str:
-    share, allowed = platform.totals["fallback"] / max(1, platform.totals["open"]), allowed_share(platform)
-    if share <= allowed:
-        return ""
-    reasons, n = _counted(getattr(platform.reasoner, "reasons", {})), counted(platform.totals["open"], "open choice")
-    return f"{share:.1%} of {n} were answered by the fallback ({reasons}); {KEY} allows {allowed:.1%}"
-
-
-def _of_texts(platform: Platform) -> str:
-    share, allowed = platform.written["failed"] / max(1, platform.written.total()), allowed_share(platform)
-    if platform.writer is None or share <= allowed:
-        return ""
-    return (
-        f"{share:.1%} of {platform.written.total()} texts were not written by the LLM (calls that failed: "
-        f"{_counted(platform.writer.reasons)}); {KEY} allows {allowed:.1%}"
-    )
-
-
-def _counted(reasons: Mapping[str, int]) -> str:
+def _join(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {why}" for why, n in reasons.items())
 
 
 def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tuple[str, ...]:
-    """Return in words between what a distilled model has not learned to choose, which the rule then decides.
+    """Return a note on the choices that a distilled model has not learned, which the rule then decides.
 
     Raises:
         ConfigError: If it has learned nothing of what a chart leaves open.
@@ -59,12 +46,10 @@ def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tupl
     if not is_distilled(reasoner):
         return ()
     asked = [options for options in WalkTables(chart, declared).option_sets if len(options) > 1]
-    if not asked:
-        return ()
     new = [options for options in asked if options not in reasoner.model.by_options]
-    said = "; ".join(" or ".join(options) for options in new)
-    if len(new) == len(asked):
+    choices = "; ".join(" or ".join(options) for options in new)
+    if new and len(new) == len(asked):
         raise ConfigError(
-            f"reasoner.distilled: has learned nothing of what this chart leaves open ({said}): distill a run of it"
+            f"reasoner.distilled: has learned nothing of what this chart leaves open ({choices}): distill a run of it"
         )
-    return (f"reasoner.distilled: the rule decides what it has not learned: {said}",) if new else ()
+    return (f"reasoner.distilled: the rule decides what it has not learned: {choices}",) if new else ()

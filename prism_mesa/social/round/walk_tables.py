@@ -1,16 +1,18 @@
-"""A chart and the trigger rules as tables for the walk. They say the same as the chart, which alone makes the rules."""
+"""What a walk needs beside the population: the chart and the trigger rules as tables, and memory for events."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
+from prism_mesa.kernels.lanes import own_lines
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
-from prism_mesa.kernels.walking.choosing import COMPOSES, PASSIVE, Options
+from prism_mesa.kernels.walking.steps import COMPOSES, PASSIVE, STOPPED
+from prism_mesa.kernels.walking.world import Options, WalkOutput
 from prism_mesa.social.behavior import (
     COMPOSING,
     ENGAGES_BY,
@@ -46,16 +48,16 @@ type OptionSets = tuple[tuple[AgentState, ...], ...]
 
 
 class WalkTables:
-    """What the walk goes by.
+    """A chart and the trigger rules as tables.
 
     Attributes:
         triggers: Each trigger's place in the chart.
         chart: The tables of chart and rules.
         programs: The guards.
-        claimed: Which posts below the band `decides` claims (`behavior.claims_below`); None if no program can tell.
-        why_each: Why agents meet every post one at a time, whatever `feed.glances` says; empty if they may glance.
-        option_sets: What an open choice is between; `options` are the same as numbers.
-        is_whole: Whether the walk never has to ask the chart itself.
+        claimed: The posts below the band that `decides` claims (`behavior.claims_below`); None if no program can tell.
+        why_each: Why agents meet posts one at a time, whatever `feed.glances` says; empty if they may glance.
+        option_sets: The options of open choices; `options` are the same as numbers.
+        is_whole: Whether the walk never stops to ask the chart.
     """
 
     def __init__(self, chart: Statechart, declared: Attributes = NO_ATTRIBUTES) -> None:
@@ -108,19 +110,19 @@ class WalkTables:
         self.is_whole = UNDECIDED not in self.chart.outcome
 
     def _under_chart(self, rule: TriggerRule) -> TriggerRule | None:
-        """Return a rule as the walk applies it; None for `IGNORES` if all are claimed, or only callables can tell."""
+        """Return a rule as the walk applies it; None for `IGNORES` if all posts are claimed or only Python can tell."""
         if rule.trigger != IGNORES or self.claimed is False:
             return rule
         return replace(rule, when=IS_BELOW & ~self.claimed) if isinstance(self.claimed, Expression) else None
 
     def note_values(self, gave_value: npt.NDArray[np.uint8]) -> None:
-        """Note which guards have given a value in the walk: those whose programs are marked."""
+        """Note the guards that gave a value in the walk."""
         for program in [program for program in self._guards if gave_value[program]]:
             cell, transition = self._guards.pop(program)
             cell.gave_values([transition])
 
     def _add(self, cell: Cell) -> None:
-        """Add a cell; one with a guard that has no program, or too many guards, is undecided whatever they say."""
+        """Add a cell. If a guard has no program, or there are too many guards, its outcome is undecided."""
         programs = [self._programmer.add(guard) if isinstance(guard, Expression) else None for _, _, guard in cell.arms]
         known = [program for program in programs if program is not None]
         if len(known) < len(programs) or len(programs) > _MOST_GUARDS:
@@ -142,18 +144,15 @@ class WalkTables:
 
 
 def _why_each(chart: Statechart, claimed: Claimed) -> str:
-    """Return why agents cannot glance: a glance stands for `sees_post` and `ignores` as in the default chart."""
+    """Return why agents cannot glance: a glance stands for `sees_post` and `ignores` of the default chart."""
     for trigger, state, target in ((SEES_POST, SCROLLING, EVALUATING), (IGNORES, EVALUATING, SCROLLING)):
         cell = chart.cells.get(trigger, {}).get(state)
         leads = [t for t in cell.candidates if t.guard is None and t.action is None] if cell else []
         if cell is None or [t.target for t in leads] != [target] or len(cell.candidates) > 1:
             return f"{state.value} --{trigger}--> is not as in the default chart"
     if claimed is True or claimed is None:
-        return (
-            "decides may claim any post"
-            if claimed
-            else "only an evaluation agent by agent can tell which posts decides claims"
-        )
+        reason = "decides may claim any post"
+        return reason if claimed else "only an evaluation agent by agent can tell which posts decides claims"
     fields = claimed.fields & _MOMENTARY if isinstance(claimed, Expression) else ()
     if fields or "/" in str(claimed):
         return f"a guard of decides {f'reads {min(fields)}' if fields else 'divides'}"
@@ -161,7 +160,7 @@ def _why_each(chart: Statechart, claimed: Claimed) -> str:
 
 
 def _declared(attributes: Attributes) -> dict[str, Field]:
-    """Return the fields that are declared, whose registers follow the others': those of agents, then of posts."""
+    """Return the declared fields; their registers come last, those of agents before those of posts."""
     return {
         name: Field(place, tuple(text for text in values.names if isinstance(text, str)), whole=bool(values.names))
         for place, (name, values) in enumerate(attributes.fields.items(), start=len(REGISTERS))
@@ -187,9 +186,96 @@ def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dty
 
 
 def _places(values: Sequence[int]) -> npt.NDArray[np.uint32]:
-    """Return numbers that are never below 0, which kernels need not look at before they use them as places."""
+    """Return numbers as uint32: kernels then index without a check for negative places."""
     return np.array(values, np.uint32)
 
 
 def _starts(groups: Sequence[Sequence[object]]) -> npt.NDArray[np.uint32]:
     return np.cumsum([0, *map(len, groups)]).astype(np.uint32)
+
+
+type Int32 = npt.NDArray[np.int32]
+type Columns = tuple[Int32, ...]
+
+
+class WalkEvents(NamedTuple):
+    """The events of one part of a walk, as columns (see `WalkOutput`)."""
+
+    stopped: Int32
+    impressions: Columns
+    engagements: Columns
+    moves: Columns
+
+
+class WalkBuffers:
+    """Memory for the events of one part of the agents; events stay there until the next round.
+
+    Attributes:
+        out: What kernels write to.
+    """
+
+    def __init__(self, ticks: int, n_sets: int, programs: Programs) -> None:
+        self.out = WalkOutput(
+            size=own_lines(4, np.int64),
+            counts=own_lines((ticks, len(STATES)), np.int64),
+            answered=own_lines(n_sets, np.int64),
+            stopped=np.empty((4, 0), np.int32),
+            impressions=np.empty((3, 0), np.int32),
+            engagements=np.empty((4, 0), np.int32),
+            moves=np.empty((5, 0), np.int32),
+            gave_value=own_lines(len(programs.reads_post), np.uint8),
+            register=own_lines(programs.registers.shape, np.float64),
+        )
+        self.out.register[:] = programs.registers
+
+    def begin_walk(self) -> None:
+        """Start the counts of a walk at 0."""
+        self.out.size[STOPPED] = 0
+        self._before = self.out.size.copy()
+        for counts in (self.out.counts, self.out.answered, self.out.gave_value):
+            counts[:] = 0
+
+    def make_room(self, *more: int) -> None:
+        """Make room for so many more stopped agents, impressions, engagements and moves."""
+        for name, used, n in zip(_EVENTS, self.out.size.tolist(), more, strict=True):
+            columns: Int32 = getattr(self.out, name)
+            if used + n > columns.shape[1]:
+                grown = np.empty((len(columns), max(used + n, 2 * columns.shape[1])), np.int32)
+                grown[:, :used] = columns[:, :used]
+                self.out = self.out._replace(**{name: grown})
+
+    def events(self) -> WalkEvents:
+        """Return the events since the walk began: views of this memory."""
+        parts = zip(_EVENTS, self._before.tolist(), self.out.size.tolist(), strict=True)
+        stopped, *others = (getattr(self.out, name)[:, first:last] for name, first, last in parts)
+        return WalkEvents(stopped, *map(tuple, others))
+
+
+_EVENTS: Final = WalkEvents._fields
+"""In the order of `WalkOutput.size`."""
+
+
+class WalkBufferPool:
+    """The buffers of a platform: one for each part of its agents, used again from round to round."""
+
+    def __init__(self) -> None:
+        self._buffers: list[WalkBuffers] = []
+        self._made_for: tuple[int, Programs] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)()
+
+    def begin_round(self) -> None:
+        """Forget all events."""
+        for buffers in self._buffers:
+            buffers.out.size[:] = 0
+
+    def take(self, parts: int, ticks: int, n_sets: int, programs: Programs) -> list[WalkBuffers]:
+        """Return buffers for so many parts, ready for a walk."""
+        if self._made_for is None or self._made_for[0] != ticks or self._made_for[1] is not programs:
+            self._buffers, self._made_for = [], (ticks, programs)
+        while len(self._buffers) < parts:
+            self._buffers.append(WalkBuffers(ticks, n_sets, programs))
+        for buffers in self._buffers[:parts]:
+            buffers.begin_walk()
+        return self._buffers[:parts]

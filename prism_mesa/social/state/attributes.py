@@ -1,4 +1,4 @@
-"""Attributes that a user declares of agents and posts: what their values are, and how they are kept as numbers.
+"""Attributes that a configuration declares of agents and posts, and how their values are kept as numbers.
 
 A number, true and false are kept as themselves; a text is kept as its place among the declared ones.
 """
@@ -14,7 +14,7 @@ from prism_mesa.errors import did_you_mean, shortened
 from prism_mesa.social.params.attributes import AttributeParams, Value
 from prism_mesa.social.state.population import Categories
 from prism_mesa.statechart import Values
-from prism_mesa.tables import Column
+from prism_mesa.tables import Column, ColumnType
 
 type Floats = npt.NDArray[np.float64]
 
@@ -24,11 +24,11 @@ class Attribute:
     """One attribute.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         values: All its values; empty: numbers from `low` to `high`.
         low: The least number.
         high: The greatest number.
-        is_told: Whether prompts tell an LLM of it.
+        is_told: Whether prompts show it to an LLM.
     """
 
     name: str
@@ -48,18 +48,22 @@ class Attribute:
         return bool(self.values) and isinstance(self.values[0], bool)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all its values are whole numbers."""
-        return bool(self.values) and all(type(value) is int for value in self.values)
+    def kind(self) -> ColumnType:
+        """The kind of its column in tables."""
+        if self.texts:
+            return "category"
+        if self.is_truth:
+            return "bool"
+        return "int" if self.values and all(type(value) is int for value in self.values) else "float64"
 
     @property
     def kept(self) -> Floats:
-        """What each of `values` is kept as."""
+        """The number that stands for each of `values`."""
         return np.arange(len(self.values), dtype=np.float64) if self.texts else np.array(self.values, np.float64)
 
     @property
     def scale(self) -> float:
-        """1 over the difference of its most unlike values as they are kept; of texts and truth values 1."""
+        """1 over the difference of its most unlike values as numbers; of texts and truth values 1."""
         if self.texts or self.is_truth:
             return 1.0
         length = float(self.kept.max() - self.kept.min()) if self.values else self.high - self.low
@@ -67,24 +71,22 @@ class Attribute:
 
     @property
     def allowed(self) -> str:
-        """What its values are, in words."""
+        """Its values, for errors."""
         if not self.values:
             return f"a number in {self.low:g}..{self.high:g}"
-        return f"one of {shortened(', '.join(map(_written, self.values)), 200)}"
+        return f"one of {shortened(', '.join(map(_text, self.values)), 200)}"
 
     def value(self, kept: float) -> Value:
-        """Return the value that is kept as a number."""
+        """Return the value that a number stands for."""
         if self.texts:
             return self.texts[int(kept)]
-        if self.is_truth:
-            return bool(kept)
-        return int(kept) if self.is_whole else float(kept)
+        return bool(kept) if self.is_truth else int(kept) if self.kind == "int" else float(kept)
 
     def number(self, value: object) -> float:
-        """Return what a value is kept as.
+        """Return the number that stands for a value.
 
         Raises:
-            ValueError: If it is none of the attribute.
+            ValueError: If the attribute does not have the value.
         """
         if isinstance(value, np.generic):
             value = value.item()
@@ -92,63 +94,51 @@ class Attribute:
             if isinstance(value, str) and value in self.texts:
                 return float(self.texts.index(value))
         elif isinstance(value, bool | int | float) and isinstance(value, bool) == self.is_truth:
-            is_one = value in self.values if self.values else self.low <= value <= self.high
-            if is_one:
+            is_allowed = value in self.values if self.values else self.low <= value <= self.high
+            if is_allowed:
                 return float(value)
         near = did_you_mean(value, self.texts) if isinstance(value, str) else ""
         raise ValueError(f"{shortened(repr(value))} is not {self.allowed}{near and f'.{near}'}")
 
-    def numbers(self, given: object, n: int) -> Floats:
-        """Return what `n` values are kept as.
+    def numbers(self, values: object, n: int) -> Floats:
+        """Return the numbers that stand for `n` values.
 
         Raises:
-            ValueError: If they are not so many, or one is none of the attribute.
+            ValueError: If the number of values is another one, or the attribute does not have one of them.
         """
         try:
-            column = np.asarray(given)
+            column = np.asarray(values)
         except ValueError:
             column = np.array(None)
         if column.shape != (n,):
-            raise ValueError(f"{_shape(column)} for {n} rows")
+            shape = f"{len(column)} values" if column.ndim == 1 else "no column of values"
+            raise ValueError(f"{shape} for {n} rows")
         if self.texts or column.dtype.kind not in "biuf" or (column.dtype.kind == "b") != self.is_truth:
             return np.array([self.number(value) for value in column.tolist()], np.float64)
         numbers = column.astype(np.float64)
-        self.check(numbers)
+        fine = np.isin(numbers, self.kept) if self.values else (numbers >= self.low) & (numbers <= self.high)
+        for bad in numbers[~fine]:
+            raise ValueError(f"{bad:g} is not {self.allowed}")
         return numbers
 
-    def check(self, kept: Floats) -> None:
-        """Check that each number is what a value is kept as.
-
-        Raises:
-            ValueError: If one is not.
-        """
-        fine = np.isin(kept, self.kept) if self.values else (kept >= self.low) & (kept <= self.high)
-        if not fine.all():
-            raise ValueError(f"{kept[int(np.flatnonzero(~fine)[0])]:g} is not {self.allowed}")
-
     def column(self, kept: Floats) -> Any:
-        """Return what is kept of several rows as guards read it."""
+        """Return the values of several rows as guards read them."""
         if self.texts:
             return Categories(kept.astype(np.int64), self.texts)
-        return kept.astype(np.bool_) if self.is_truth else kept.astype(np.int64) if self.is_whole else kept
+        return kept.astype({"bool": np.bool_, "int": np.int64}.get(self.kind, np.float64), copy=False)
 
     @property
     def known(self) -> Values:
         """Its values, for the static checks of guards."""
-        if self.texts:
-            return Values(names=self.texts)
-        if self.is_truth:
-            return Values(names=(False, True))
-        if self.values:
-            return Values(float(self.kept.min()), float(self.kept.max()))
-        return Values(self.low, self.high)
+        if self.texts or self.is_truth:
+            return Values(names=self.texts or (False, True))
+        ends = (float(self.kept.min()), float(self.kept.max())) if self.values else (self.low, self.high)
+        return Values(*ends)
 
     def in_table(self, whose: str) -> Column:
         """Return its column in the table of agents, or of posts."""
         meaning = f"attribute of {whose} (`attributes.{self.name}`)"
-        if self.texts:
-            return Column(self.name, "category", meaning, one_of=self.texts)
-        return Column(self.name, "bool" if self.is_truth else "int" if self.is_whole else "float64", meaning)
+        return Column(self.name, self.kind, meaning, one_of=self.texts)
 
 
 class Attributes:
@@ -160,54 +150,45 @@ class Attributes:
     """
 
     def __init__(self, declared: Mapping[str, AttributeParams]) -> None:
-        own = {
-            name: (of.of, Attribute(name, of.values or (), *(of.range or (0.0, 0.0)), is_told=of.told))
-            for name, of in declared.items()
-        }
-        self.agents = {name: one for name, (of, one) in own.items() if of == "agent"}
-        self.posts = {name: one for name, (of, one) in own.items() if of == "post"}
+        self.agents: dict[str, Attribute] = {}
+        self.posts: dict[str, Attribute] = {}
+        for name, params in declared.items():
+            attributes = self.agents if params.of == "agent" else self.posts
+            attributes[name] = Attribute(name, params.values or (), *(params.range or (0.0, 0.0)), is_told=params.told)
 
     def of_agents(self, name: str) -> tuple[int, Attribute]:
         """Return place and meaning of an attribute of agents; KeyError if there is none."""
-        return _found(self.agents, name)
+        return list(self.agents).index(name), self.agents[name]
 
     def of_posts(self, name: str) -> tuple[int, Attribute]:
         """Return place and meaning of an attribute of posts; KeyError if there is none."""
-        return _found(self.posts, name)
+        return list(self.posts).index(name), self.posts[name]
 
     @property
     def fields(self) -> dict[str, Values]:
-        """What guards can read of agents and posts by them, and the values of each."""
-        agents = {f"agent.{name}": own.known for name, own in self.agents.items()}
-        return agents | {f"post.{name}": own.known for name, own in self.posts.items()}
+        """The fields of agents and posts that guards can read because of them, and the values of each."""
+        agents = {f"agent.{name}": attribute.known for name, attribute in self.agents.items()}
+        return agents | {f"post.{name}": attribute.known for name, attribute in self.posts.items()}
 
-    def values(self, of: Mapping[str, Attribute], kept: Sequence[float]) -> dict[str, Value]:
-        """Return the values of a row by name; `of` is `agents` or `posts`."""
-        return {name: own.value(number) for (name, own), number in zip(of.items(), kept, strict=True)}
+    def values(self, attributes: Mapping[str, Attribute], kept: Sequence[float]) -> dict[str, Value]:
+        """Return the values of a row by name, of `agents` or `posts`."""
+        return {name: attribute.value(n) for (name, attribute), n in zip(attributes.items(), kept, strict=True)}
 
 
 NO_ATTRIBUTES: Final = Attributes({})
 
 
-def in_words(of: Mapping[str, Attribute], kept: Floats) -> list[str]:
-    """Return what prompts tell of the attributes of each row, shape (n, attributes); mostly nothing.
+def prompt_texts(attributes: Mapping[str, Attribute], kept: Floats) -> list[str]:
+    """Return how prompts show the attributes of each row, shape (n, attributes); empty without attributes to show.
 
-    >>> in_words({"leaning": Attribute("leaning", low=-1, high=1, is_told=True)}, np.array([[0.25], [-1.0]]))
+    >>> prompt_texts({"leaning": Attribute("leaning", low=-1, high=1, is_told=True)}, np.array([[0.25], [-1.0]]))
     ['leaning: 0.25', 'leaning: -1']
     """
-    told = [(place, own) for place, own in enumerate(of.values()) if own.is_told]
-    if not told:
+    shown = [(place, attribute) for place, attribute in enumerate(attributes.values()) if attribute.is_told]
+    if not shown:
         return [""] * len(kept)
-    return ["; ".join(f"{own.name}: {_written(own.value(row[place]))}" for place, own in told) for row in kept.tolist()]
+    return ["; ".join(f"{a.name}: {_text(a.value(row[place]))}" for place, a in shown) for row in kept.tolist()]
 
 
-def _found(among: Mapping[str, Attribute], name: str) -> tuple[int, Attribute]:
-    return list(among).index(name), among[name]
-
-
-def _shape(column: npt.NDArray[Any]) -> str:
-    return f"{len(column)} values" if column.ndim == 1 else "no column of values"
-
-
-def _written(value: Value) -> str:
+def _text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:.3g}" if isinstance(value, float) else str(value)

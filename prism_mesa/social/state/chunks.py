@@ -1,4 +1,4 @@
-"""Large arrays in parts: a block of rows at a time, parts shared between threads, and the freed heap trimmed."""
+"""Large arrays in parts: blocks of rows, parts shared between threads, packed rows; and memory of the C library."""
 
 import ctypes
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import accumulate
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,84 +27,73 @@ def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
 def fill_in_blocks[T: np.generic](
     out: npt.NDArray[T], rows: npt.NDArray[np.integer[Any]], made: Callable[[npt.NDArray[np.integer[Any]]], Any]
 ) -> npt.NDArray[T]:
-    """Return `out` with ``made(rows)`` in it, which is called with a block of rows at a time."""
+    """Fill `out` with ``made(rows)``, called with a block of rows at a time, and return it."""
     for part in blocks(len(rows)):
         out[part] = made(rows[part])
     return out
 
 
 def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> list[B]:
-    """Return what `work` makes of each part, in their order; kernels let several threads run at a time."""
+    """Return ``work(part)`` for each part, in their order; threads share the parts."""
     return side_by_side([partial(work, part) for part in parts], threads)
 
 
 def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
-    """Return what steps return of which none needs another one.
+    """Return what independent steps return; threads share them. When a step fails, no other one begins.
 
-    The calling thread does the last step and then those before it, the others begin with the first: let the last ones
-    be those that make arrays. Its memory is used again, while the C library asks for that of other threads anew each
-    time (80 ms of a commit of a million agents). When a step fails no other one is begun.
+    The calling thread begins with the last step, the others with the first: put steps that make arrays last. The C
+    library reuses the memory of the calling thread, but not that of others (80 ms of a commit of a million agents).
     """
     if threads == 1 or len(steps) < 2:
         return [step() for step in steps]
-    waiting, found = deque(enumerate(steps)), dict[int, Any]()
-    own, n_others = [waiting.pop()], min(threads, len(steps)) - 1  # its own before there is anybody else to take it
+    waiting, results = deque(enumerate(steps)), dict[int, Any]()
+    last, n_others = [waiting.pop()], min(threads, len(steps)) - 1
 
     def work(take: Callable[[], tuple[int, Callable[[], Any]]]) -> None:
         while True:
             try:
                 place, step = take()
-            except IndexError:  # there is none left
+            except IndexError:  # all steps are taken
                 return
             try:
-                found[place] = step()
+                results[place] = step()
             except BaseException:
                 waiting.clear()
                 raise
 
     with ThreadPoolExecutor(n_others) as pool:
         others = [pool.submit(work, waiting.popleft) for _ in range(n_others)]
-        work(lambda: own.pop() if own else waiting.pop())
+        work(lambda: last.pop() if last else waiting.pop())
         for other in others:
             other.result()
-    return [found[place] for place in range(len(steps))]
+    return [results[place] for place in range(len(steps))]
 
 
 def trim_heap() -> None:
-    """Let the C library return what freed arrays have left in its heap, where it can (glibc); else do nothing.
+    """Let glibc return freed memory to the system. By itself it keeps blocks of up to 32 MB for reuse.
 
-    By itself it keeps blocks of up to 32 MB for reuse, which after some rounds of a million agents is a fifth of all.
+    After some rounds of a million agents these are a fifth of all memory.
     """
-    trim = _malloc_trim()
+    trim = _c_function("malloc_trim")
     if trim is not None:
         trim(0)
 
 
 def map_large_blocks() -> None:
-    """Let the C library map blocks from 64 KiB on apart from its heap, where it can (glibc), for the whole process.
+    """Let glibc keep blocks from 64 KiB on apart from its heap, for the whole process.
 
-    By itself it maps ever larger ones only. A process that copies a platform in each round then keeps what it has
-    freed between blocks that stay, and writes zeros to room for posts that there are not yet. To be called early: room
-    that is free in the heap by then is used all the same. Rounds of very many agents take a little longer.
+    Otherwise a process that copies a platform in each round keeps what it has freed between blocks that stay. Call it
+    early; rounds of very many agents then take a little longer.
     """
-    set_option = _of_c_library("mallopt")
+    set_option = _c_function("mallopt")
     if set_option is not None:
         set_option(_MMAP_THRESHOLD, 1 << 16)
 
 
 @cache
-def _malloc_trim() -> Any:
-    return _of_c_library("malloc_trim")
-
-
-def _of_c_library(name: str) -> Any:
+def _c_function(name: str) -> Any:
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
-
-_KEPT: Final = 8
-"""Pieces of memory that are kept at most."""
-_ROOM: Final = 16
-"""A new piece has one part in so many beyond what is asked for."""
 
 _ALIGNED: Final = 64
 """Bytes of a line of the processor's caches: each column begins with one."""
@@ -112,55 +101,14 @@ _ALIGNED: Final = 64
 _LONG: Final = 1 << 20
 """Rows above which each column has its own memory."""
 
-type Bytes = npt.NDArray[np.uint8]
-
-
-class _Lent:
-    """A piece of memory that is in use as long as any array over it is there."""
-
-    def __init__(self, piece: Bytes, free: list[Bytes]) -> None:
-        self._piece, self._free = piece, free
-        self.__array_interface__ = piece.__array_interface__
-
-    def __del__(self) -> None:
-        if len(self._free) < _KEPT:
-            self._free.append(self._piece)
-
-
-class SpareMemory:
-    """Memory for arrays, from what was lent before and has come back."""
-
-    def __init__(self) -> None:
-        self._free: list[Bytes] = []
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return another one, which has none yet."""
-        return type(self)()
-
-    def empty[T: np.generic](self, n: int, kind: type[T]) -> npt.NDArray[T]:
-        """Return an array of `n` entries whose values are arbitrary; its memory comes back when it and its views go."""
-        size = n * np.dtype(kind).itemsize
-        fits = [place for place, piece in enumerate(self._free) if size <= len(piece) <= 2 * size + 4096]
-        if fits:
-            piece = self._free.pop(min(fits, key=lambda place: len(self._free[place])))
-        else:
-            self._free[:] = [piece for piece in self._free if len(piece) > size]  # follows grow: they were too short
-            piece = np.empty(size + size // _ROOM, np.uint8)
-        return np.asarray(_Lent(piece, self._free))[:size].view(kind)
-
 
 def zeroed_columns(
     kinds: Mapping[str, type[np.generic]], n: int, widths: Mapping[str, int]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return columns of 0, by name.
+    """Return columns of `n` zeros by name; those in `widths` have the shape (n, width).
 
-    Short ones lie in one piece of memory, which is large sooner: systems have large ones in large pages, and pages that
-    are used for the first time are what new rows take longest for. Long ones can be let go one by one.
-
-    Args:
-        kinds: What each column holds.
-        n: Rows.
-        widths: Those columns that are tables themselves, and of how many columns; their shape is (n, width).
+    Short columns lie in one piece of memory: systems keep large pieces in large pages, and the first use of a page is
+    what new rows take longest for. Long ones can be freed one by one.
     """
     if n > _LONG:
         return {name: np.zeros((n, widths[name]) if name in widths else n, kind) for name, kind in kinds.items()}
@@ -172,3 +120,26 @@ def zeroed_columns(
         for (name, length), start in zip(entries.items(), starts, strict=False)
     }
     return columns | {name: columns[name].reshape(n, width) for name, width in widths.items()}
+
+
+def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]]) -> npt.NDArray[T]:
+    """Return the first ``lengths[i]`` entries of each row i, one row behind the other."""
+    packed, to = np.empty(int(lengths.sum(dtype=np.int64)), table.dtype), 0
+    for part in blocks(len(table)):
+        entries = table[part][np.arange(table.shape[1]) < lengths[part, np.newaxis]]
+        packed[to : to + len(entries)] = entries
+        to += len(entries)
+    return packed
+
+
+def unpack_rows[T: np.generic](
+    packed: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]], table: npt.NDArray[T]
+) -> None:
+    """Write what `packed_rows` returned into the rows of a table; longer rows lose their ends."""
+    begin, width = 0, table.shape[1]
+    for part in blocks(len(table)):
+        counts = lengths[part].astype(np.int64)
+        place = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        entries = packed[begin : begin + len(place)]
+        begin += len(entries)
+        table[part][np.arange(width) < counts[:, np.newaxis]] = entries[place < width]

@@ -1,30 +1,96 @@
-"""What happens in a round before it is committed: events, answers that are out, and the time."""
+"""What happens in a round before it is committed, and which engagements count only once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import ascends, order_by_agent
-from prism_mesa.snapshot import Restorable
-from prism_mesa.social.state.engagements import LIKE, engagement_keys
+from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.population import Rows
 
+type Mask = npt.NDArray[np.bool_]
+type Keys = npt.NDArray[np.int64]
 type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
+
+LIKE: Final = ACTIONS.index("like")
+REPLY: Final = ACTIONS.index("reply")
+_NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
+_LONG: Final = 1 << 20
+"""Keys in a part that is never joined with others."""
+_SHORT: Final = 1 << 13
+"""Keys in a part that is always joined with others."""
+
+
+class Engagements(Restorable):
+    """Which agent has liked, and reshared, which root in the committed rounds: 8 bytes each, for good.
+
+    Attributes:
+        beside: Rows that have ever engaged beside the columns: by a script, a tool, an action of a chart.
+        carried: Rows that entered this round with a post at hand, or with engagements since the last commit.
+    """
+
+    changes = ("beside",)
+
+    def __init__(self) -> None:
+        self._parts: list[Keys] = []
+        self.beside: set[int] = set()
+        self.carried: Rows = np.zeros(0, np.int32)
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return all keys, one part behind the other."""
+        lengths = np.array(list(map(len, self._parts)), np.int64)
+        return super().snapshot() | {"keys": np.concatenate([_NO_KEYS, *self._parts]), "lengths": lengths}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Restore a snapshot."""
+        super().restore(kept)
+        keys, lengths = kept["keys"], kept["lengths"]
+        self._parts = [part.copy() for part in np.split(keys, np.cumsum(lengths)[:-1])] if len(keys) else []
+
+    def add(self, keys: Keys) -> None:
+        """Remember likes and reshares; `keys` ascend."""
+        if len(keys):
+            self._parts.append(keys)
+
+    def holds(self, keys: Keys) -> Mask:
+        """Return which of `keys` have been added."""
+        self._join(max(len(keys), _SHORT))
+        is_known = np.zeros(len(keys), np.bool_)
+        for part in self._parts:
+            is_known |= part[np.minimum(np.searchsorted(part, keys), len(part) - 1)] == keys
+        return is_known
+
+    def _join(self, most: int) -> None:
+        """Join the last parts with those before them that are not much longer, so that few parts are searched.
+
+        It happens on demand. Parts of more than `most` entries stay, since searching them takes less time than joining
+        them; very long ones stay too, since joining them takes their memory twice.
+        """
+        first = max(len(self._parts) - 1, 0)
+        size = sum(map(len, self._parts[first:]))
+        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, most, _LONG):
+            first -= 1
+            size += len(self._parts[first])
+        if len(self._parts) - first > 1:
+            self._parts[first:] = [np.sort(np.concatenate(self._parts[first:]), kind="stable")]
+
+
+def engagement_keys(agent: Rows, about: Rows, action: Rows) -> Keys:
+    """Return one number for each engagement, ascending by agent, what it is about (a post, or its root), and action."""
+    return agent.astype(np.int64) << 33 | about.astype(np.int64) << 2 | action
 
 
 @dataclass(frozen=True)
 class TemplateTexts:
-    """Words that many engagements share: that of ``keys[i]`` says ``texts[places[i]]``.
-
-    Attributes:
-        keys: What `engagement_keys` makes of the engagements, ascending.
-    """
+    """Words that many engagements share: ``keys[i]``, ascending (`engagement_keys`), says ``texts[places[i]]``."""
 
     texts: list[str]
-    keys: Int64
+    keys: Keys
     places: Int32
 
 
@@ -39,10 +105,10 @@ class Events(Restorable):
         written: Extra posts, by agents' own scripts or a tool: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
         texts: The words of replies and reshares: (agent, post, action code) -> one line.
-        decided: What scripts and tools decide about others: (agent, other, place in `domain.FOLLOW_EVENTS`) -> (post,
-            place in `domain.FOLLOW_REASONS`); of a report the root stands in the place of the other.
+        decided: Decisions of scripts and tools about others: (agent, other, place in `domain.FOLLOW_EVENTS`) -> (post,
+            place in `domain.FOLLOW_REASONS`); a report has the root in the place of the other.
         notes: What agents wrote down for themselves: (tick, agent, text, importance).
-        template_texts: Words of those that are not among `texts`, if they were given in columns.
+        template_texts: Words of engagements that are not among `texts`, if they came in columns.
     """
 
     changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
@@ -63,7 +129,7 @@ class Events(Restorable):
         return tick, agent, post
 
     def put_in_order(self, n_agents: int) -> None:
-        """Let agents ascend in the parts of impressions, each of which begins behind the last agent of that before."""
+        """Sort impressions by agent, unless agents ascend in each part and each part begins behind the one before."""
         self.impressions, last = [part for part in self.impressions if len(part[1])], -1
         for _, agent, _ in self.impressions:
             if agent[0] <= last or not ascends(agent):
@@ -75,7 +141,7 @@ class Events(Restorable):
 
     @property
     def n_engaged(self) -> int:
-        """How many engagements were noted; fewer may count."""
+        """The number of noted engagements; fewer may count."""
         return len(self.beside) + sum(len(part[0]) for part in self.engagements)
 
     def engaged(self) -> tuple[Int32, ...]:
@@ -86,36 +152,36 @@ class Events(Restorable):
         return _joined([beside, *self.engagements], 4)
 
     def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
-        """Return the replies and reshares among engagements that nobody gave words to, in their order."""
+        """Return the replies and reshares among engagements that have no words, in their order."""
         left = action != LIKE
-        left[list(self._given(agent, post, action))] = False
+        left[list(self._written_texts(agent, post, action))] = False
         return tick[left], agent[left], post[left], action[left]
 
     def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
         """Return different words, and which of them each of the engagements has, -1 for none."""
-        said: list[str] = []
+        texts: list[str] = []
         places = np.full(len(agent), -1, np.int32)
-        if self.template_texts is not None and len(self.template_texts.keys):
+        shared = self.template_texts
+        if shared is not None and len(shared.keys):
             keys = engagement_keys(agent, post, action)
-            at = np.minimum(np.searchsorted(self.template_texts.keys, keys), len(self.template_texts.keys) - 1)
-            said += self.template_texts.texts
-            np.copyto(places, self.template_texts.places[at], where=self.template_texts.keys[at] == keys)
-        for i, text in self._given(agent, post, action).items():
-            places[i] = len(said)
-            said.append(text)
-        return said, places
+            at = np.minimum(np.searchsorted(shared.keys, keys), len(shared.keys) - 1)
+            texts += shared.texts
+            np.copyto(places, shared.places[at], where=shared.keys[at] == keys)
+        for i, text in self._written_texts(agent, post, action).items():
+            places[i] = len(texts)
+            texts.append(text)
+        return texts, places
 
-    def _given(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
-        """Return which of the engagements stand in `texts`, and their words."""
+    def _written_texts(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
+        """Return the words of the engagements that are in `texts`, by their place."""
         if not self.texts:
             return {}
-        own = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
-        keys = zip(agent[own].tolist(), post[own].tolist(), action[own].tolist(), strict=True)
-        return {i: self.texts[key] for i, key in zip(own.tolist(), keys, strict=True) if key in self.texts}
+        rows = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
+        keys = zip(agent[rows].tolist(), post[rows].tolist(), action[rows].tolist(), strict=True)
+        return {i: self.texts[key] for i, key in zip(rows.tolist(), keys, strict=True) if key in self.texts}
 
 
 def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
-    """Return the columns of all parts."""
     if len(parts) == 1:
         return parts[0]
     none = (np.zeros(0, np.int32),) * columns
@@ -156,9 +222,9 @@ class Clock:
 
 @dataclass
 class PendingAnswers(Restorable):
-    """Agents whose question is out, with what they were doing: row -> (tick, trigger, post).
+    """Agents whose question is out: row -> (tick, trigger, post).
 
-    `keys` holds what the guards said to those whose answer may lead along several transitions (see
+    `keys` holds what the guards said to agents whose answer may lead along several transitions (see
     `Statechart.resolve_key`).
     """
 

@@ -1,4 +1,4 @@
-"""Groups of agents by an attribute, and how many of each group read, and engaged with, each root."""
+"""Groups of agents by an attribute, and how often each group read, and engaged with, each root."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,18 +13,18 @@ type Rows = npt.NDArray[np.integer[Any]]
 type Counts = npt.NDArray[np.int32]
 
 MOST_GROUPS: Final = 10
-"""Groups that feeds go by."""
+"""Groups that feeds can distinguish."""
 
 
 def n_groups(own: Attribute) -> int:
-    """Return how many groups an attribute makes: one of each of its values, or two of the numbers of a range."""
+    """Return how many groups an attribute makes: one for each value, or two for the numbers of a range."""
     return len(own.values) or 2
 
 
 def groups_of(own: Attribute, kept: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
-    """Return the group of each agent by what is kept of its attribute, from 0.
+    """Return the group of each agent, from 0.
 
-    Numbers of a range are cut at its middle, which belongs to the lower group, as in measures by an attribute.
+    A range is cut at its middle, which belongs to the lower group, as in measures by an attribute.
 
     >>> groups_of(Attribute("leaning", low=-1, high=1), np.array([-0.5, 0.0, 1.0]))
     array([0, 0, 1], dtype=int16)
@@ -36,11 +36,11 @@ def groups_of(own: Attribute, kept: npt.NDArray[np.float64]) -> npt.NDArray[np.i
 
 
 class GroupCounts(Restorable):
-    """How often agents of each group have read a copy of a root, and engaged with one; nothing where nobody counts.
+    """How often agents of each group have read a copy of a root, and engaged with one.
 
     Attributes:
-        impressions: Shape (posts, groups), one row for each post up to the last that was counted; at roots.
-        engagements: The same of likes, replies and reshares.
+        impressions: Shape (posts, groups), at roots; posts since the last count have no row yet.
+        engagements: The same for likes, replies and reshares.
     """
 
     changes = ("impressions", "engagements")
@@ -51,7 +51,7 @@ class GroupCounts(Restorable):
 
     @property
     def n(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return self.impressions.shape[1]
 
     def count(self, n_posts: int, group: Rows, read: tuple[Rows, Rows], engaged: tuple[Rows, Rows]) -> None:
@@ -60,20 +60,20 @@ class GroupCounts(Restorable):
         self.engagements = self._counted(self.engagements, n_posts, group, *engaged)
 
     def _counted(self, before: Counts, n_posts: int, group: Rows, agents: Rows, roots: Rows) -> Counts:
-        found = np.zeros((n_posts, self.n), np.int32)
-        found[: len(before)] = before
+        counts = np.zeros((n_posts, self.n), np.int32)
+        counts[: len(before)] = before
         if len(roots):
-            first = int(roots.min())  # old roots are seldom met: there is no counting of them all each time
+            first = int(roots.min())  # old roots are seldom read
             counted = np.bincount((roots.astype(np.int64) - first) * self.n + group[agents])
-            cells = found.reshape(-1)[first * self.n :]
+            cells = counts.reshape(-1)[first * self.n :]
             cells[: len(counted)] += counted.astype(np.int32)
-        return found
+        return counts
 
     def consensus(self, roots: Rows, weight: float) -> npt.NDArray[np.float64]:
-        """Return the product over groups of the share of impressions of each root that were engaged with, 0..1 or so.
+        """Return for each root the product over groups of the share of its impressions with an engagement.
 
-        Each share is drawn towards that of all these roots as if it had been seen `weight` times more: the
-        group-informed consensus of Small et al. 2021, doi:10.6035/recerca.5516, with this in place of 1/2.
+        Each share is shrunk to that of all these roots, which counts for `weight` impressions: the group-informed
+        consensus of Small et al. 2021, doi:10.6035/recerca.5516, which shrinks to 1/2.
         """
         engaged, seen = self.of_roots(roots)
         engaged_in_all, seen_in_all = (int(part.sum()) for part in self.of_roots(np.unique(roots)))
@@ -82,14 +82,11 @@ class GroupCounts(Restorable):
 
     def of_roots(self, roots: Rows) -> tuple[Counts, Counts]:
         """Return engagements and impressions of some roots by group, each of shape (roots, groups)."""
-        return self._of(self.engagements, roots), self._of(self.impressions, roots)
-
-    def _of(self, counts: Counts, roots: Rows) -> Counts:
-        """Return the rows of some roots; of those not counted yet nothing but 0."""
-        found = np.zeros((len(roots), self.n), np.int32)
-        there = roots < len(counts)
-        found[there] = counts[roots[there]]
-        return found
+        counts = np.zeros((2, len(roots), self.n), np.int32)
+        is_counted = roots < len(self.impressions)
+        for rows, column in zip(counts, (self.engagements, self.impressions), strict=True):
+            rows[is_counted] = column[roots[is_counted]]
+        return counts[0], counts[1]
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class Groups:
 
     Attributes:
         of: The group of each agent.
-        counts: What each group has read and engaged with so far.
+        counts: Impressions and engagements of each group so far.
     """
 
     of: npt.NDArray[np.int16]

@@ -14,9 +14,12 @@ from prism_mesa.snapshot import Plain, Restorable
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
 
+_BLANKS: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
+_ROUNDED: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
+
 
 class Labels(Sequence[str]):
-    """What ids and names have in common: they read like a list, and compare with one."""
+    """Ids or names; they read like a list, and compare with one."""
 
     def to_numpy(self) -> Objects:
         """Return all of them as an array of texts."""
@@ -39,20 +42,13 @@ class Labels(Sequence[str]):
     def __getitem__(self, row: int | slice) -> str | list[str]:
         if isinstance(row, slice):
             return [self._label(i) for i in range(*row.indices(len(self)))]
-        place = int(row) + len(self) * (row < 0)
-        if not 0 <= place < len(self):
-            raise IndexError(f"row {row} of {len(self)}")
-        return self._label(place)
+        return self._label(range(len(self))[row])
 
     def _label(self, row: int) -> str:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Sequence)
-            and len(self) == len(other)
-            and all(a == b for a, b in zip(self, other, strict=True))
-        )
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(str.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -61,32 +57,27 @@ class Labels(Sequence[str]):
         return f"{type(self).__name__}([{', '.join(map(repr, self[:3]))}{more}])"
 
 
-_NOBODY: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
-_ROUNDED: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
-
-
-def _plainly(texts: pa.Array) -> pa.Array:
+def _normalised(texts: pa.Array) -> pa.Array:
     """Return ids in lower case, without a leading @; numbers without plus, leading zeros, or zero decimals."""
     plain = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
     return pc.utf8_lower(plain)
 
 
 class Ids(Labels, Restorable):
-    """The users' ids of the agents: the rows' numbers, whole numbers from a file, or texts.
+    """The users' ids of the agents: row numbers, whole numbers from a file, or texts.
 
     >>> ids = Ids(range(1_000_000))
     >>> ids[-1], "77" in ids, "077" in ids, ids.rows_of(["3", "x"]).tolist()
     ('999999', True, False, [3, -1])
 
     Args:
-        given: A range or an array of int64, which stand for their decimal digits, or texts.
+        ids: A range or an array of int64, which stand for their decimal digits, or texts.
     """
 
     changes = ("_added",)
 
-    def __init__(self, given: range | npt.NDArray[np.int64] | pa.Array | Sequence[str]) -> None:
-        is_kept = isinstance(given, range | np.ndarray | pa.Array)
-        self._base: Any = given if is_kept else pa.array(list(given), pa.string())
+    def __init__(self, ids: range | npt.NDArray[np.int64] | pa.Array | Sequence[str]) -> None:
+        self._base: Any = ids if isinstance(ids, range | np.ndarray | pa.Array) else pa.array(list(ids), pa.string())
         self._added: list[str] = []
 
     def __len__(self) -> int:
@@ -97,14 +88,13 @@ class Ids(Labels, Restorable):
 
     @property
     def is_range(self) -> bool:
-        """Whether they are the rows' numbers, of a network that was not read."""
+        """Whether they are the row numbers of a network that was not read from a file."""
         return isinstance(self._base, range)
 
     def __contains__(self, label: object) -> bool:
         if isinstance(self._base, range) and isinstance(label, str):
-            return label in self._added or (
-                label.isdecimal() and len(label) < 20 and str(int(label)) == label and int(label) in self._base
-            )
+            is_plain = label.isdecimal() and len(label) < 20 and str(int(label)) == label
+            return label in self._added or (is_plain and int(label) in self._base)
         return isinstance(label, str) and self._row(label) >= 0
 
     def index(self, label: str, start: int = 0, stop: int | None = None) -> int:
@@ -119,25 +109,25 @@ class Ids(Labels, Restorable):
 
     def rows_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the row of each label, -1 where there is none."""
-        found = pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow())
-        return np.asarray(found.fill_null(-1), np.int64)
+        rows = pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow())
+        return np.asarray(rows.fill_null(-1), np.int64)
 
     def otherwise(self, labels: Sequence[str]) -> tuple[str, str] | None:
-        """Return a label that is no id, and the id that it is if numbers and capitals may be written otherwise.
+        """Return a label that is no id, and the id that it is in another spelling of numbers and capitals, if any.
 
         >>> Ids(["1", "Ann"]).otherwise(["0001"]), Ids(["1", "Ann"]).otherwise(["1", "bo"])
         (('0001', '1'), None)
         """
         unknown = [label for label, row in zip(labels, self.rows_of(labels).tolist(), strict=True) if row < 0]
-        rows = pc.index_in(_plainly(pa.array(unknown, pa.string())), value_set=_plainly(self.to_arrow()))
-        found = np.flatnonzero(rows.is_valid())
-        return (unknown[found[0]], self[rows[int(found[0])].as_py()]) if len(found) else None
+        rows = pc.index_in(_normalised(pa.array(unknown, pa.string())), value_set=_normalised(self.to_arrow()))
+        similar = np.flatnonzero(rows.is_valid())
+        return (unknown[similar[0]], self[rows[int(similar[0])].as_py()]) if len(similar) else None
 
     def doubts(self) -> Iterator[str]:
-        """Yield in words what ids of a file may not have been meant so."""
+        """Yield notes on ids from a file that may not be meant as they are written."""
         if not isinstance(self._base, pa.Array):
             return
-        plain = _plainly(self._base)
+        plain = _normalised(self._base)
         again = plain.to_pandas().duplicated().to_numpy()
         if again.any():
             other = int(np.flatnonzero(again)[0])
@@ -149,12 +139,12 @@ class Ids(Labels, Restorable):
                 f"{counted(len(rounded), 'id')} such as {self[int(rounded[0])]!r} may stand for several agents: "
                 "Excel rounds long numbers; export the column as text"
             )
-        for row in self.rows_of(_NOBODY).tolist():
+        for row in self.rows_of(_BLANKS).tolist():
             if row >= 0:
                 yield f"{self[row]!r} is taken for the id of an agent: leave a cell empty where there is none"
 
     def extend(self, more: Iterable[str]) -> None:
-        """Add labels below."""
+        """Append ids."""
         self._added.extend(more)
 
     def to_arrow(self) -> pa.Array:
@@ -170,12 +160,12 @@ class Ids(Labels, Restorable):
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return a text for an error or a note: on one line, and no longer than `most` characters and three dots."""
+    """Return a text for an error or a note: on one line, and at most `most` characters and three dots."""
     return printable(text if len(text) <= most else f"{text[:most]}...")
 
 
 def examples(labels: Sequence[str], most: int = 3) -> str:
-    """Return the first labels in words.
+    """Return the first labels for an error or a note.
 
     >>> examples(["ann", "bo", "cy", "di"])
     "'ann', 'bo', 'cy', ..."
@@ -185,10 +175,11 @@ def examples(labels: Sequence[str], most: int = 3) -> str:
 
 
 class Names(Labels, Restorable):
-    """What prompts call the agents: a code for each, into a pool of names, and the names that users have given.
+    """The agents' names in prompts: a code for each, into a pool of names, and the names that you have set.
 
     Args:
         codes: Shape (n,), places in the pool.
+        pool: The names.
     """
 
     changes = ("_codes",)
@@ -205,12 +196,12 @@ class Names(Labels, Restorable):
         return self._pool[self._codes[row]] if name is None else name
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return codes, and the names that users have given."""
+        """Return codes, and the names that you have set."""
         rows = np.array(list(self._given), np.int64)
         return super().snapshot() | {"rows": rows, "names": list(self._given.values())}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
+        """Restore a snapshot."""
         super().restore(kept)
         self._given = dict(zip(kept["rows"].tolist(), kept["names"], strict=True))
 
@@ -221,7 +212,7 @@ class Names(Labels, Restorable):
             self._given[range(len(self))[row]] = str(name)
 
     def extend(self, more: Self) -> None:
-        """Add the names of others below, drawn from the same pool."""
+        """Append the names of others, drawn from the same pool."""
         self._given |= {len(self) + row: name for row, name in more._given.items()}
         self._codes = np.concatenate([self._codes, more._codes])
 

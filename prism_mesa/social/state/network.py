@@ -1,18 +1,24 @@
-"""The follow network: who sees whose posts, as compressed sparse rows. It is never changed during a round."""
+"""The follow network as compressed sparse rows. It never changes during a round."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
-from prism_mesa.kernels.ties import are_in_rows, changed_rows, keys_of_comers, rows_among
+from prism_mesa.kernels.network import (
+    are_in_rows,
+    changed_rows,
+    count_rows,
+    keys_of_comers,
+    place_rows,
+    rows_among,
+    tidy_rows,
+)
 from prism_mesa.snapshot import Restorable
-from prism_mesa.social.state.chunks import SpareMemory
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Int32s = npt.NDArray[np.int32]
@@ -26,11 +32,9 @@ class FollowNetwork(Restorable):
     Attributes:
         indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
         indices: Followed agents, int32.
-        dropped: What a file held that could not be used, in words -> count.
-        notes: How the file was read, where that may surprise, in words.
-        close_indptr: With `close_indices`: the close ties of each agent among those it follows, in the same form.
-        close_indices: See `close_indptr`.
-        spare: Memory for the networks that are made of this one.
+        dropped: What could not be used of a file, and how often.
+        notes: How the file was read, where that may surprise.
+        close_indptr, close_indices: The close ties of each agent among those it follows, in the same form.
     """
 
     changes = ("indptr", "indices", "close_indptr", "close_indices")
@@ -41,7 +45,6 @@ class FollowNetwork(Restorable):
     notes: tuple[str, ...] = ()
     close_indptr: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     close_indices: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    spare: SpareMemory = field(default_factory=SpareMemory, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.close_indptr):
@@ -64,19 +67,16 @@ class FollowNetwork(Restorable):
 
     @cached_property
     def checksum(self) -> int:
-        """A number that two different networks hardly share."""
-        found = 0
-        for name in self.changes:
-            found = crc32(getattr(self, name), found)
-        return found
+        """A CRC-32 of all arrays."""
+        return reduce(lambda checksum, name: crc32(getattr(self, name), checksum), self.changes, 0)
 
     @property
     def n_followees(self) -> Int32s:
-        """How many each agent follows."""
+        """Followees of each agent."""
         return np.diff(self.indptr).astype(np.int32)
 
     def followees(self, agent: int) -> Int32s:
-        """Return whom `agent` follows, ascending."""
+        """Return the agents that `agent` follows, ascending."""
         return self.indices[self.indptr[agent] : self.indptr[agent + 1]]
 
     def edges(self) -> tuple[Int32s, Int32s]:
@@ -85,55 +85,50 @@ class FollowNetwork(Restorable):
 
     def holds(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
         """Return whether each agent follows the other one; arrays of one length."""
-        found = np.empty(len(agents), np.bool_)
-        are_in_rows(self.indptr, self.indices, np.asarray(agents, np.int64), np.asarray(others, np.int64), found)
-        return found
+        follows = np.empty(len(agents), np.bool_)
+        are_in_rows(self.indptr, self.indices, np.asarray(agents, np.int64), np.asarray(others, np.int64), follows)
+        return follows
 
     def changed(self, added: Int64s, removed: Int64s) -> "FollowNetwork":
-        """Return the network with some follows more and some less; a close tie that is not followed any more ends.
+        """Return the network with some follows added and removed; close ties end with their follows.
 
-        Args:
-            added: Numbers ``agent << 32 | followed``, ascending, each once.
-            removed: The same; none that is added.
+        Both are numbers ``agent << 32 | followed``, ascending, each once, without common ones.
         """
         rows = self._changed(self.indptr, self.indices, added, removed)
         close = self.close_indptr, self.close_indices
         if len(self.close_indices) and len(removed):
             close = self._changed(*close, removed[:0], removed)
-        return FollowNetwork(*rows, self.dropped, self.notes, *close, self.spare)
+        return FollowNetwork(*rows, self.dropped, self.notes, *close)
 
     def _changed(self, indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s) -> tuple[Int64s, Int32s]:
-        starts = self.spare.empty(len(indptr), np.int64)
-        entries = self.spare.empty(len(indices) + len(added), np.int32)
+        starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
         return starts, entries[: changed_rows(indptr, indices, added, removed, starts, entries)]
 
     def among(self, here: npt.NDArray[np.bool_]) -> "FollowNetwork":
-        """Return the network with the follows, and close ties, between agents who are here alone."""
+        """Return the network of the agents that are `here`."""
         follows, close = (_rows_among(*rows, here) for rows in self._both())
-        return FollowNetwork(*follows, self.dropped, self.notes, *close, self.spare)
+        return FollowNetwork(*follows, self.dropped, self.notes, *close)
 
     def with_comers(
         self, drawn: "FollowNetwork", here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
     ) -> tuple["FollowNetwork", Int64s]:
-        """Return the network with the follows of agents who come, and these follows as numbers (see `changed`).
+        """Return the network with the follows of agents that come, and these follows as numbers (see `changed`).
 
-        Args:
-            drawn: The follows that there are if all are here; it may have fewer agents, the first ones.
-            here: Who is here, having come or not.
-            comes: Who comes.
+        `drawn` has the follows between all agents, or the first ones; `here` marks all agents that are here, and
+        `comes` those of them that come.
         """
         follows, close = (_keys_of_comers(*rows, here, comes) for rows in drawn._both())
         none = follows[:0]
         rows = self._changed(self.indptr, self.indices, follows, none)
         ties = self._changed(self.close_indptr, self.close_indices, close, none) if len(close) else self._both()[1]
-        return FollowNetwork(*rows, self.dropped, self.notes, *ties, self.spare), follows
+        return FollowNetwork(*rows, self.dropped, self.notes, *ties), follows
 
     def _both(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
         """Return the rows of follows, and those of close ties."""
         return (self.indptr, self.indices), (self.close_indptr, self.close_indices)
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
-        """Return the network with one more agent, the last one, which has no close ties."""
+        """Return the network with one more agent, which has no close ties."""
         new = self.n_agents
         own, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
         more = np.append(np.bincount(fans, minlength=new), len(own))
@@ -142,7 +137,7 @@ class FollowNetwork(Restorable):
         indptr[1:] += np.cumsum(more)
         close = np.append(self.close_indptr, self.close_indptr[-1])
         edges = np.append(indices, own).astype(np.int32)
-        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices, self.spare)
+        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
 
 
 def _rows_among(indptr: Int64s, indices: Int32s, here: npt.NDArray[np.bool_]) -> tuple[Int64s, Int32s]:

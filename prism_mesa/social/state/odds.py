@@ -1,4 +1,4 @@
-"""The parts of utility that are log-odds: what of them is drawn once, and tables of the rest."""
+"""The parts of utility that are log-odds: draws and tables."""
 
 from functools import cache, lru_cache
 from math import inf
@@ -26,28 +26,22 @@ _SOFTEST: Final = 20
 
 
 class Homophily:
-    """How unlike agents are, and what that does.
-
-    Args:
-        params: The parameters.
-        declared: The attributes that there are.
-    """
+    """How unlike agents are, and the effects of that."""
 
     def __init__(self, params: HomophilyParams | None = None, declared: Attributes = NO_ATTRIBUTES) -> None:
-        own = params or HomophilyParams()
-        self.is_on = own.by is not None
+        self.is_on = params is not None and params.by is not None
         self.place, self.scale, self.engaging, self.following = 0, 0.0, 0.0, 0.0
-        if own.by is not None:
-            self.place, attribute = declared.of_agents(own.by)
-            self.scale, self.engaging, self.following = attribute.scale, own.engaging, own.following
+        if params is not None and params.by is not None:
+            self.place, attribute = declared.of_agents(params.by)
+            self.scale, self.engaging, self.following = attribute.scale, params.engaging, params.following
 
     def unlike(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
-        """Return by how much each agent and the other one are unlike, 0 to 1; `attributes` are those of all agents."""
+        """Return how unlike each agent and the other are, 0 to 1; `attributes` are those of all agents."""
         column = attributes[:, self.place]
         return np.minimum(1.0, np.abs(column[agents] - column[others]) * self.scale)
 
     def follows(self, attributes: Floats, agents: Rows, others: Rows) -> Floats | float:
-        """Return the factor of the chance that each agent follows the other one."""
+        """Return the factor of the chance that each agent follows the other."""
         if not self.following:
             return 1.0
         factor = np.exp(-self.following * self.unlike(attributes, agents, others))
@@ -55,15 +49,15 @@ class Homophily:
 
 
 class Odds:
-    """What readers feel about posts, in log-odds of engaging.
+    """The parts of utility that are log-odds of engaging.
 
-    Tables and draws are rounded to float32, which hides the last digits of log and exp that differ between machines.
+    Tables and draws are rounded to float32, since the last digits of log and exp differ between machines.
 
     Args:
         params: The parameters.
         streams: The draws.
         round_hours: Length of a round.
-        homophily: What agents feel about who is unlike them.
+        homophily: The effects of being unlike.
     """
 
     def __init__(
@@ -75,7 +69,7 @@ class Odds:
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
     def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Return the appeal of posts with these keys: odds are lognormal with mean 1."""
+        """Return the appeal of posts with these keys; its odds are lognormal with mean 1."""
         sigma = self.params.appeal_sigma
         if not (sigma and self.params.sensitivity and len(key)):
             return np.zeros(len(key), np.float32)
@@ -83,17 +77,17 @@ class Odds:
 
     def tastes(self, now: int) -> Tastes:
         """Return the numbers of utility in a round."""
-        own = self.params
+        params = self.params
         return Tastes(
-            weight=own.weight if own.sensitivity else 1.0,
-            sensitivity=own.sensitivity,
-            gamma=own.gamma,
-            reshared=own.reshared,
-            closeness=-inf if own.closeness is None else own.closeness,
+            weight=params.weight if params.sensitivity else 1.0,
+            sensitivity=params.sensitivity,
+            gamma=params.gamma,
+            reshared=params.reshared,
+            closeness=-inf if params.closeness is None else params.closeness,
             homophily=self.homophily.engaging,
             attribute=self.homophily.place,
             scale=self.homophily.scale,
-            per_source=own.per_source,
+            per_source=params.per_source,
             mood_key=self._streams.key("mood"),
             now=now,
         )
@@ -104,22 +98,19 @@ class Odds:
         of_agents = np.ascontiguousarray(attributes)
         return TasteTables(self._aged, self._mood, _softened(), *ties, of_agents, *met.lists)
 
-    def in_words(
+    def explain(
         self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, met: Exposure
     ) -> dict[str, float]:
-        """Return what a post has for a reader in a round beside its relevance, in words -> log-odds.
-
-        Nothing where utility is relevance.
-        """
+        """Return the log-odds of a post for a reader beside its relevance, by name; none if utility is relevance."""
         tastes, tables = self.tastes(now), self.tables(network, attributes, met)
         if not tastes.sensitivity:
             return {}
         root, author = int(posts.root[post]), int(posts.author[post])
         is_reshare = bool(posts.kind[post] == RESHARE)
-        is_own = not is_reshare and author in network.followees(reader)
+        is_followed = not is_reshare and author in network.followees(reader)
         close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
         age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
-        appeal = float(posts.appeal[root]) * (1.0 if is_own else tastes.gamma)
+        appeal = float(posts.appeal[root]) * (1.0 if is_followed else tastes.gamma)
         by_tie = softplus(tastes.closeness - appeal, tables.soft) if author in close and tastes.closeness > -inf else 0
         parts = {
             "its appeal": appeal,
@@ -140,20 +131,20 @@ class Odds:
 
 @lru_cache(maxsize=16)
 def _log_odds_lost(theta: float, round_hours: float) -> Floats:
-    """Return what posts have lost after 0, 1, 2, ... rounds."""
+    """Return the log-odds that posts have lost after 0, 1, 2, ... rounds."""
     ages = theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
     return ages.astype(np.float32).astype(np.float64)
 
 
 @cache
 def _softened() -> Floats:
-    """Return what the weaker of two reasons adds to the stronger one, by how far apart they are."""
+    """Return what the weaker of two reasons adds to the stronger, by their distance."""
     apart = np.arange(_SOFTEST * SOFT_STEPS + 1) / SOFT_STEPS
     return np.log1p(np.exp(-apart)).astype(np.float32).astype(np.float64)
 
 
 @cache
 def _logistic_quantiles() -> npt.NDArray[np.float64]:
-    """Return the standard logistic distribution in steps of equal probability, at the middle of each."""
+    """Return the quantiles of the standard logistic distribution at the middles of equal steps."""
     u = (np.arange(1 << MOOD_BITS) + 0.5) / (1 << MOOD_BITS)
     return np.log(u / (1 - u)).astype(np.float32).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What a run has come to so far: totals, cascades, and how unequally attention is shared."""
+"""Running results: totals, cascades, and how unequally attention is shared."""
 
 from typing import Final
 
@@ -25,14 +25,13 @@ OUTCOME_FIELDS: Final = (
 
 
 class Outcomes(Restorable):
-    """Running numbers of a platform; each round adds what is new, so no tree is walked.
+    """Running results of a platform; each round adds what is new, without walking trees.
 
-    A cascade is a post and its reshares; replies, and reshares of them, are not looked at, as in a run's summary.
+    A cascade is a post and its reshares. Replies, and reshares of them, do not count, as in a run's summary.
 
     Attributes:
-        attention: Impressions of what each agent wrote, shape (n,): of its posts and replies, wherever they were seen.
-            An impression of a reshare counts for the author of what is reshared, so that all add up to the impressions
-            of the run. Agents of whom nothing was seen have 0; those who have left are kept.
+        attention: Impressions of each agent's posts and replies, shape (n,). An impression of a reshare counts for the
+            author of its root, so the sum is the impressions of the run. Agents that have left are kept.
     """
 
     changes = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
@@ -44,7 +43,7 @@ class Outcomes(Restorable):
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
     def count_engagements(self, posts: Posts, post: Int32, action: Int32) -> tuple[int, int]:
-        """Count a round's engagements at their roots, and what this makes of cascades; return likes and replies."""
+        """Count a round's engagements at their roots, and the growth of cascades; return likes and replies."""
         counters = Counters(posts.likes, posts.replies, posts.reshares, posts.kind)
         roots, likes, replies, joined, begun, self._most_reshares = count_engagements(
             post, action, posts.root, counters, POST, self._most_reshares
@@ -55,20 +54,20 @@ class Outcomes(Restorable):
         return likes, replies
 
     def count_posts(self, posts: Posts) -> None:
-        """Take in the posts that there have come to be."""
+        """Count the posts that were added."""
         self._posts += int((posts.kind[self._seen :] == POST).sum())
         self._seen = len(posts)
 
     def count_attention(self, posts: Posts, n_agents: int, window: slice) -> None:
-        """Take in the impressions of a round that is over; `window` has all posts, by id, that were seen in it."""
+        """Count the impressions of a round; `window` has the ids of all posts that were seen in it."""
         self.attention = _grown(self.attention, n_agents, n_agents)
         self._known = _grown(self._known, window.stop, 2 * window.stop)
         add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
-        """Return `OUTCOME_FIELDS`, given the totals so far, and who is or has been on the platform.
+        """Return `OUTCOME_FIELDS` from the totals so far and the agents that are or were on the platform.
 
-        Without any cascade sizes are 0, and so is the share of those never reshared.
+        Without cascades, their sizes and shares are 0.
         """
         n = self._posts
         return {
@@ -82,7 +81,7 @@ class Outcomes(Restorable):
 
 
 def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.NDArray[T]:
-    """Return an array with room for `needed` entries; a new one has `size`, with zeros behind those there were."""
+    """Return an array of at least `needed` entries; a new one has `size` entries, with zeros behind the old ones."""
     if needed <= len(array):
         return array
     grown = np.zeros(size, array.dtype)
@@ -93,8 +92,8 @@ def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.
 def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
     """Return the Gini coefficient of whole numbers from 0: 0 where all are equal, near 1 where one has all.
 
-    It counts how many agents have each number, where numbers are not large, instead of sorting them. Numbers times
-    ranks are added up as whole numbers, so that no order of adding matters.
+    Small numbers are counted instead of sorted. Products of numbers and ranks are added as whole numbers, so that the
+    order does not matter.
 
     >>> gini_of_counts(np.array([1, 1, 1, 1])), gini_of_counts(np.array([0, 0, 0, 8]))
     (0.0, 0.75)

@@ -1,4 +1,4 @@
-"""All agents' fields, one array per field; row i is agent i."""
+"""All agents' fields, one array per field; row i is agent i. And the last transitions of each agent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -8,12 +8,11 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, ActionName
-from prism_mesa.errors import ChartError, counted
-from prism_mesa.kernels.packing import packed_rows, unpack_rows
+from prism_mesa.errors import counted
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 from prism_mesa.social.state.agent_fields import PLACES
+from prism_mesa.social.state.chunks import packed_rows, unpack_rows
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -23,23 +22,12 @@ NO_POST: Final = arrays.NO_POST
 NO_ACTION: Final = arrays.NO_ACTION
 
 WHO_THEY_ARE: Final = "interests traits numbers propensities attributes".split()
-"""Columns of a population that parameters give it."""
+"""Columns that are drawn or read as a run starts."""
 
 MEMBER, WAITS, AWAY, GONE = range(4)
-"""What an agent is to the platform: there; to join; left, and may come back; gone for good."""
+"""An agent is on the platform; waits to join; has left, and may come back; or is gone for good."""
 
 STATE_BITS: Final = arrays.STATE_BITS
-
-
-def require_packable(n_states: int) -> None:
-    """Raise a ChartError if the codes of so many states do not fit into a packed move."""
-    if n_states > 1 << STATE_BITS:
-        raise ChartError(
-            f"AgentState has {n_states} states; at most {1 << STATE_BITS} fit into the history of an agent"
-        )
-
-
-require_packable(len(STATES))
 
 
 @dataclass(repr=False)
@@ -48,15 +36,15 @@ class Population(Restorable):
 
     Attributes:
         ids: The users' ids of the agents, as text.
-        names: What prompts call them.
+        names: Their names in prompts.
         interests: Shape (n, n_topics), int8, of length about 127.
         traits: Big Five on 1..5, shape (n, 5).
         numbers: Shape (fields, n), the fields of `AGENT_FIELDS`; each is an attribute too: ``population.activity``.
         propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
-        attributes: What a user has declared, shape (n, attributes), as `state.attributes.Attributes` says.
+        attributes: Declared attributes as numbers, shape (n, attributes) (`state.attributes.Attributes`).
         present: Whether an agent is on the platform.
-        membership: What that was as the last round opened, if agents come and go, and what it may yet be: `MEMBER`,
-            `WAITS`, `AWAY`, `GONE`. Who was removed or made since is present no more, or already.
+        membership: `MEMBER`, `WAITS`, `AWAY` or `GONE`, as the last round opened; `present` also knows agents that
+            were removed or made since.
         scripted: True for agents whose class overrides `step`; Mesa schedules them.
         state: State codes.
         ticks_in_state: Ticks since the last transition.
@@ -96,51 +84,44 @@ class Population(Restorable):
         return column
 
     def checksums(self) -> dict[str, int]:
-        """Return for each column of who they are a number that hardly two share who differ in it."""
+        """Return a CRC-32 of each of the columns `WHO_THEY_ARE`."""
         columns = {name: np.ascontiguousarray(getattr(self, name)) for name in WHO_THEY_ARE}
         return {name: crc32(column, crc32(str(column.shape).encode())) for name, column in columns.items()}
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all columns; of feeds only the posts in them, one feed behind the other."""
-        return super().snapshot() | {"feed": self.shown()}
+        """Return all columns; of feeds only the posts in them."""
+        return super().snapshot() | {"feed": packed_rows(self.feed, self.n_feed)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned; feeds that were longer than they can be now lose their ends.
-
-        Columns of who they are may be missing from it, and stay then.
-        """
+        """Restore a snapshot; longer feeds than `feed.size` lose their ends, and columns that are missing stay."""
         size = self.feed.shape[1]
         self.restore_each([name for name in self.changes if name in kept], kept)
-        self.feed = np.zeros((len(self.n_feed), size), np.int32)  # it takes memory where it is filled
+        self.feed = np.zeros((len(self.n_feed), size), np.int32)
         unpack_rows(restored(kept["feed"]), self.n_feed.astype(np.int64), self.feed)
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
 
     @property
     def has_joined(self) -> npt.NDArray[np.bool_]:
-        """Who is on the platform, or has been: all but those who still wait."""
+        """Which agents are or were on the platform: all but those that wait."""
         return np.asarray(self.present | (self.membership != WAITS))
 
-    def let_wait(self, waits: npt.NDArray[np.bool_]) -> None:
-        """Let some agents not be there, but wait to join."""
+    def mark_waiting(self, waits: npt.NDArray[np.bool_]) -> None:
+        """Let some agents wait to join."""
         self.present[waits] = False
         self.membership[waits] = WAITS
-
-    def shown(self) -> npt.NDArray[np.int32]:
-        """Return the posts in all feeds, one feed behind the other."""
-        return packed_rows(self.feed, self.n_feed)
 
     def __repr__(self) -> str:
         return f"<Population: {counted(len(self), 'agent')}>"
 
     def state_counts(self, without: Sequence[int] = ()) -> dict[AgentState, int]:
-        """Return the number of present agents in each state, but for some rows."""
-        counted = self.present.copy()
-        counted[list(without)] = False
-        counts = np.bincount(self.state[counted], minlength=len(STATES))
+        """Return the number of present agents in each state, without some rows."""
+        is_counted = self.present.copy()
+        is_counted[list(without)] = False
+        counts = np.bincount(self.state[is_counted], minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
     def append(self, more: "Population") -> None:
-        """Add the agents of another population below the own ones."""
+        """Append the agents of another population."""
         for column in fields(self):
             mine, theirs = getattr(self, column.name), getattr(more, column.name)
             if isinstance(mine, np.ndarray):
@@ -153,7 +134,7 @@ Population.changes = tuple(column.name for column in fields(Population) if colum
 
 
 class Categories:
-    """A column of codes that compares with texts, as its rows do.
+    """A column of codes that compares with texts.
 
     >>> (Categories(np.array([0, 2]), ("like", "reply", "reshare")) == "reshare").tolist()
     [False, True]
@@ -184,11 +165,10 @@ class History(Restorable):
     """The last changes of state of every agent, as rings; 10 bytes an entry.
 
     Attributes:
-        ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock` (when, as
-            `Clock.number`) and `post` (the post at hand, or `NO_POST`): written together, so one place in
-            memory is touched for each entry.
+        ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock` (`Clock.number`)
+            and `post` (the post at hand, or `NO_POST`).
         count: Changes so far, shape (n,).
-        limits: Agents that keep fewer changes than `depth`: row -> how many.
+        limits: Agents that keep fewer changes than `depth`: row -> their number.
     """
 
     ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
@@ -200,28 +180,28 @@ class History(Restorable):
         self.limits: dict[int, int] = {}
 
     def limit(self, row: int) -> int:
-        """Return how many changes an agent keeps."""
+        """Return the most changes that an agent keeps."""
         return self.limits.get(row, self.depth)
 
     def set_limit(self, row: int, most: int) -> None:
-        """Let an agent keep at most `most` changes; those that it has dropped do not come back."""
+        """Let an agent keep at most `most` changes; dropped ones do not come back."""
         kept = self.ring[row, self.places(row, most)]
         self.ring[row, : len(kept)], self.count[row], self.limits[row] = kept, len(kept), most
 
     def places(self, row: int, most: int | None = None) -> npt.NDArray[np.int64]:
-        """Return where the last changes that an agent keeps stand in its ring, at most `most`, oldest first."""
+        """Return the places of an agent's last changes in its ring, at most `most`, oldest first."""
         count, limit = int(self.count[row]), self.limit(row)
         return np.arange(max(0, count - min(limit if most is None else most, limit)), count) % max(self.depth, 1)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all rings; while most of them is empty, the entries only, one ring behind the other."""
+        """Return all rings; while they are mostly empty, only their entries."""
         lengths = np.minimum(self.count, self.depth)
         is_full = 2 * int(lengths.sum()) > self.ring.size
         ring = self.ring if is_full else packed_rows(self.ring, lengths)
         return {"count": self.count, "ring": ring, "limits": plain(self.limits)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
+        """Restore a snapshot."""
         self.count, self.limits, ring = (restored(kept[name]) for name in ("count", "limits", "ring"))
         if ring.ndim == 2:
             self.ring = ring
@@ -234,13 +214,7 @@ class History(Restorable):
         self.ring = np.concatenate([self.ring, np.zeros((more, self.depth), self.ENTRY)])
         self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
 
-    def record(
-        self,
-        rows: Rows,
-        moves: npt.NDArray[np.uint16],
-        clock: npt.NDArray[np.int32] | int,
-        posts: Rows,
-    ) -> None:
+    def record(self, rows: Rows, moves: npt.NDArray[np.uint16], clock: npt.NDArray[np.int32], posts: Rows) -> None:
         """Append one entry to each of `rows` (each once)."""
         if not self.depth:
             return
@@ -251,12 +225,12 @@ class History(Restorable):
         self.count[rows] = count + 1
 
     def last_moves(self, row: int, most: int) -> list[int]:
-        """Return the packed moves of one agent's last changes, at most `most`, oldest first."""
+        """Return the packed moves of an agent's last changes, at most `most`, oldest first."""
         moves: list[int] = self.ring["move"][row, self.places(row, most)].tolist()
         return moves
 
     def entries(self, row: int) -> list[tuple[int, int, int]]:
-        """Return (move, clock, post) of one agent, oldest first."""
+        """Return (move, clock, post) of an agent's changes, oldest first."""
         kept: list[tuple[int, int, int]] = self.ring[row, self.places(row)].tolist()
         return kept
 
@@ -276,8 +250,3 @@ def unpacked_move(move: int) -> tuple[int, AgentState, AgentState]:
     """Return the trigger's index, the source and the target."""
     trigger, source, target = unpacked_codes(move)
     return trigger, STATES[source], STATES[target]
-
-
-def action_name(code: int) -> ActionName | None:
-    """Return the name of a pending action, or None."""
-    return None if code == NO_ACTION else ACTIONS[code]

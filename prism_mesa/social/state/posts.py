@@ -1,9 +1,8 @@
-"""The posts of a run in columns, their counters and velocity. A post is added once and never moves."""
+"""The posts of a run as columns, with their counters and velocity. A post is added once and never moves."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Any, Final, Self
 
@@ -66,44 +65,34 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
     return np.asarray(np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)), np.int16)
 
 
-@dataclass(repr=False)
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
-    Column `text_id` is what readers see and what the topics are of. Column `wording` is the number of the other words
-    in which readers see the text of the corpus in it, 0 for its own words; they are made when somebody reads (`shown`).
-    Column `words` is what the author of a reply or a reshare adds, `NO_TEXT` where that is nothing. `text_id` and
-    `words` point into `texts`. Column `written` is the round of writing, `round` the one in which a post appears.
+    Column `text_id` is the text that readers see and that has the topics. Column `wording` is the number of other words
+    in which readers see its text of the corpus, 0 for its own words; they are made when somebody reads (`shown`).
+    Column `words` is what the author of a reply or a reshare adds, `NO_TEXT` for nothing. `text_id` and `words` point
+    into `texts`. Column `written` is the round of writing, `round` the one in which a post appears.
 
-    Attributes:
-        corpus: Where the first texts come from; `topics` what they are about.
+    Args:
+        corpus: The first texts.
+        topics: What they are about.
         window: Rounds over which engagements make velocity.
-        draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
-        draw_attributes: Ids of posts that have just been added to their attributes, shape (n, attributes); None: they
-            have none. Those of a reshare are those of its root.
-        room: Posts for which there is room from the beginning; memory that nobody has written to is not taken yet.
+        room: Posts to have space for; memory that is not written to is not taken.
     """
 
-    corpus: Corpus
-    topics: Topics
-    window: int
-    draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
-    draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
-    room: InitVar[int] = 0
-    n: int = 0
-    _columns: dict[str, npt.NDArray[Any]] = field(init=False)
-    _recent: deque[Ids] = field(init=False)
-    _all_texts: Texts = field(init=False)
-    _wordings: npt.NDArray[np.int32] = field(init=False)
-
-    def __post_init__(self, room: int) -> None:
+    def __init__(self, corpus: Corpus, topics: Topics, window: int, room: int = 0) -> None:
+        self.corpus, self.topics, self.window, self.n = corpus, topics, window, 0
+        self.draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
+        """Draws the appeal of posts, in log-odds, by their keys. Only that of roots counts."""
+        self.draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
+        """Draws the attributes of posts that were just added, shape (n, attributes); reshares get those of roots."""
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
-        self._recent = deque()
-        self._all_texts = Texts(self.corpus, self.topics)
-        self._wordings = np.zeros(len(self.corpus.subjects), np.int32)
+        self._recent: deque[Ids] = deque()
+        self._all_texts = Texts(corpus, topics)
+        self._wordings = np.zeros(len(corpus.subjects), np.int32)
 
     def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
-        """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
+        """Declare the attributes of posts, before there is any post."""
         self._columns = zeroed_columns(_COLUMNS, len(self._columns["author"]), {"attributes": n_attributes})
         self.draw_attributes = draw
 
@@ -119,14 +108,12 @@ class Posts(Restorable):
         return self._columns[name][: self.n]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy with room of its own, of which nothing is taken."""
+        """Return a copy; its space for more posts takes no memory yet."""
         other = memo[id(self)] = type(self).__new__(type(self))
-        columns = self._zeroed(len(self._columns["author"]))
-        for name, column in columns.items():
+        vars(other).update((name, deepcopy(value, memo)) for name, value in vars(self).items() if name != "_columns")
+        other._columns = self._zeroed(len(self._columns["author"]))
+        for name, column in other._columns.items():
             column[: self.n] = self._columns[name][: self.n]
-        own = vars(self) | {"_columns": None}
-        vars(other).update((name, deepcopy(value, memo)) for name, value in own.items())
-        other._columns = columns
         return other
 
     def snapshot(self) -> dict[str, Plain]:
@@ -136,7 +123,7 @@ class Posts(Restorable):
         return kept | {"texts": self._all_texts.snapshot()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned, after the same corpus."""
+        """Restore a snapshot over the same corpus."""
         columns = kept["columns"]
         self.n = len(columns["author"])
         self._columns_for(self.n, 0)
@@ -161,29 +148,18 @@ class Posts(Restorable):
     ) -> Ids:
         """Append posts and return their ids.
 
-        A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that
-        draws about it do not depend on how many posts there are. They appear in `round_`, and were `written` then
-        too, unless told otherwise.
+        A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that draws about it
+        do not depend on the number of posts. Posts appear in `round_`, and are `written` then by default.
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
         self._columns_for(self.n, first)
         rows = slice(first, self.n)
         own_root = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
-        given = {
-            "author": author,
-            "text_id": text_id,
-            "wording": wording,
-            "words": words,
-            "round": round_,
-            "written": round_ if written is None else written,
-            "kind": kind,
-            "parent": parent,
-            "root": own_root,
-            "key": key,
-        }
-        for name, values in given.items():
-            self._columns[name][rows] = values
+        names = ("author", "text_id", "wording", "words", "round", "kind", "parent", "root", "key", "written")
+        values = author, text_id, wording, words, round_, kind, parent, own_root, key
+        for name, column in zip(names, (*values, round_ if written is None else written), strict=True):
+            self._columns[name][rows] = column
         if self.draw_appeal is not None:
             self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
         if self.draw_attributes is not None:
@@ -191,10 +167,10 @@ class Posts(Restorable):
         return ids
 
     def make_room(self, more: int) -> list[Callable[[], None]]:
-        """Make room for `more` posts; as long as there are no more than that, columns stay where they are.
+        """Make room for `more` posts, so that columns stay where they are while these are added.
 
         Returns:
-            Steps that use this memory for the first time, which is slow, and which threads may share.
+            Steps that use this memory for the first time, which is slow. Threads may share them.
         """
         self._columns_for(self.n + more, self.n)
         rows = slice(self.n, self.n + more)
@@ -205,22 +181,22 @@ class Posts(Restorable):
         return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})
 
     def _columns_for(self, n: int, used: int) -> None:
-        """Let columns that are too short for `n` posts grow, seldom."""
+        """Grow columns that are too short for `n` posts, fourfold."""
         size = len(self._columns["author"])
         while size < n:
             size *= 4
         if size > len(self._columns["author"]):
             before, self._columns = self._columns, self._zeroed(size)
             for name in _COLUMNS:
-                self._columns[name][:used] = before.pop(name)[:used]  # long ones are never there twice all at once
+                self._columns[name][:used] = before.pop(name)[:used]  # one column at a time
 
     @property
     def texts(self) -> list[str]:
-        """All texts, those written during the run too: what `text_id` points into."""
+        """All texts, also those written during the run."""
         return self._all_texts.texts
 
     def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
-        """Keep texts written during the run and return their ids (see `Texts.add`)."""
+        """Store texts written during the run and return their ids (see `Texts.add`)."""
         return self._all_texts.add(texts, about, with_media=with_media)
 
     def media(self, text_id: int) -> tuple[str, str]:
@@ -228,11 +204,11 @@ class Posts(Restorable):
         return self._all_texts.media(text_id)
 
     def reserve(self, texts: Ids) -> None:
-        """Keep the own words of these texts of the corpus for scheduled posts: `new_wordings` starts at 1."""
+        """Reserve the own words of these texts of the corpus for scheduled posts."""
         self._wordings[texts[texts < len(self._wordings)]] = 1
 
     def new_wordings(self, texts: Ids) -> Ids:
-        """Return how many posts of the same text came before each new post; 0 for texts of your file or of the run."""
+        """Return for each new post the number of earlier posts of its text; 0 for texts of your file or of the run."""
         wordings = np.zeros(len(texts), np.int32)
         order = np.argsort(texts, kind="stable")[: np.count_nonzero(texts < len(self._wordings))]
         again = texts[order]
@@ -241,7 +217,7 @@ class Posts(Restorable):
         return wordings
 
     def text(self, text_id: int, wording: int) -> str:
-        """Return a text in the words of this number (see `Texts.text`)."""
+        """Return a text in a wording (see `Texts.text`)."""
         return self._all_texts.text(text_id, wording)
 
     def shown(self, ids: Ids | Sequence[int]) -> list[str]:
@@ -249,36 +225,27 @@ class Posts(Restorable):
         return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
 
     def said(self, post: int) -> str:
-        """Return what a post says itself (see `says`)."""
+        """Return the text that a post itself adds (see `says`)."""
         return self.text(int(self.says(np.array([post]))[0]), int(self.wording[post]))
 
     def origin(self, post: int) -> int:
-        """Return the post whose text a post shows: itself, what it passes on, or what it answers without words."""
+        """Return the post whose text a post shows: itself, its root, or the post that it answers without words."""
         origin = int(self.root[post])
         while self.kind[origin] == REPLY and self.words[origin] == NO_TEXT:
             origin = int(self.root[self.parent[origin]])
         return origin
 
     def says(self, ids: Ids) -> Ids:
-        """Return which text posts say themselves.
-
-        A reply says its own words, or without any what it answers; a reshare says what its root says.
-        """
+        """Return the texts that posts themselves add: a reply's words, or else what it answers; a reshare's root."""
         root = self.root[ids]
         words = self.words[root]
         return np.asarray(np.where(words == NO_TEXT, self.text_id[root], words))
 
     def worded(self, parent: Ids, kind: Ids, said: Sequence[str], place: Ids) -> tuple[Ids, Ids]:
-        """Return columns `text_id` and `words` of replies and reshares that are to be added.
+        """Return the columns `text_id` and `words` of replies and reshares to be added.
 
-        With words readers see these and, in brackets, what the parent says itself, so that nothing nests. A reply
-        without any is seen as that alone, a reshare as its root.
-
-        Args:
-            parent: The posts that are answered or passed on.
-            kind: `REPLY` or `RESHARE`.
-            said: Different words.
-            place: Which of them each one says, `NO_TEXT` for none.
+        Readers see the words and, in brackets, what the parent itself adds, so that nothing nests. Without words, they
+        see that of a reply, and the root of a reshare. ``said[place]`` are the words of each, `NO_TEXT` for none.
         """
         text_id = shown_texts(
             np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
@@ -288,20 +255,19 @@ class Posts(Restorable):
         if len(some):
             core = self.says(parent)
             parts, which = np.unique(np.stack([place[some], core[some], kind[some]]), axis=1, return_inverse=True)
-            own = [said[i] for i in parts[0].tolist()]
-            about = parts[1].tolist()
+            texts, about = [said[i] for i in parts[0].tolist()], parts[1].tolist()
             heads = [_HOW[code] for code in parts[2].tolist()]
-            seen = [f"{w} ({how}: {self.texts[c]})" for w, how, c in zip(own, heads, about, strict=True)]
-            words[some] = self.add_texts(own, about)[which]
+            seen = [f"{text} ({how}: {self.texts[c]})" for text, how, c in zip(texts, heads, about, strict=True)]
+            words[some] = self.add_texts(texts, about)[which]
             text_id[some] = self.add_texts(seen, about, with_media=True)[which]
         return text_id, words
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
-        """Return which posts have media, as `Post.has_media` says of each."""
+        """Return which posts have media."""
         return np.asarray(self._all_texts.with_media[self.text_id[ids]])
 
     def n_there(self, now: int) -> int:
-        """Return how many posts have appeared up to a round, this one included: those with lower ids."""
+        """Return how many posts have appeared up to a round, this one included."""
         return int(np.searchsorted(self.round, np.int32(now), side="right"))
 
     def first_visible(self, now: int, window: int) -> int:
@@ -324,11 +290,11 @@ class Posts(Restorable):
         return np.asarray(self.text_vectors[self.text_id[ids]])
 
     def count(self, column: str, roots: Ids, step: int = 1) -> None:
-        """Add `step` to a counter for each entry of `roots` (repetitions count)."""
+        """Add `step` to a counter for each entry of `roots`, repetitions included."""
         add(self._columns[column], np.asarray(roots, np.int32), step)
 
     def count_velocity(self, roots: Ids) -> None:
-        """Add this round's engagements to the velocity, and let go of those that left its window."""
+        """Add this round's engagements to the velocity, and subtract those that left its window."""
         self.count("velocity", roots)
         self._recent.append(roots)
         if len(self._recent) > self.window:
@@ -337,7 +303,7 @@ class Posts(Restorable):
     def views(
         self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
     ) -> list[Post]:
-        """Return posts as readers see them to whom they are of this relevance and utility; arguments of one length."""
+        """Return posts as readers see them, of this relevance and utility; arguments of one length."""
         shown = (self._columns[name][ids].tolist() for name in _SHOWN)
         roots = self.root[ids]
         counted = (self._columns[name][roots].tolist() for name in COUNTED)

@@ -1,4 +1,4 @@
-"""What agents have decided about each other, beside follows: who sees nothing of whom, and what was decided so far."""
+"""What agents have decided about each other beside follows: mutes, blocks and reports."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ def pair_keys(agent: Rows, other: Rows) -> Keys:
     return np.asarray(agent, np.int64) << 32 | np.asarray(other, np.int64)
 
 
-def pairs_of(keys: Keys) -> tuple[Keys, Keys]:
-    """Return the pairs of rows of which `pair_keys` made numbers."""
+def split_keys(keys: Keys) -> tuple[Keys, Keys]:
+    """Return the agents and the others of `pair_keys`."""
     return keys >> 32, keys & _LOWER
 
 
 def among(keys: Keys, wanted: Rows) -> Mask:
-    """Return which of some numbers stand among ascending ones."""
+    """Return which of the `wanted` numbers are among ascending `keys`."""
     if not len(keys):
         return np.zeros(len(wanted), np.bool_)
     return np.asarray(keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted)
@@ -42,7 +42,7 @@ def first_of_each(keys: Rows) -> Mask:
 
 
 def distinct[T: np.generic](keys: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Return the different ones of some numbers, ascending; NumPy's `unique` takes ten times as long."""
+    """Return different numbers, ascending, ten times as fast as NumPy's `unique`."""
     ascending = np.sort(keys)
     return ascending[first_of_each(ascending)]
 
@@ -54,8 +54,8 @@ class Relations(Restorable):
         muted: Agent and other: the agent sees nothing of the other.
         blocked: Agent and other: neither sees anything of the other, or follows it.
         reported: Agent and root.
-        new_follows: Follower and followed: the follows that began to hold with this round.
-        counts: How often what has happened: an event of the table `follows` -> its rows so far.
+        new_follows: Follower and followed: the follows that began with this round.
+        counts: An event of the table `follows` -> its rows so far.
     """
 
     changes = ("muted", "blocked", "reported", "new_follows", "counts")
@@ -67,12 +67,12 @@ class Relations(Restorable):
         self._rows: tuple[Keys, npt.NDArray[np.int32]] | None = None
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
+        """Restore a snapshot."""
         super().restore(kept)
         self._hidden = self._rows = None
 
     def note(self, *, muted: Keys, blocked: Keys, reported: Keys) -> Keys:
-        """Take in new pairs, each once, and return those pairs that see nothing of each other from now on."""
+        """Add new pairs, each once, and return the pairs that see nothing of each other from now on."""
         before = self.hidden
         self.muted, self.blocked = _joined(self.muted, muted), _joined(self.blocked, blocked)
         self.reported = _joined(self.reported, reported)
@@ -83,22 +83,22 @@ class Relations(Restorable):
         return new
 
     def forget(self, *, muted: Keys, blocked: Keys) -> None:
-        """Let go of pairs, each once, of which mutes and blocks are taken back."""
+        """Remove pairs, each once, whose mutes and blocks are taken back."""
         if len(muted) or len(blocked):
             self.muted, self.blocked = _without(self.muted, muted), _without(self.blocked, blocked)
             self._hidden = self._rows = None
 
     @property
     def hidden(self) -> Keys:
-        """Pairs of an agent and another one of whom it sees nothing: muted, blocked, or blocked by it."""
+        """Pairs of an agent and another that is hidden from it: muted, blocked, or blocked by it."""
         if self._hidden is None:
             self._hidden = _hidden_by(self.muted, self.blocked)
         return self._hidden
 
     def hidden_rows(self, n: int) -> tuple[Keys, npt.NDArray[np.int32]]:
-        """Return the same of `n` agents as compressed sparse rows; where there are no pairs both are empty."""
+        """Return the same as compressed sparse rows of `n` agents; both are empty without pairs."""
         if self._rows is None or len(self._rows[0]) not in (0, n + 1):
-            agent, other = pairs_of(self.hidden)
+            agent, other = split_keys(self.hidden)
             start = np.zeros(n + 1 if len(agent) else 0, np.int64)
             begins = np.flatnonzero(first_of_each(agent))
             start[agent[begins] + 1] = np.diff(begins, append=len(agent))
@@ -115,15 +115,15 @@ class Relations(Restorable):
 
 
 def _hidden_by(muted: Keys, blocked: Keys) -> Keys:
-    agent, other = pairs_of(blocked)
+    agent, other = split_keys(blocked)
     return distinct(np.concatenate([muted, blocked, pair_keys(other, agent)]))
 
 
 def _joined(keys: Keys, more: Keys) -> Keys:
-    """Return ascending numbers with more of them, that are not among them."""
+    """Insert new numbers into ascending ones."""
     return np.insert(keys, np.searchsorted(keys, more), more) if len(more) else keys
 
 
 def _without(keys: Keys, fewer: Keys) -> Keys:
-    """Return numbers without some, which ascend."""
+    """Remove some numbers, which ascend."""
     return keys[~among(fewer, keys)]

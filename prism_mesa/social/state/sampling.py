@@ -1,4 +1,4 @@
-"""Whose rows the records hold: all agents, or a drawn share that stays the same."""
+"""Which agents the records hold: all, or a drawn share that stays the same."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,17 +16,17 @@ ALL_UP_TO: Final = 100_000
 """Up to so many agents everything is recorded, unless the parameters say otherwise."""
 
 ABOUT: Final = 10_000
-"""About so many agents are recorded of more than that."""
+"""Of more agents than that, about so many are recorded."""
 
 SAMPLED: Final = ("transitions", "impressions", "engagements")
-"""The tables with a row for each thing that an agent did or saw."""
+"""The tables with a row for each event of an agent."""
 
 
 class Recorded(Restorable):
-    """Whose rows each table of `SAMPLED` holds, and how often each agent has engaged.
+    """Which agents each table of `SAMPLED` holds, and how often each agent has engaged.
 
-    An agent is recorded where its one number, drawn once in its life, lies below the table's share: the
-    agents of a smaller share are among those of a larger one, in every table and every round.
+    An agent draws one number in its life, and is recorded in the tables whose share is above it. So the agents of a
+    smaller share are among those of a larger one, in every table and every round.
 
     Attributes:
         shares: Table -> share of agents that are recorded, 0..1.
@@ -37,9 +37,12 @@ class Recorded(Restorable):
 
     def __init__(self, shares: dict[str, float], n: int, streams: Streams) -> None:
         self.shares = shares
-        self.n_engaged = np.zeros(0, np.int32)
-        self._masks = {table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in shares.items()}
         self._streams = streams
+        self._begin(n)
+
+    def _begin(self, n: int) -> None:
+        self.n_engaged = np.zeros(0, np.int32)
+        self._masks = {table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in self.shares.items()}
         self.grow(n)
 
     def __getitem__(self, table: str) -> Mask | None:
@@ -58,23 +61,22 @@ class Recorded(Restorable):
                 self._masks[table] = np.concatenate([mask, chance < self.shares[table]])
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned; whose rows are recorded is drawn once more."""
+        """Restore a snapshot; the recorded agents are drawn once more."""
         super().restore(kept)
-        masks = {table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in self.shares.items()}
-        n_engaged, self._masks, self.n_engaged = self.n_engaged, masks, np.zeros(0, np.int32)
-        self.grow(len(n_engaged))
+        n_engaged = self.n_engaged
+        self._begin(len(n_engaged))
         self.n_engaged = n_engaged
 
     def as_facts(self) -> dict[str, dict[str, float]]:
-        """Return for each table the share of agents that is recorded, and their number."""
+        """Return the share and number of recorded agents by table."""
         n = len(self.n_engaged)
         counts = {table: n if mask is None else int(mask.sum()) for table, mask in self._masks.items()}
         return {table: {"share": self.shares[table], "agents": counts[table]} for table in self._masks}
 
 
 def recorded_agents(params: RecordsParams, n: int, streams: Streams) -> Recorded:
-    """Return whose rows are recorded on a platform that begins with `n` agents."""
+    """Return which agents are recorded on a platform that starts with `n` agents."""
     few = min(1.0, ABOUT / n) if n > ALL_UP_TO else 1.0
-    usual = {"transitions": few, "impressions": few, "engagements": 1.0}
-    given = {table: getattr(params, table) for table in SAMPLED}
-    return Recorded({table: usual[table] if given[table] is None else given[table] for table in SAMPLED}, n, streams)
+    shares = {"transitions": few, "impressions": few, "engagements": 1.0}
+    shares |= {table: share for table in SAMPLED if (share := getattr(params, table)) is not None}
+    return Recorded(shares, n, streams)

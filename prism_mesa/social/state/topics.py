@@ -1,4 +1,4 @@
-"""Texts and what they are about: the corpus of a run, and its topic vectors. Embedders only read texts."""
+"""Topic vectors of texts."""
 
 import logging
 import re
@@ -44,10 +44,10 @@ class Topics:
 
     Attributes:
         vectors: Shape (n texts, n_topics), int8, of length about `UNIT` (or 0 for a text without words).
-        names: Words for some directions: the labels, or the commonest words along each dimension.
-        name_vectors: Their directions, shape (n names, n_topics), int8.
-        place: Texts to vectors, as the corpus was placed; for texts that are written during a run. A second argument
-            may name for each the text of the corpus whose labels it shares, -1 for none.
+        names: Names of directions: the labels, or the commonest words along each dimension.
+        name_vectors: These directions, shape (n names, n_topics), int8.
+        place: Returns the vectors of texts that are written during a run. A second argument may name for each the text
+            of the corpus whose labels it shares, -1 for none.
     """
 
     vectors: npt.NDArray[np.int8]
@@ -61,33 +61,33 @@ class Topics:
         return [tuple(self.names[i] for i in row if i >= 0) for row in nearest]
 
     def nearest_names(self, interests: npt.NDArray[np.int8], most: int = 3) -> npt.NDArray[np.int16]:
-        """Return the same as indices of `names`, shape (n, `most` or the number of names); -1 where none is near."""
+        """Return them as indices of `names`, shape (n, `most` or the number of names); -1 where no other is near."""
         most, axes = min(most, len(self.names)), self.name_vectors.astype(np.float32).T
-        found = np.full((len(interests), most), -1, np.int16)
+        nearest = np.full((len(interests), most), -1, np.int16)
         for first in range(0, len(interests), _ROWS):
             nearness = interests[first : first + _ROWS].astype(np.float32) @ axes  # exact: far below 2**24
             rows = np.arange(len(nearness))
-            for column in found[first : first + _ROWS].T:
+            for column in nearest[first : first + _ROWS].T:
                 best = nearness.argmax(axis=1)
                 np.copyto(column, best, where=nearness[rows, best] > 0, casting="same_kind")
                 nearness[rows, best] = -np.inf
-        return found
+        return nearest
 
     def nearest_name(self, vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
-        """Return the nearest one of `names` for each row, -1 where none is near, or where texts have no names."""
+        """Return the nearest of `names` for each row, -1 where none is near."""
         none = np.full(len(vectors), -1, np.int16)
         return self.nearest_names(vectors, 1)[:, 0] if self.names else none
 
 
 _ROWS = 1 << 16
-"""Agents whose nearness to all names is in memory at a time."""
+"""Rows whose nearness to all names is in memory at a time."""
 
 
 def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     """Return the topics of a corpus.
 
-    A text's vector is its embedding in `n_topics` dimensions, mixed with the axes of its labels where
-    the file has labels, less the corpus mean, scaled to length `UNIT`.
+    A text's vector is its embedding in `n_topics` dimensions, mixed with the axes of its labels, if the file has any,
+    minus the mean of the corpus, scaled to length `UNIT`.
 
     Raises:
         ConfigError: If there are more labels than topics, or the embedder is not installed.
@@ -98,7 +98,7 @@ def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
 
 
 _FEW_TEXTS = 10_000
-"""Texts of a corpus whose topics stay known to later runs in the same process."""
+"""Texts of a corpus whose topics are cached for later runs in the same process."""
 
 
 @lru_cache(maxsize=8)
@@ -109,21 +109,21 @@ def _known_topics(texts: tuple[str, ...], labels: tuple[tuple[str, ...], ...], n
 
 def _topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     k = params.n_topics
-    embed = _embedder(params.embedder, corpus.texts, k)
+    embed = _Hashing(corpus.texts, k) if params.embedder == "hashing" else _wordllama(corpus.texts, k)
     raw = _unit(embed(corpus.texts))
     labels = sorted({label for labels in corpus.labels for label in labels})
     if len(labels) > k:
         raise ConfigError(f"posts.n_topics: {k} is fewer than the {len(labels)} topic labels in posts.file")
+    own_words = 1 - params.label_weight if labels else 1.0
     by_label = np.zeros((0, k))
     if labels:
         by_label = params.label_weight * _label_axes(corpus, labels, k)
-        raw = by_label + (1 - params.label_weight) * raw
+        raw = by_label + own_words * raw
     centre = raw.mean(axis=0)
-    own_words = 1 - params.label_weight if labels else 1.0
     vectors = quantised(raw - centre)
     place = _Places(embed, own_words, by_label, centre)
     if labels:
-        means = [vectors[[label in own for own in corpus.labels]].mean(axis=0) for label in labels]
+        means = [vectors[[label in given for given in corpus.labels]].mean(axis=0) for label in labels]
         return Topics(vectors, labels, quantised(np.array(means)), place)
     names, axes = _word_axes(corpus.texts, embed, k)
     return Topics(vectors, names, axes, place)
@@ -131,11 +131,11 @@ def _topics_of(corpus: Corpus, params: PostsParams) -> Topics:
 
 @dataclass(frozen=True)
 class _Places:
-    """Places texts among the topics of a corpus, as `Topics.place` says.
+    """Places texts among the topics of a corpus (`Topics.place`).
 
     Attributes:
-        own_words: Weight of what a text says itself, against the labels of the text that it is about.
-        by_label: Weighed axes of labels, shape (texts of the corpus, n_topics); no rows without labels.
+        own_words: Weight of a text's own words, against the labels of the text that it is about.
+        by_label: Weighted axes of labels, shape (texts of the corpus, n_topics); no rows without labels.
         centre: The mean of the corpus.
     """
 
@@ -171,7 +171,7 @@ def _label_axes(corpus: Corpus, labels: list[str], k: int) -> npt.NDArray[np.flo
 
 
 def _word_axes(texts: Sequence[str], embed: Embedder, k: int) -> tuple[list[str], npt.NDArray[np.int8]]:
-    """Return names for the 2 k directions along the axes: the commonest words that point there."""
+    """Return names of the 2 k directions along the axes: the commonest words that point there."""
     counts = Counter(word for text in texts for word in set(words_of(text)) if word not in STOP_WORDS and len(word) > 2)
     common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:2000]]
     vectors = _unit(embed(common))
@@ -188,10 +188,6 @@ def _word_axes(texts: Sequence[str], embed: Embedder, k: int) -> tuple[list[str]
 def words_of(text: str) -> list[str]:
     """Return the words of a text, lowercase."""
     return _WORD.findall(text.lower())
-
-
-def _embedder(name: str, texts: Sequence[str], k: int) -> Embedder:
-    return _Hashing(texts, k) if name == "hashing" else _wordllama(texts, k)
 
 
 class _Hashing:
@@ -222,7 +218,7 @@ class _Hashing:
 
 
 def _wordllama(texts: Sequence[str], k: int) -> Embedder:
-    """Return WordLlama's 256 dimensions on the `k` principal axes of `texts`, whose own are cached."""
+    """Return an embedder to the `k` principal axes of `texts` among WordLlama's 256 dimensions."""
     if k > _WORDLLAMA_DIMENSIONS:
         raise ConfigError(f"posts.n_topics: {k} is more than the {_WORDLLAMA_DIMENSIONS} dimensions of wordllama")
     known = cached_vectors("wordllama", texts, _wordllama_vectors)
@@ -235,7 +231,7 @@ def _wordllama(texts: Sequence[str], k: int) -> Embedder:
 
 @dataclass(frozen=True)
 class _Axes:
-    """WordLlama's vectors on axes; those of the texts of a corpus are `known`."""
+    """WordLlama's vectors on axes; `known` are those of the texts of a corpus."""
 
     texts: Sequence[str]
     known: npt.NDArray[np.float64]
@@ -261,7 +257,7 @@ def _wordllama_model() -> Any:
         raise ConfigError(
             f"posts.embedder: wordllama is not installed: {how_to_install('embeddings', 'wordllama')}; or use hashing"
         ) from None
-    root.setLevel(before[0])  # importing it sends everybody's logging to the terminal
+    root.setLevel(before[0])  # importing it sends all logging to the terminal
     root.handlers[:] = before[1]
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
 

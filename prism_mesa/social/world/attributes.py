@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.errors import ConfigError, OwnCodeError, shortened
-from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, in_words
+from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, prompt_texts
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import RESHARE, Posts
+from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart.users_code import line_of
 from prism_mesa.streams import Streams
 
@@ -180,7 +180,7 @@ class AttributeSource:
     def shown(self, views: list[Post], kept: Floats) -> list[Post]:
         """Return views of posts, with their attributes on them, of which `kept` has a row for each."""
         if self.known.posts:
-            for view, row, told in zip(views, kept.tolist(), in_words(self.known.posts, kept), strict=True):
+            for view, row, told in zip(views, kept.tolist(), prompt_texts(self.known.posts, kept), strict=True):
                 vars(view).update(self.known.values(self.known.posts, row), about=told)  # it is frozen
         return views
 

@@ -122,7 +122,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     shares = {name: sum(one.share or [1]) for name, one in declared.items()}
     notes += [f"attributes.{k}: shares add up to {n:g} and are scaled" for k, n in shares.items() if not isclose(n, 1)]
     if params.agents.churn.waiting:
-        population.let_wait(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
+        population.mark_waiting(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
     notes += seeded.notes()
     authors = Ids(pa.array(dict.fromkeys(corpus.authors or ()), pa.string()))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prism_mesa.kernels.ties import choose_pairs, mutual_pairs
+from prism_mesa.kernels.network import choose_pairs, mutual_pairs
 from prism_mesa.social.state.network import FollowNetwork, from_parts
 from prism_mesa.streams import Streams
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.kernels.ties import mutual_pairs
+from prism_mesa.kernels.network import mutual_pairs
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import generator
 

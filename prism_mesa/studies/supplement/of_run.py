@@ -30,8 +30,8 @@ from prism_mesa.runs.run_files import (
     read_manifest,
 )
 from prism_mesa.runs.trust import is_inside
-from prism_mesa.social.own.objects import objects_named
 from prism_mesa.social.tables import ALWAYS as SOCIAL_ALWAYS
+from prism_mesa.social.user_objects import objects_named
 from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.packing import Action, Cleaner, Contents
 from prism_mesa.studies.supplement.zip_files import Content

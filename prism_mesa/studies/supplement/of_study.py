@@ -16,7 +16,7 @@ from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import check_within, naming_file
-from prism_mesa.social.own.objects import objects_named
+from prism_mesa.social.user_objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
 from prism_mesa.studies.design.points import find_file
 from prism_mesa.studies.design.study_design import Worlds, condition_configs

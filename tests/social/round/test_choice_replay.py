@@ -1,18 +1,12 @@
 """Budgets, ledgers and replay of runs in which an LLM decides."""
 
-import sqlite3
-
-import pandas as pd
 import pytest
 from asking_worlds import WORLD, a_delay, asking, tables_of
 from stand_in import StandIn, prompt_text
-from worlds import plain
 
-from prism_mesa.errors import ConfigError, DataError, RunError
+from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 
 # -- budgets, ledgers, replay ------------------------------------------------------------------------
@@ -103,40 +97,6 @@ def test_a_changed_run_is_told_from_its_replay(tmp_path):
     assert "row 2, likes: " in found.differences["rounds"]
 
 
-@pytest.mark.slow
-def test_a_run_that_has_not_ended_or_was_given_python_objects_is_not_replayed(tmp_path):
-    with StandIn() as server:
-        with pytest.raises(KeyboardInterrupt):
-            run(asking(server), out=tmp_path / "a", on_round=lambda done: (_ for _ in ()).throw(KeyboardInterrupt))
-        scripted = run(asking(server), out=tmp_path / "b", prepare=lambda model: None)
-    [broken] = (tmp_path / "a").iterdir()
-    with pytest.raises(DataError, match=r"has not come to its end \(status interrupted, 1 of 3 rounds\)"):
-        replay(broken)
-    with pytest.raises(DataError, match="was given prepare in Python"):
-        replay(scripted.run_dir)
-
-
-def test_a_run_decided_by_rule_is_replayed_too(tmp_path):
-    result = run(plain(WORLD), out=tmp_path)
-    found = replay(result.run_dir, out=tmp_path / "again")
-    assert found.equal
-    assert read_manifest(found.run_dir)["status"] == "done"
-
-
-def test_a_ledger_is_counted_and_exported(tmp_path):
-    with StandIn() as server:
-        result = run(asking(server), out=tmp_path)
-    found = ledger_stats(result.run_dir)
-    by_source = result.summary["decisions"]["by_source"]
-    assert (found["answers"], found["sources"]) == (by_source["llm"], by_source)
-    assert found["tokens"] == result.summary["decisions"]["llm"]["tokens"]
-    files = export_ledger(result.run_dir / "decisions.sqlite", tmp_path / "tables")
-    answers, asked = (pd.read_parquet(path) for path, _ in files.values())
-    assert set(answers["choice"]) == {"composing", "scrolling"}
-    assert len(asked) == result.summary["decisions"]["open"]
-    assert set(asked["key"]) == set(answers["key"])
-
-
 # -- what a review found -----------------------------------------------------------------------------
 
 
@@ -152,45 +112,6 @@ def test_replay_takes_the_answers_of_the_llm_and_options_that_are_configured(tmp
         assert tables_of(again.run_dir) == tables_of(cold.run_dir) != tables_of(warm.run_dir)
         with pytest.raises(ConfigError, match=r"holds no answers of the LLM and options .*qwen"):
             run(asking(server, ledger="replay", model="mistral", **shared), out=tmp_path)
-
-
-def test_a_ledger_that_is_not_there_is_bad_input_in_replay_and_nothing_is_made(tmp_path):
-    typo = tmp_path / "typo.sqlite"
-    with pytest.raises(DataError, match=r"typo.sqlite: no such file"):
-        run(
-            plain(WORLD | {"reasoner": {"kind": "auto", "ledger": "replay", "ledger_path": str(typo)}}),
-            out=tmp_path / "o",
-        )
-    assert not typo.exists()
-    assert not (tmp_path / "out").exists()
-
-
-def test_looking_at_a_file_of_somebody_elses_changes_nothing_in_it(tmp_path):
-    db = sqlite3.connect(tmp_path / "other.db")
-    db.execute("CREATE TABLE mine (x)")
-    db.commit()
-    db.close()
-    before = (tmp_path / "other.db").read_bytes()
-    for look in (ledger_stats, Ledger):
-        with pytest.raises(DataError, match="not a ledger"):
-            look(tmp_path / "other.db")
-    assert (tmp_path / "other.db").read_bytes() == before
-
-
-def test_a_damaged_ledger_is_told_in_a_line(tmp_path):
-    with StandIn() as server:
-        result = run(asking(server), out=tmp_path)
-    file = result.run_dir / "decisions.sqlite"
-    good = file.read_bytes()
-    file.write_bytes(good[:4096] + b"\x5a" * (len(good) - 4096))
-    with pytest.raises(DataError, match=r"is damaged|not a ledger"):
-        ledger_stats(result.run_dir)
-    file.write_bytes(good)
-    ledger = Ledger(file)
-    ledger._db.execute("UPDATE answers SET raw = 'nonsense'")
-    ledger.close()
-    with pytest.raises(RunError, match=r"cannot be repeated: the answer in the ledger .* cannot be used"):
-        replay(result.run_dir)
 
 
 def test_a_run_from_files_is_replayed_from_another_folder(tmp_path, monkeypatch):

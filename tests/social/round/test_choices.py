@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from asking_worlds import WORLD, a_delay, asking, tables_of
+from asking_worlds import WORLD, a_delay, asking
 from stand_in import StandIn, embedded_brain, prompt_text
 from worlds import plain
 
@@ -12,21 +12,7 @@ from prism_mesa import SocialAgent, SocialModel
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
-
-
-@pytest.mark.slow
-def test_answers_that_are_late_by_chance_leave_the_tables_of_five_runs_byte_identical(tmp_path):
-    runs = []
-    with StandIn(slots=8) as server:
-        for seed in range(5):
-            server.latency = a_delay(seed, 0.05)
-            runs.append(run(asking(server, max_concurrency=8), out=tmp_path))
-        assert server.max_busy == 8
-    assert runs[0].summary["decisions"]["by_source"]["llm"] > 40
-    assert runs[0].table("transitions")["open"].sum() > 40
-    assert all(tables_of(r.run_dir) == tables_of(runs[0].run_dir) for r in runs[1:])
 
 
 @pytest.mark.slow
@@ -49,13 +35,6 @@ def test_a_model_can_be_stepped_where_a_loop_already_runs_as_in_jupyter(schedule
 
     with StandIn() as server:
         assert asyncio.run(cell(server)) == server.n_requests > 0
-
-
-@pytest.mark.slow
-def test_agents_that_step_one_by_one_end_up_as_those_in_columns(tmp_path):
-    with StandIn() as server:
-        by = {kind: run(asking(server) | {"scheduler": kind}, out=tmp_path) for kind in ("columns", "mesa")}
-    assert tables_of(by["columns"].run_dir) == tables_of(by["mesa"].run_dir)
 
 
 # -- archetypes --------------------------------------------------------------------------------------
@@ -86,19 +65,6 @@ def test_a_real_llm_behind_the_real_protocol_decides_a_run_that_is_replayed_equa
     with Ledger(result.run_dir / "decisions.sqlite") as ledger:
         answers = ledger.answers()
     assert {json.loads(answer.raw)["next_state"] for answer in answers} <= {"composing", "scrolling"}
-    assert replay(result.run_dir).equal
-
-
-@pytest.mark.slow
-def test_the_embedded_llm_decides_where_no_server_is_and_its_run_is_replayed_equal(tmp_path):
-    pytest.importorskip("xllamacpp", reason="the extra 'embedded' is not installed")
-    world = WORLD | {"posts": {"circulating": 4}, "reasoner": {"kind": "auto", "host": "http://127.0.0.1:9"}}
-    result = run(plain(world), out=tmp_path)
-    decisions = result.summary["decisions"]
-    assert decisions["decided_by"] == "embedded SmolLM2-135M-Instruct (llama.cpp)"
-    assert "http://127.0.0.1:9 does not answer" in decisions["note"]
-    assert read_manifest(result.run_dir)["llm"]["persona"] == "archetype"
-    assert decisions["by_source"]["cache"] > decisions["by_source"]["llm"] > 0
     assert replay(result.run_dir).equal
 
 

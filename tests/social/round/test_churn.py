@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from minds import Mind, asked
 from plain_churn import PlainChurn
 from random_worlds import Echo, Gossip, Moderator, Recruiter, happenings, populations
 from worlds import ran, small
@@ -90,16 +89,6 @@ def test_who_comes_and_goes_is_as_the_plain_rules_say_and_who_is_not_there_does_
     assert {event: model.totals[event] for event in counts} == counts
 
 
-def test_no_llm_is_asked_for_one_who_is_not_there():
-    mind = Mind()
-    always = {"agents_band": 1.0, "agents_threshold_mean": 0.5, "agents_churn_waiting": 1.0, "agents_n": 20}
-    model = ran(small(**BUSY | always, reasoner=asked(mind)), 2)
-    assert (mind.prompts, model.totals["posts"], model.population.present.sum()) == ([], 0, 0)
-    model = ran(small(**BUSY | always | {"agents_churn_join": 1.0}, reasoner=asked(mind)), 2)
-    assert mind.prompts
-    assert model.population.present.all()
-
-
 class Marcher(SocialAgent):
     """Keeps the rounds in which its step was called."""
 
@@ -145,16 +134,6 @@ def test_an_agent_that_waits_or_has_left_can_do_nothing_and_says_so():
         SocialAgent(model, waits)
 
 
-def test_one_who_was_removed_while_away_or_waiting_comes_no_more():
-    model = small(**BUSY, agents_churn_waiting=0.5, agents_churn_join=1.0)
-    gone = [row for row in range(30) if not model.population.present[row]][:3]
-    for row in gone:
-        model.agent(row).remove()
-    ran(model, 3)
-    assert np.flatnonzero(~model.population.present).tolist() == gone
-    assert not {row["agent"] for row in model.recorder.tables["churn"]} & set(gone)
-
-
 def test_posts_of_one_who_left_stay_and_it_goes_on_from_its_follows_when_it_comes_back():
     model = small(rounds=4, **BUSY, feed_size=200, agents_churn_leave=1.0, agents_churn_back=1.0)
     before = edges(model.network)
@@ -182,27 +161,6 @@ def test_one_who_leaves_in_the_middle_of_something_lets_go_of_it_and_comes_back_
     assert (people.pending_action == NO_ACTION).all()
 
 
-def test_follows_of_newcomers_may_be_followed_back_where_the_network_is_live():
-    rates = {f"network_rates_{name}": 0.0 for name in ("follow", "triad", "unfollow", "mute", "block", "report")}
-    live = rates | {"network_dynamics": "live", "network_rates_follow_back": 1.0}
-    model = small(**live, agents_churn_waiting=0.5, agents_churn_join=1.0)
-    ran(model, 2)
-    network = model.network
-    begun = edges(model.drawn_network) - edges(model.first_network)
-    assert begun
-    assert all((b, a) in edges(network) for a, b in begun)
-    assert {row["why"] for row in model.recorder.tables["follows"]} == {"follow_back"}
-
-
-def test_who_never_joined_is_nobody_in_the_inequality_of_attention():
-    model = ran(small(**BUSY, agents_churn_waiting=0.5), 3)
-    attention = np.sort(model.outcomes.attention[model.population.present])
-    n = len(attention)
-    expected = 2 * (np.arange(1, n + 1) @ attention) / (n * attention.sum()) - (n + 1) / n
-    assert model.round_row["attention_gini"] == pytest.approx(expected)
-    assert n < 30
-
-
 def test_an_absent_author_of_scheduled_posts_writes_none_and_a_present_one_writes_all():
     leaving = {"agents_churn_leave": 0.3, "agents_churn_back": 0.3, "agents_post_rate": 0.0}
     model, expected, scheduled = small(**leaving, posts_seeded_count=20, rounds=20), [], 0
@@ -215,13 +173,3 @@ def test_an_absent_author_of_scheduled_posts_writes_none_and_a_present_one_write
     roots = np.flatnonzero(model.posts.kind == POST)
     assert list(zip(model.posts.round[roots].tolist(), model.posts.author[roots].tolist(), strict=True)) == expected
     assert model.totals["unwritten"] == scheduled - len(expected)
-
-
-def test_an_agent_that_comes_back_has_been_in_its_state_for_no_tick():
-    model = ran(small(**BUSY | {"agents_activity": 0.0}, agents_churn_leave=1.0, agents_churn_back=1.0), 2)
-    assert not model.population.present.any()
-    for row in range(30):
-        model.agent(row).ticks_in_state = 4
-    ran(model, 1)
-    assert model.population.present.all()
-    assert not model.population.ticks_in_state.any()

@@ -97,12 +97,6 @@ def test_an_answer_without_words_shows_what_its_root_says_and_a_reshare_what_it_
     assert posts.shown_texts(parent, kind, 2, ROOT, text_id, words).tolist() == [40, 11, 10, 10]
 
 
-@given(st.lists(st.integers(0, 30), min_size=1))
-def test_numbers_times_ranks_are_added_up_as_if_they_were_sorted(numbers):
-    wanted = sum(rank * number for rank, number in enumerate(sorted(numbers), start=1))
-    assert posts.rank_sum(np.array(numbers, np.int64), max(numbers)) == wanted
-
-
 # -- what was seen
 
 

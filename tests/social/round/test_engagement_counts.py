@@ -16,7 +16,7 @@ from prism_mesa.social import start
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.content.writer import write
 from prism_mesa.social.round import run_round as round_module
-from prism_mesa.social.state.engagements import Engagements
+from prism_mesa.social.state.events import Engagements
 
 # -- tools
 
@@ -63,7 +63,7 @@ def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_
 )  # charts have such guards
 @pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning")
 @pytest.mark.filterwarnings("ignore:.*nobody has close ties:prism_mesa.errors.NotedWarning")
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(populations, charts(), happenings(scripts=(Fan,)), st.integers(0, 10), st.booleans())
 def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happens, seed, has_fans):
     def think(model):

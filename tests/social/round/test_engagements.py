@@ -1,14 +1,12 @@
 """What an agent engages with twice counts once, by chart or by script."""
 
 import asyncio
-from collections import Counter
 
 import pytest
 from engagement_charts import ALL_ONLINE, EVALUATING, LIKING, SCROLLING, always, assert_counts_agree, engagements
-from worlds import differing, plain, ran, small
+from worlds import differing, ran, small
 
 from prism_mesa.reasoner import Reasoner
-from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.state.posts import RESHARE
 from prism_mesa.statechart import AgentState, Transition
@@ -125,65 +123,6 @@ def test_a_post_that_comes_back_after_it_was_forgotten_is_not_liked_again():
     assert_counts_agree(model)
 
 
-def test_a_chart_that_keeps_a_post_over_rounds_likes_it_once():
-    """It goes back and forth between liking and evaluating, and nothing ends its round."""
-    transitions = [Transition("action_done", LIKING, EVALUATING)]
-    without = {("action_done", LIKING), *(("round_ends", state) for state in AgentState)}
-    model = ran(small(chart=always(LIKING, *transitions, without=without), **ALL_ONLINE), 4)
-    likes = [
-        row for row in model.recorder.tables["transitions"] if row["to_state"] == "engaging_like" and row["post"] >= 0
-    ]
-    assert len({row["round"] for row in likes}) == 4
-    assert len(likes) > 2 * len(engagements(model)) > 0
-    assert_counts_agree(model)
-
-
-def test_a_run_says_how_many_moves_of_its_chart_did_not_count(tmp_path):
-    again = [Transition("action_done", LIKING, EVALUATING)]
-    config = plain({"agents": {"n": 30, "activity": 1.0}, "network.mean_degree": 6, "rounds": 3})
-    chart = always(LIKING, *again, without={("action_done", LIKING)})
-    found = run(config, out=tmp_path, chart=chart)
-    moves = found.table("transitions")
-    dropped = int((moves["to_state"] == "engaging_like").sum()) - len(found.table("engagements"))
-    [note] = [note for note in found.summary["notes"] if "did not count" in note]
-    assert note.startswith(
-        f"{dropped} moves to an engaging state did not count: an agent likes and reshares a root once"
-    )
-    assert dropped > 50
-    assert not [note for note in run(config, out=tmp_path).summary["notes"] if "did not count" in note]
-
-
-def test_what_was_liked_by_hand_without_reading_it_the_chart_reads_and_does_not_like_again():
-    model = ran(small(chart=always(LIKING), feed_mode="random", **ALL_ONLINE | {"feed_size": 60}), 1)
-    model.population.activity[:] = 0.0
-    model.step()
-    by_hand = {}
-    for row in range(30):
-        feed = [i for i in range(len(model.posts)) if model.posts.author[i] in model.network.followees(row)]
-        by_hand[row] = {i for i in feed if model.agent(row).like(model.post(i, row))}
-    model.step()
-    model.population.activity[:] = 1.0
-    model.step()
-    later = [(row["agent"], row["post"]) for row in model.recorder.tables["transitions"] if row["round"] == 3]
-    assert sum(post in by_hand[agent] for agent, post in later) > 10
-    assert_counts_agree(model)
-
-
-def test_what_the_closing_of_a_round_does_again_is_not_new_either():
-    """Whoever evaluates when a round closes likes its post once more, and has let go of it when the next one opens."""
-    transitions = [Transition("action_done", LIKING, EVALUATING), Transition("round_ends", EVALUATING, LIKING)]
-    without = {("action_done", LIKING), ("round_ends", EVALUATING)}
-    model = small(chart=always(LIKING, *transitions, without=without), ticks_per_round=9, **ALL_ONLINE)
-    model.step()
-    again = [row for row in range(30) if model.agent(row).state is LIKING]
-    assert again
-    for row in again:
-        model.agent(row).fire("timeout")
-        assert model.agent(row).current_post is None
-    model.step()
-    assert_counts_agree(model)
-
-
 def test_what_is_done_between_rounds_comes_before_what_the_chart_does_in_the_next():
     model = ran(small(chart=always(RESHARING), feed_mode="random", **ALL_ONLINE | {"feed_size": 60}), 1)
     model.population.activity[:] = 0.0
@@ -214,17 +153,6 @@ class Patron(SocialAgent):
                 agent = self.model.agent(row)
                 feed = self.model.population.feed[row, : self.model.population.n_feed[row]].tolist()
                 told.extend(agent.reshare(self.model.post(post, row)) for post in feed)
-
-
-def test_a_script_is_told_what_the_chart_did_earlier_in_the_round():
-    told.clear()
-    model = small(chart=always(RESHARING), feed_mode="random", ticks_per_round=6, **ALL_ONLINE)
-    Patron(model, 0)
-    ran(model, 3)
-    ticks = Counter(tick for _, tick, *_ in engagements(model, *range(1, 20)))
-    assert ticks.keys() == {2, 5}  # the chart reads at 1 and reshares at 2, and rests until 5
-    assert sum(told) == ticks[5] > 20
-    assert len(told) - sum(told) >= ticks[2] > 20
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plain_feed import listed, plain_feed
 
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams, SocialParams, XAlgoParams
-from prism_mesa.social.round.feeds.ranking import rank_feeds
+from prism_mesa.social.round.feeds import rank_feeds
 from prism_mesa.social.state.exposure import NO_PAIRS, Exposure, in_order
 from prism_mesa.social.state.groups import GroupCounts, Groups
 from prism_mesa.social.state.network import from_edges

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from test_feed_differential import MODES, Platform
 
 from prism_mesa.kernels.compiling import lean_kernel
-from prism_mesa.kernels.feeds.fresh import MANY
+from prism_mesa.kernels.feeds.ranking import MANY
 from prism_mesa.kernels.lanes import LANES, among, count_greater, last_one, ones
 from prism_mesa.kernels.ordering import DIGITS, FEW, put_in_order
 from prism_mesa.social.params import CandidateParams, FeedParams, XAlgoParams
-from prism_mesa.social.round.feeds import in_rooms
+from prism_mesa.social.round import feeds as ranking
 
 
 @lean_kernel
@@ -92,14 +92,14 @@ def test_a_room_that_is_too_small_is_exchanged_and_leaves_no_trace(mode, monkeyp
         params=params,
     )
     feeds = crowd.plain()
-    monkeypatch.setattr(in_rooms, "_free", deque())
-    monkeypatch.setattr(in_rooms, "_CANDIDATES", 1)
+    monkeypatch.setattr(ranking, "_free", deque())
+    monkeypatch.setattr(ranking, "_CANDIDATES", 1)
     assert crowd.ranked() == feeds
-    (room,) = in_rooms._free
+    (room,) = ranking._free
     assert len(room.fresh) < 1000
     assert not any(words.any() for words in (room.met, room.listed, room.better))
     assert crowd.ranked() == feeds
-    assert len(in_rooms._free) == 1
+    assert len(ranking._free) == 1
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -117,12 +117,12 @@ def test_a_room_whose_bits_are_as_many_as_the_visible_posts_holds_them():
     drawn = {"n_writers": 9, "follows": 0.9, "reshares": 0.0, "seen": 0.1, "n_texts": 4, "counted": 9, "now": 3}
     params = FeedParams(mode="chronological", size=255, window=9, attribute="side")
     crowd = Platform(seed=2, n_agents=12, n_posts=256, params=params, **drawn)
-    room = in_rooms.room_for(1 << 13, 255, 0, 0)
+    room = ranking.make_scratch(1 << 13, 255, 0, 0)
     words = {name: np.full(5, ~np.uint64(0)) for name in ("met", "listed")}
     for own in words.values():
         own[:4] = 0
     assert len(room.met) == 4
-    in_rooms._free.append(room._replace(**{name: own[:4] for name, own in words.items()}))
+    ranking._free.append(room._replace(**{name: own[:4] for name, own in words.items()}))
     assert crowd.ranked() == crowd.plain()
     assert all(own[4] == ~np.uint64(0) for own in words.values())
 
@@ -135,15 +135,15 @@ def test_candidates_are_listed_whatever_room_is_free_when_they_have_been_counted
     def newest_first(readers, posts, inside):
         return posts * 1.0
 
-    monkeypatch.setattr(in_rooms, "_CANDIDATES", 1)
-    monkeypatch.setattr(in_rooms, "_free", deque())
+    monkeypatch.setattr(ranking, "_CANDIDATES", 1)
+    monkeypatch.setattr(ranking, "_free", deque())
     feeds = crowd.ranked(own=newest_first)
-    count = in_rooms.Offer.count
+    count = ranking.RankInputs.count
 
     def counted_elsewhere(self, readers):
         found = count(self, readers)
-        in_rooms._free.append(in_rooms.room_for(1, 0, 0, 0))  # another thread gives back a small one
+        ranking._free.append(ranking.make_scratch(1, 0, 0, 0))  # another thread gives back a small one
         return found
 
-    monkeypatch.setattr(in_rooms.Offer, "count", counted_elsewhere)
+    monkeypatch.setattr(ranking.RankInputs, "count", counted_elsewhere)
     assert crowd.ranked(own=newest_first) == feeds

@@ -13,7 +13,7 @@ from worlds import Memory, ran, small
 from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import build_chart
-from prism_mesa.social.state.relations import pairs_of
+from prism_mesa.social.state.relations import split_keys
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
@@ -131,7 +131,7 @@ def assert_alike(model, plain):
     assert edges(network) == plain.follows
     assert all((row[1:] > row[:-1]).all() for row in map(network.followees, range(network.n_agents)))
     for keys, known in ((relations.muted, plain.muted), (relations.blocked, plain.blocked)):
-        assert list(zip(*(column.tolist() for column in pairs_of(keys)), strict=True)) == sorted(known)
+        assert list(zip(*(column.tolist() for column in split_keys(keys)), strict=True)) == sorted(known)
     close = {(a, b) for a in range(network.n_agents) for b in close_ties(network, a)}
     assert close <= plain.follows
 
@@ -140,7 +140,7 @@ def close_ties(network, agent):
     return network.close_indices[network.close_indptr[agent] : network.close_indptr[agent + 1]].tolist()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(populations, rates, says, st.tuples(st.integers(0, 3), st.integers(0, 60)))
 def test_follows_are_those_of_the_plain_rules(params, rates, says, leaves):
     own = {key: value for key, value in (params | rates).items() if not key.startswith("records")}

@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from worlds import plain, ran, small
+from worlds import ran, small
 
 from prism_mesa import Statechart, Transition
-from prism_mesa.domain import Post
-from prism_mesa.errors import AgentError, NotedWarning
-from prism_mesa.runs.run_files import read_manifest
-from prism_mesa.runs.social import run
+from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.cascades import cascades
-from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F
 
 LIVELY = {"agents_activity": 1.0, "agents_post_rate": 0.4, "agents_threshold_mean": 0.35, "agents_reshare": 1.0}
@@ -71,19 +67,6 @@ def test_scheduled_posts_keep_their_order_within_a_round(tmp_path):
     assert [model.posts.texts[model.posts.text_id[i]] for i in first] == [f"text number {i}" for i in range(50)]
 
 
-@pytest.mark.parametrize(("n", "degree"), [(21, 15), (60, 20), (300, 1), (300, 40)])
-def test_the_configuration_model_has_the_degree_that_was_asked_for(n, degree):
-    model = small(agents_n=n, network_mean_degree=degree)
-    assert model.network.n_edges / n == pytest.approx(degree, rel=0.15)
-    assert not any("mean_degree" in note for note in model.notes) or n * degree < 400
-
-
-def test_a_degree_that_cannot_be_is_said():
-    with pytest.warns(NotedWarning, match=r"network\.mean_degree: 20 is more than the 9 others that there are"):
-        model = small(agents_n=10, network_mean_degree=20)
-    assert any(note.startswith("network.mean_degree: 20 was asked for") for note in model.notes)
-
-
 def test_setting_a_trait_counts_in_columns_and_rows_alike():
     chart = with_first(Transition("feed_ready", AgentState.IDLE, AgentState.RESTING, guard=F.agent.extraversion > 4.9))
     model = small(chart=chart, agents_activity=1.0, agents_activity_sigma=0.0)
@@ -122,46 +105,3 @@ def test_draws_about_a_written_post_do_not_depend_on_what_others_write():
     alone, among_others = keys([7]), keys([9, 7, 3])
     assert alone == among_others
     assert len(set(alone)) == 2
-
-
-@pytest.mark.parametrize("post", [Post(), Post(post_id=10**6), None])
-def test_a_script_cannot_engage_with_what_is_no_post(post):
-    model = ran(small(), 1)
-    with pytest.raises(AgentError, match="is no post of this platform"):
-        model.agent(0).like(post)
-
-
-def test_a_script_that_likes_a_post_again_and_again_counts_once():
-    model = ran(small(agents_post_rate=1.0), 1)
-    post = model.post(0, 5)
-    for _ in range(3):
-        model.agent(5).like(post)
-        model.step()
-    assert sum(row["agent"] == 5 and row["post"] == 0 for row in model.recorder.tables["engagements"]) == 1
-
-
-def test_a_misspelt_field_of_a_guard_is_found_by_the_check():
-    chart = with_first(Transition("ignores", AgentState.EVALUATING, AgentState.IDLE, guard=F.agent.extravertion > 3))
-    [found] = [finding for finding in chart.check(fields=FIELDS) if finding.kind == "unknown-field"]
-    assert "Did you mean 'agent.extraversion'?" in found.message
-    assert not [finding for finding in social_chart.check(fields=FIELDS) if finding.kind == "unknown-field"]
-
-
-def test_an_explicit_none_for_rng_is_a_fresh_seed_and_no_rng_is_the_parameters():
-    assert small().params.seed == small().params.seed == 42
-    assert small(rng=None).params.seed != small(rng=None).params.seed
-
-
-def test_a_run_takes_a_chart_and_agents_of_ones_own(tmp_path):
-    class Amplifier(SocialAgent):
-        def step(self):
-            while post := self.read():
-                self.reshare(post)
-
-    config = plain({"agents": {"n": 40, "activity": 0.0}, "network.mean_degree": 6, "rounds": 4})
-    chart = with_first(Transition("nothing_fires_this", AgentState.IDLE, AgentState.RESTING))
-    result = run(config, out=tmp_path, chart=chart, prepare=lambda model: Amplifier(model, 7))
-    assert set(result.table("engagements")["agent"]) == {7}
-    assert result.table("transitions").empty
-    assert read_manifest(result.run_dir)["made_in_python"] == [True, True, False]
-    assert bool(result.table("agents").loc[7, "scripted"])

@@ -5,13 +5,8 @@ from datetime import datetime
 import numpy as np
 import pytest
 from lively_worlds import LIVELY, moves, rounds_of
-from worlds import facts, plain, ran, small
+from worlds import facts, ran, small
 
-from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.why import why
-from prism_mesa.errors import ConfigError, NotedWarning
-from prism_mesa.runs.social import run
-from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.round.presence import chances_online, weight_of_hours
 from prism_mesa.social.state.posts import POST
@@ -95,11 +90,6 @@ def test_a_round_weighs_the_mean_of_its_hours_over_that_of_the_day(start, minute
     assert weight_of_hours(tuple(7 * weight for weight in NOON), clock, round_) == pytest.approx(wanted, abs=1e-9)
 
 
-def test_in_hours_without_weight_nobody_comes_and_in_those_of_much_everybody():
-    model = ran(small(agents_activity=0.9, agents_activity_sigma=0.0, agents_hours=NOON), 14)
-    assert rounds_of(model)["online"].tolist() == [0] * 12 + [30, 0]
-
-
 def test_online_agents_follow_the_hours():
     hours = [1 + hour % 5 for hour in range(24)]
     own = {"agents_activity": 0.2, "agents_activity_sigma": 0.3, "agents_hours": hours}
@@ -152,27 +142,6 @@ def test_habits_move_hours_and_leave_each_agent_its_activity(hours, more):
     assert abs(np.corrcoef(relative[3], relative[15])[0, 1]) < 0.15
 
 
-def test_another_agent_changes_nobodys_habits():
-    fewer, more = (chances(small(agents_n=n, agents_activity_sigma=0.0, agents_rhythm=1.0), 3) for n in (30, 40))
-    assert fewer.tolist() == more[:, :30].tolist()
-
-
-def test_a_time_zone_is_an_attribute_that_holds_hours():
-    with pytest.raises(ConfigError, match=r"agents\.time_zone: 'zone' is no attribute of agents"):
-        small(agents_time_zone="zone")
-    with pytest.raises(ConfigError, match=r"agents\.time_zone: zone: give hours from UTC, -24 to 24, not 'east'"):
-        small(agents_time_zone="zone", attributes={"zone": {"of": "agent", "values": ["east", "west"]}})
-    with pytest.warns(NotedWarning, match=r"agents\.time_zone: no effect"):
-        small(**ZONES, agents_hours=None)
-
-
-def test_why_tells_the_hour_by_the_agents_clock(tmp_path):
-    values = {"agents": {"n": 40, "activity": 0.4, "hours": tuple(range(1, 25)), "time_zone": "zone"}, "rounds": 4}
-    result = run(plain(values | {"attributes": ZONES["attributes"]}), out=tmp_path)
-    agent = result.table("agents").query("zone == 5.5")["agent"].iloc[0]
-    assert "at this hour (8:30 by its clock)" in "\n".join(report_lines(why(result.run_dir, str(agent), 3)))
-
-
 # bursts
 
 
@@ -185,15 +154,6 @@ def test_who_was_online_comes_again_and_the_mean_stays():
     assert there.mean(axis=1).tolist() == pytest.approx([0.3] * 12, abs=0.05)
     two = there[2:][there[1:-1] & ~there[:-2]]  # what was before the last round does not matter
     assert two.mean() == pytest.approx(0.65, abs=0.03)
-
-
-def test_bursts_do_not_keep_agents_of_activity_0_or_in_hours_without_weight():
-    held = {"agents_activity_sigma": 0.0, "agents_persistence": 0.9}
-    with pytest.warns(NotedWarning, match="agents.persistence, agents.hours, agents.time_zone, agents.rhythm: no"):
-        nobody = small(agents_activity=0.0, agents_hours=NOON, agents_rhythm=1.0, **ZONES, **held)
-    assert rounds_of(ran(nobody))["online"].tolist() == [0, 0, 0]
-    model = ran(small(agents_activity=0.9, agents_hours=NOON, **held), 14)
-    assert rounds_of(model)["online"].tolist() == [0] * 12 + [30, 0]
 
 
 # sessions
@@ -214,11 +174,6 @@ def test_a_session_has_so_many_posts_on_average_and_no_more_than_the_feed():
     assert feeds(agents_session=3.7, agents_session_sigma=0.0).tolist() == [4] * 2000
 
 
-def test_sessions_differ_from_round_to_round():
-    one, two = (feeds(rounds, agents_session=8.0) for rounds in (1, 2))
-    assert abs(np.corrcoef(one, two)[0, 1]) < 0.1
-
-
 def test_nobody_reads_on_after_its_session():
     model = ran(small(agents_session=1.0, agents_session_sigma=0.0, **LIVELY, ticks_per_round=30))
     seen = model.recorder.tables["impressions"]
@@ -234,19 +189,3 @@ def test_with_all_of_it_columns_and_steps_agree_and_threads_do_not_matter():
         facts(ran(small(agents_n=80, **ALL_ON, **own), 4)) for own in ({}, {"scheduler": "mesa"}, {"threads": 2})
     )
     assert plain == stepped == threaded
-
-
-def test_why_tells_the_draw_that_counted(tmp_path):
-    values = {"agents": {"n": 40, "activity": 0.4, "persistence": 0.6, "hours": tuple(range(1, 25))}, "rounds": 4}
-    result = run(plain(values), out=tmp_path)
-    for agent in (0, 1, 2, 3):
-        told = why(result.run_dir, str(agent))
-        assert [r.came_online for r in told.rounds] == [r.online_draw < r.online_chance for r in told.rounds]
-        assert any("at this hour" in line for line in report_lines(told))
-
-
-@pytest.mark.parametrize("hours", [[1e308] * 24, [1, 2], 5, "ab", [0] * 24, [-1] + [1] * 23, [float("nan")] * 24])
-def test_hours_that_are_no_weights_are_refused_in_one_line(hours):
-    with pytest.raises(ConfigError, match=r"agents\.hours: give 24 weights") as caught:
-        SocialModel(agents_hours=hours)
-    assert "\n" not in str(caught.value)

@@ -6,11 +6,8 @@ from math import log
 import numpy as np
 import pytest
 from lively_worlds import LIVELY
-from worlds import plain, ran, small
+from worlds import ran, small
 
-from prism_mesa.analysis.explain.feed import explain_feed
-from prism_mesa.api.runs import run, why
-from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.state.posts import POST, RESHARE
 
@@ -147,15 +144,6 @@ def test_impressions_tell_the_source_where_roots_are_shown_again_and_only_there(
     assert "source" not in once[0]
 
 
-def test_what_is_known_of_showings_ends_with_what_can_be_shown():
-    model = ran(small(**OFTEN, feed_window=3), 12)
-    oldest = model.posts.first_visible(model.round + 1, 3)
-    visible = set(model.posts.root[oldest:].tolist())
-    for row in range(60):
-        assert set(model.platform.met.of(row).tolist()) <= visible
-        assert all(post >= oldest or post in visible for post in model.platform.copies.of(row).tolist())
-
-
 # -- what it is worth --------------------------------------------------------------------------------------
 
 
@@ -188,30 +176,3 @@ def test_parts_of_utility_add_up_and_have_log_odds_for_each_showing_before():
 
 
 # -- how it is told ----------------------------------------------------------------------------------------
-
-
-def test_why_tells_the_source_and_what_became_of_earlier_ones(tmp_path):
-    names = {name.replace("_", ".", 1): value for name, value in OFTEN.items()}
-    keys = names | {"agents.n": 40, "rounds": 9, "utility.per_source": 0.5}
-    result = run(plain(keys), out=tmp_path, pictures=False)
-    read = result.table("impressions")
-    again = read[read["source"] == 3].iloc[0]
-    told = str(why(result.run_dir, int(again["agent"]), int(again["round"])))
-    assert "(source 3 of it)" in told
-    assert "+1.00 shown before" in told
-    rows = read[(read["source"] == 3) & (read["round"] < 8)].head(5)
-    lines = [str(why(result.run_dir, int(row.agent), post=int(row.post))) for row in rows.itertuples()]
-    assert any("only another one is shown again" in line for line in lines)
-
-
-def test_whoever_engaged_is_told_so():
-    model = ran(small(**OFTEN), 5)
-    row = next(row for row in model.recorder.tables["engagements"] if row["round"] == 3)
-    assert "engaged with it" in explain_feed(model, row["agent"], row["post"]).about
-
-
-def test_it_cannot_change_in_a_run_and_log_odds_per_source_need_it():
-    with pytest.raises(ConfigError, match=r"feed\.repeats cannot change in a run"):
-        small(interventions=[{"at": 1, "set": {"feed.repeats": True}}])
-    with pytest.warns(NotedWarning, match=r"utility\.per_source: no effect"):
-        small(utility_sensitivity=0.05, utility_per_source=1.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_charts import charts, fails, likes_unasked, skips_one
-from random_worlds import Diarist, Inheriting, Moderator, Recruiter, decider, happenings, populations, with_chart
+from random_worlds import Moderator, Recruiter, decider, happenings, populations, with_chart
 from worlds import differing, named, ran, small
 
 from prism_mesa.reasoner import Reasoner
@@ -17,7 +17,7 @@ from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.round import walk as walking
-from prism_mesa.social.round.feeds.ranking import rank_feeds
+from prism_mesa.social.round.feeds import rank_feeds
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 pytestmark = [
@@ -132,13 +132,6 @@ def test_so_it_is_whoever_decides_what_is_left_open(block, params, chart, happen
     assert_equal_in_other_ways(ways, block, happens, with_chart(params, chart) | {"share": share})
 
 
-@pytest.mark.slow
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(1, 7), populations, happenings(scripts=()))
-def test_so_it_is_with_the_default_chart(block, params, happens):
-    assert_equal_in_other_ways(WAYS, block, happens, params)
-
-
 @pytest.mark.parametrize("fallback", ["first", "rule", "stay"])
 def test_they_are_equal_when_an_llm_is_asked_and_sometimes_fails(fallback, caplog):
     rows, columns = by_rows_and_by_columns(
@@ -214,40 +207,6 @@ def test_the_order_in_which_agents_step_does_not_matter():
     shuffled = ran(small(Shuffled, scheduler="mesa", **params), 4)
     in_order, columns = by_rows_and_by_columns(4, **params)
     assert differing(shuffled, in_order) == differing(shuffled, columns) == []
-
-
-def test_nor_does_the_order_in_which_scripted_agents_step():
-    def with_diarists(kind, order):
-        model = small(kind)
-        for row in order:
-            Diarist(model, row)
-        return ran(model, 3)
-
-    forwards = with_diarists(SocialModel, [2, 5, 9])
-    backwards = with_diarists(SocialModel, [9, 2, 5])
-    assert differing(forwards, backwards) == []
-    texts, posted = forwards.posts.texts, forwards.posts.text_id[forwards.posts.kind == 0]
-    assert sum(texts[text_id].startswith("Agent 5") for text_id in posted) == 9
-
-
-def test_a_script_that_only_calls_the_inherited_step_changes_nothing():
-    everyone_online = {"agents_activity": 1.0, "agents_activity_sigma": 0.0}
-    scripted, plain = small(**everyone_online), small(**everyone_online)
-    for row in range(0, 30, 3):
-        Inheriting(scripted, row)
-    ran(scripted), ran(plain)
-    assert differing(scripted, plain) == ["scripted"]
-
-
-def test_scripted_agents_are_guarded_by_the_same_numbers_in_columns():
-    own = Transition("feed_ready", AgentState.IDLE, AgentState.RESTING, guard=F.agent.scripted == 1)
-    chart = Statechart(AgentState, [own, *social_chart.transitions], AgentState.IDLE)
-    model = small(chart=chart, agents_activity=1.0, agents_activity_sigma=0.0)
-    for row in range(0, 30, 3):
-        Inheriting(model, row)
-    model.step()
-    first = [model.agent(row).state_history[0].to_state is AgentState.RESTING for row in range(30)]
-    assert first == [row % 3 == 0 for row in range(30)]
 
 
 @pytest.mark.parametrize("trigger", ["sees_post", "ignores", "decides"])

@@ -1,16 +1,12 @@
 """Rules that kernels repeat for speed are those of the platform; `test_rows_and_columns` holds whole rounds equal."""
 
 import numpy as np
-import pytest
 from worlds import ran, small
 
-from prism_mesa.errors import ChartError
 from prism_mesa.kernels.matching import match_of, relevance_at
-from prism_mesa.kernels.walking.arrays import NO_ACTION, NO_POST
 from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.round.columns import FIELDS
-from prism_mesa.social.state import population
-from prism_mesa.social.state.population import packed_move, require_packable, unpacked_codes, unpacked_move
+from prism_mesa.social.state.population import packed_move, unpacked_codes, unpacked_move
 from prism_mesa.social.state.posts import matches, relevance_of
 from prism_mesa.social.state.topics import UNIT
 from prism_mesa.statechart import STATES, AgentState
@@ -29,12 +25,6 @@ def test_similarity_is_the_same_number_for_longest_and_mixed_vectors():
     rows, texts = np.repeat(np.arange(42), 42), np.tile(np.arange(42), 42)
     found = [match_of(vectors, vectors, row, text) for row, text in zip(rows, texts, strict=True)]
     assert matches(vectors[rows], vectors[texts]).tolist() == found
-
-
-def test_more_states_than_a_packed_move_can_hold_are_refused():
-    require_packable(len(AgentState))
-    with pytest.raises(ChartError, match="9 states"):
-        require_packable(9)
 
 
 def test_what_the_walk_writes_into_histories_is_a_packed_move():
@@ -59,10 +49,6 @@ def test_a_move_is_packed_and_unpacked_for_one_and_for_many():
         AgentState.SCROLLING,
         AgentState.EVALUATING,
     )
-
-
-def test_nothing_is_the_same_number_for_kernels_and_columns():
-    assert (population.NO_POST, population.NO_ACTION) == (NO_POST, NO_ACTION)
 
 
 def test_what_kernels_read_are_fields_with_known_values_and_a_column():

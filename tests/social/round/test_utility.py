@@ -1,23 +1,18 @@
 """What a post is worth to a reader: the formula, its parts, and what goes by it."""
 
 import math
-from decimal import Decimal
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.stats import kstest
 from worlds import ran, small
 
-from prism_mesa.errors import ConfigError, NotedWarning
+from prism_mesa.errors import NotedWarning
 from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.utility import softplus
-from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import UtilityParams
-from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.odds import Odds
-from prism_mesa.social.state.posts import POST, RESHARE
-from prism_mesa.statechart import AgentState, Statechart, Transition
+from prism_mesa.social.state.posts import RESHARE
+from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 
 IDLE, SCROLLING = AgentState.IDLE, AgentState.SCROLLING
@@ -152,80 +147,6 @@ def test_moods_are_logistic_and_differ_between_agents_and_roots():
     assert kstest(moods, "logistic").pvalue > 1e-3
 
 
-def test_a_reshare_has_the_appeal_of_its_root_of_which_gamma_is_left():
-    model = ran(
-        small(
-            **ALL | {"utility_theta": 0.0, "utility_mood": 0.0, "utility_weight": 0.0, "agents_threshold_mean": 0.0},
-            utility_gamma=0.25,
-            utility_reshared=0.0,
-            utility_appeal_sigma=0.5,
-        ),
-        6,
-    )
-    posts = model.posts
-    reshare = int(np.flatnonzero(posts.kind == RESHARE)[0])
-    root = int(posts.root[reshare])
-    follower = next(row for row in range(30) if int(posts.author[root]) in model.network.followees(row).tolist())
-    appeal = float(posts.appeal[root])
-    assert model.post(reshare, follower).utility == pytest.approx(0.05 * 0.25 * appeal)
-    assert model.post(root, follower).utility == pytest.approx(0.05 * appeal)
-
-
-@pytest.mark.parametrize(
-    ("appeal", "kind", "odds"),
-    [
-        (-30.0, POST, 4.0),  # the post appeals to nobody: the tie alone counts
-        (30.0, POST, 30.0),  # the post alone
-        (4.0, POST, 4.0 + math.log(2)),
-        (2.0, POST, math.log(math.exp(2) + math.exp(4))),
-        (2.0, RESHARE, math.log(math.exp(0.5 * 2) + math.exp(4)) - 3),  # gamma takes from the appeal, the hop from both
-        (-30.0, RESHARE, 4.0 - 3),
-    ],
-)
-def test_a_close_tie_is_another_reason_to_engage_and_each_hop_takes_from_both(appeal, kind, odds):
-    off = {"utility_weight": 0.0, "utility_mood": 0.0, "utility_theta": 0.0}
-    keen = {"agents_threshold_mean": 0.0, "agents_reshare": 0.8, "utility_closeness": 4.0}
-    model = ran(small(**ALL | CLOSE | off | keen, utility_gamma=0.5, utility_reshared=-3.0), 6)
-    posts = model.posts
-    post, reader = next(
-        (post, close[0])
-        for post in np.flatnonzero(posts.kind == kind).tolist()
-        if (close := close_ties(model, int(posts.author[post])))
-    )
-    posts.appeal[posts.root[post]] = appeal
-    found = model.platform.log_odds(reader, post)
-    assert sum(found.values()) == pytest.approx(odds, abs=0.001)
-    assert found["by a close tie"] == pytest.approx(odds - (found["its appeal"] + found["passed on"]), abs=0.001)
-    assert model.post(post, reader).utility == pytest.approx(0.05 * sum(found.values()), abs=1e-12)
-
-
-def test_reasons_are_combined_by_a_table_whose_numbers_are_the_same_on_every_machine():
-    table = Odds(UtilityParams(), Streams(1), 1.0).tables(small().network, np.zeros((30, 0)), Exposure(0)).soft
-    exact = [(1 + (Decimal(-k) / 256).exp()).ln() for k in range(20 * 256 + 1)]
-    assert table.tolist() == np.array(exact).astype(np.float32).tolist()
-    for x in (-1000.0, -20.0, -0.3, 0.0, 0.001, 5.0, 1000.0):
-        assert softplus(x, table) == pytest.approx(max(x, 0) + math.log1p(math.exp(-abs(x))), abs=0.001)
-    assert softplus(1000.0, table) == pytest.approx(1000.0, abs=1e-8)
-
-
-def test_posts_grow_old():
-    model = ran(small(**ALL | {"utility_mood": 0.0, "utility_theta": 0.8}), 5)
-    own = model.params.utility
-    age = 4 * 0.5
-    post, reader = 0, int(model.network.indptr.searchsorted(1))
-    model.platform.round = int(model.posts.round[post])
-    young = model.post(post, reader).utility
-    model.platform.round += 4
-    assert young - model.post(post, reader).utility == pytest.approx(0.05 * own.theta * math.log1p(age), rel=1e-5)
-
-
-def test_posts_go_on_growing_old_in_a_run_that_is_longer_than_was_said():
-    model = small(**ALL | {"utility_mood": 0.0, "utility_theta": 0.8}, rounds=1)
-    model.run_for(4)
-    aged = [model.platform.log_odds(5, 0)["its age"] for model.platform.round in (0, 1, 2, 20, 2000)]
-    assert aged == pytest.approx([-0.8 * math.log1p(0.5 * age) for age in (0, 1, 2, 20, 2000)])
-
-
 # -- glances ---------------------------------------------------------------------------------------------------
 
 
@@ -275,37 +196,3 @@ def test_who_passes_posts_does_not_tire_of_scrolling():
         passed[row["agent"]] = max(row["tick"], passed.get(row["agent"], 0))
     assert max(passed.values()) > 4
     assert all(m["tick"] > passed.get(m["agent"], 0) for m in rests)
-
-
-@pytest.mark.parametrize("scheduler", ["mesa", "columns"])
-def test_under_a_chart_that_knows_no_posts_nothing_is_passed(scheduler):
-    order = [IDLE, SCROLLING, *(state for state in AgentState if state not in (IDLE, SCROLLING)), IDLE]
-    steps = [Transition("feed_ready" if a is IDLE else "timeout", a, b) for a, b in pairwise(order)]
-    chart = Statechart(AgentState, steps, IDLE)
-    model = ran(small(**ALL, feed_glances=10, chart=chart, scheduler=scheduler), 3)
-    assert model.population.n_feed.any()
-    assert model.platform.totals["impressions"] == 0
-
-
-def test_feeds_are_as_long_as_a_session():
-    model = small(
-        agents_n=300,
-        network_kind="erdos_renyi",
-        network_mean_degree=290,
-        agents_activity=1.0,
-        agents_activity_sigma=0.0,
-        agents_post_rate=1.0,
-        feed_size=1000,
-        feed_glances=100,
-        feed_window=5,
-        **{key: value for key, value in ALL.items() if key.startswith("utility")},
-        agents_threshold_mean=1.0,
-    )
-    model.run_for(3)
-    assert model.round_row["impressions"] > 300 * 256
-
-
-def test_what_cannot_be_is_refused():
-    for key, value in (("utility_gamma", 1.5), ("utility_sensitivity", -1), ("feed_glances", 0), ("feed_size", 10_001)):
-        with pytest.raises(ConfigError, match=key.replace("_", ".", 1)):
-            SocialModel(**{key: value})

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from random_worlds import decider
-from worlds import ran, small, staying
+from worlds import ran, small
 
 from prism_mesa.domain import TRAIT_MEANS
 from prism_mesa.reasoner import RuleParams, RuleReasoner
@@ -85,21 +84,6 @@ def test_counters_that_a_guard_reads_are_those_of_the_root_when_the_round_opened
     assert passed_over > 5
 
 
-@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
-def test_who_goes_on_reading_from_one_post_to_the_next_does_not_time_out(scheduler):
-    """A self-transition begins the time in a state anew."""
-    kept = [t for t in social_chart.transitions if t.trigger in ("feed_ready", "round_ends") or t.source is RESTING]
-    own = [Transition("sees_post", SCROLLING, SCROLLING), Transition("timeout", SCROLLING, RESTING)]
-    transitions = [t for t in [*kept, *own] if t.source in (IDLE, SCROLLING, RESTING)]
-    chart = Statechart({IDLE, SCROLLING, RESTING}, transitions, IDLE, timeouts={SCROLLING: 2, RESTING: 1})
-    model = small(chart=chart, network_mean_degree=12, agents_post_rate=0.6, scheduler=scheduler, **ALL_ONLINE)
-    model.step()
-    assert model.population.n_read.tolist() == model.population.n_feed.tolist()
-    assert model.population.n_feed.max() > 6
-    ticks = [(row["agent"], row["tick"]) for row in model.recorder.tables["impressions"]]
-    assert sorted(ticks) == [(row, tick + 1) for row in range(30) for tick in range(model.population.n_feed[row])]
-
-
 def choosing(trigger, source, *targets):
     """Return the default chart with an open choice at one place."""
     kept = [t for t in social_chart.transitions if (t.trigger, t.source) != (trigger, source)]
@@ -148,24 +132,6 @@ def test_with_a_post_at_hand_it_goes_by_the_post_whoever_else_has_none():
     assert {row["tick"] for row in went["evaluating"]} & {row["tick"] for row in went["resting"]}
 
 
-def test_an_agents_draw_is_its_own_whoever_else_is_asked():
-    def draws(share):
-        chart = build_chart()
-        found = {}
-        reasoner = decider(chart, share)
-        reasoner.on_answer = lambda ask, answer: found.setdefault((ask.round, ask.tick, ask.agent), ask.draw)
-        model = ran(small(chart=chart, agents_band=0.5, reasoner=reasoner, agents_post_rate=0.6, **ALL_ONLINE), 2)
-        reasoner.close()
-        return found, model
-
-    (all_of_them, _), (some, model) = draws(1), draws(0.5)
-    both = all_of_them.keys() & some.keys()
-    assert len(both) > 20
-    assert model.sources["distilled"] > 20
-    assert all(all_of_them[place] == some[place] for place in both)
-    assert len(set(some.values())) == len(some)
-
-
 def test_an_agent_that_has_read_its_feed_leaves():
     model = ran(small(**ALL_ONLINE | LIVELY, feed_glances=3), 4)
     moves = model.recorder.tables["transitions"]
@@ -178,18 +144,3 @@ def test_an_agent_that_has_read_its_feed_leaves():
     for move in leaves:  # later than it read its last post, and it reads nothing more in that round
         assert move["tick"] > last_read.get((move["round"], move["agent"]), 0)
     assert (model.population.n_read == model.population.n_feed).mean() > 0.5
-
-
-@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
-def test_what_agents_read_and_write_does_not_depend_on_whether_they_leave(scheduler):
-    world = {**ALL_ONLINE, **LIVELY, "feed_glances": 3, "agents_band": 0.3, "scheduler": scheduler}
-    stays, leaves = (ran(small(**world, **chart), 5) for chart in ({"chart": staying()}, {}))
-    for table in ("posts", "impressions", "engagements"):
-        rows = [model.recorder.tables.get(table, []) for model in (stays, leaves)]
-        assert rows[0] == rows[1]
-    assert stays.totals == leaves.totals
-    assert leaves.totals["impressions"] > 100
-    ticks = [model.datacollector.get_table_dataframe("ticks") for model in (stays, leaves)]
-    assert ticks[1]["scrolling"].sum() < ticks[0]["scrolling"].sum()
-    engaged = ["evaluating", "composing", "engaging_like", "engaging_reply", "engaging_reshare"]
-    assert (ticks[0][engaged] == ticks[1][engaged]).all(axis=None)

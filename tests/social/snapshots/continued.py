@@ -82,7 +82,6 @@ def tell_apart(whole, other):
 
 
 MADE_AGAIN = {
-    "PromptInterests": {"_names", "_interests", "_traits"},  # found when first needed, of what stands in populations
     "WalkTables": {"_guards"},  # those that have not given a value in the walk
     "Cell": {"first", "first_mapped", "always", "outcomes"},  # worked out when first asked for
     "Exposure": {"roots"},  # with room for more
@@ -96,8 +95,8 @@ MADE_AGAIN = {
     "AnswerStore": {"_forgot"},  # where a ledger has them, it is asked
     "FunctionClient": {"function"},  # the LLM itself
     "Budget": {"_since", "clock"},  # of the clock on the wall
-    "FollowNetwork": {"n_followers", "checksum", "spare"},  # worked out when first asked for; memory
-    "WalkRooms": {"_rooms", "_made_for"},  # memory
+    "FollowNetwork": {"n_followers", "checksum"},  # worked out when first asked for; memory
+    "WalkBufferPool": {"_buffers", "_made_for"},  # memory
     "Reasoner": {"_background", "_making", "_dispatcher"},  # threads
     "LLMClient": {"_background", "_making", "_dispatcher"},
     "Memory": {"_rows", "_written"},

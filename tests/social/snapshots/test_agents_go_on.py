@@ -2,14 +2,13 @@
 
 import re
 
-import mesa
 import pytest
 from continued import as_bytes, from_bytes, going_on, tell_apart
 from lively_worlds import LIVELY
 from worlds import ran, small
 
 from prism_mesa import F, SocialAgent, Statechart, Transition
-from prism_mesa.errors import DataError, NotRestorableError
+from prism_mesa.errors import NotRestorableError
 from prism_mesa.social.behavior import social_chart
 
 
@@ -128,30 +127,6 @@ def test_an_agent_whose_state_nobody_knows_is_named():
     told = "Hoarder: its state is not known: give it snapshot(), which returns plain data"
     with pytest.raises(NotRestorableError, match=re.escape(told)):
         model.snapshot()
-
-
-class Counter(mesa.Agent):
-    def step(self):
-        pass
-
-
-def test_an_agent_that_is_none_of_the_platform_is_named():
-    model = small()
-    Counter(model)
-    with pytest.raises(NotRestorableError, match="Counter: is no SocialAgent: no snapshot holds it"):
-        model.snapshot()
-
-
-def test_agents_that_the_model_does_not_have_are_named():
-    snapshot = ran(scripted(), 1).snapshot()
-    with pytest.raises(NotRestorableError, match=r"agent 9 was a .*Counting, and no agent is one: make one before"):
-        small(**LIVELY).restore(snapshot)
-
-
-def test_a_model_that_has_begun_takes_no_snapshot_back():
-    model = ran(small(), 1)
-    with pytest.raises(DataError, match="the model has begun already; make another one"):
-        model.restore(model.snapshot())
 
 
 def test_what_mesa_is_to_do_later_is_held_by_no_snapshot():

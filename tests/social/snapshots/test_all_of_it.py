@@ -13,7 +13,7 @@ from worlds import Memory, differing, plain, ran
 from prism_mesa.params import nested
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round import run_round as round_module
-from prism_mesa.social.round.feeds.ranking import rank_feeds
+from prism_mesa.social.round.feeds import rank_feeds
 from prism_mesa.statechart import F
 
 pytestmark = [

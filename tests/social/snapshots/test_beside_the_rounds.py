@@ -1,7 +1,5 @@
 """What goes on beside the rounds of a model: guards that raise, collectors, what users do between rounds."""
 
-import warnings
-
 import pytest
 from continued import as_bytes, from_bytes, going_on, inner_differences, tell_apart, unlike
 from lively_worlds import LIVELY, rounds_of
@@ -10,7 +8,7 @@ from minds import Mind, asked
 from worlds import ran, small
 
 from prism_mesa import AgentState, SocialAgent, SocialModel, Statechart, Transition
-from prism_mesa.errors import DataError, NotRestorableError, PrismWarning
+from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.behavior import social_chart
@@ -49,17 +47,6 @@ def test_what_guards_raised_and_whether_they_ever_gave_a_value_is_known():
     assert tell_apart(whole, other) == []
 
 
-def test_a_guard_that_was_warned_of_is_not_warned_of_again():
-    stopped, other = with_guards(), with_guards()
-    with pytest.warns(PrismWarning, match="never_well|sensitive") as said:
-        ran(stopped, 4)
-    assert len(said) == 2
-    other.restore(from_bytes(as_bytes(stopped.snapshot())))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ran(other, 1)
-
-
 def collecting():
     model = small(**LIVELY)
     model.datacollector = DataCollector(
@@ -84,13 +71,6 @@ def test_what_a_collector_of_a_users_own_has_collected_goes_on():
 def test_a_collector_of_something_else_is_refused():
     with pytest.raises(DataError, match="its model_reporters are not those of the run"):
         collecting().restore(ran(small(**LIVELY), 1).snapshot())
-
-
-def test_what_is_no_plain_data_in_a_collector_is_named():
-    model = small(**LIVELY)
-    model.datacollector = DataCollector(model_reporters={"odd": lambda m: object()}, tables=model.datacollector.tables)
-    with pytest.raises(NotRestorableError, match="object is held by no snapshot"):
-        ran(model, 1).snapshot()
 
 
 def test_what_users_do_between_rounds_goes_on():
@@ -211,13 +191,6 @@ def test_what_users_gave_a_model_goes_on():
     whole, other = going_on(lambda: small(Town, **LIVELY), rounds=4, at=2)
     assert (other.mayor, other.n_steps, other.weather.days) == ("Ann", 4, [0, 1, 2, 3])
     assert tell_apart(whole, other) == []
-
-
-def test_a_field_of_a_model_whose_state_nobody_knows_is_named():
-    model = small(**LIVELY)
-    model.log = []
-    with pytest.raises(NotRestorableError, match="the model's log: list: its state is not known: give it snapshot"):
-        model.snapshot()
 
 
 def test_mesas_ways_of_running_go_on():

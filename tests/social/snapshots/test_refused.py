@@ -6,8 +6,7 @@ from lively_worlds import LIVELY
 from minds import Mind, asked
 from worlds import ran, small
 
-from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.reasoner import RuleReasoner
+from prism_mesa.errors import DataError
 from prism_mesa.social.behavior import build_chart, viral_chart
 
 
@@ -52,12 +51,3 @@ def test_a_model_of_another_kind_refuses_it(kept):
     ):
         with pytest.raises(DataError, match=told):
             other.restore(from_bytes(kept))
-
-
-class Whimsical(RuleReasoner):
-    """Somebody's own reasoner, of whose state nobody knows."""
-
-
-def test_a_reasoner_whose_state_nobody_knows_is_named():
-    with pytest.raises(NotRestorableError, match="Whimsical: its state is not known: give it snapshot"):
-        world(reasoner=Whimsical()).snapshot()

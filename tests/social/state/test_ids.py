@@ -34,7 +34,7 @@ def test_ids_read_as_a_list_of_texts(ids):
     assert labels != [*texts[:2], "other"]
     assert (len(labels), list(labels), labels[:2], labels[-1]) == (3, texts, texts[:2], texts[-1])
     assert labels.to_arrow().to_pylist() == labels.to_numpy().tolist() == pd.Series(labels).tolist() == texts
-    with pytest.raises(IndexError, match="row 3 of 3"):
+    with pytest.raises(IndexError):
         labels[3]
 
 

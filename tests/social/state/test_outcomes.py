@@ -6,15 +6,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import plain, plain_keywords
+from worlds import plain_keywords
 
 from prism_mesa import SocialAgent, SocialModel
 from prism_mesa.runs.measures import gini
-from prism_mesa.runs.social import run
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS, gini_of_counts
 from prism_mesa.social.state.posts import POST
-from prism_mesa.view.summaries import run_lines
 
 WORLD = plain_keywords(agents_n=80, network_mean_degree=8, agents_activity=0.8, ticks_per_round=8, rounds=12)
 
@@ -59,7 +57,7 @@ def test_outcomes_agree_with_posts_and_trees_after_every_round(mode, window):
     assert 0 < model.round_row["attention_gini"] < 1
 
 
-def test_outcomes_agree_where_agents_are_scripted_come_and_go():
+def test_outcomes_agree_where_agents_are_scripted_apply_churn():
     model = SocialModel(**WORLD, statechart_max_history_depth=3)
     Loud(model, 3)
     for round_ in range(8):
@@ -70,15 +68,6 @@ def test_outcomes_agree_where_agents_are_scripted_come_and_go():
         if round_ == 4:
             model.agent(3).remove()
     assert len(model.outcomes.attention) == 81
-
-
-def test_totals_are_the_sums_of_the_rounds_so_far():
-    model = SocialModel(**WORLD)
-    model.run_for(6)
-    rounds = told(model)
-    for name in ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback"):
-        assert rounds[f"total_{name}"].tolist() == rounds[name].cumsum().tolist()
-    assert rounds["total_likes"].iloc[-1] > rounds["likes"].iloc[-1] > 0
 
 
 def test_a_platform_on_which_nothing_happens_has_no_cascades_and_no_inequality():
@@ -101,31 +90,3 @@ def test_the_last_round_that_a_batch_returns_tells_of_the_whole_run():
 @given(st.lists(st.integers(0, 50) | st.integers(0, 10**11), min_size=1, max_size=60))
 def test_counting_equal_numbers_gives_the_same_gini_as_sorting(numbers):
     assert gini_of_counts(np.array(numbers)) == pytest.approx(gini(numbers), abs=1e-9)
-
-
-def test_a_runs_summary_tells_attention_beside_activity_and_tables_stay_as_they_are(tmp_path):
-    result = run(plain({"agents": {"n": 60}, "rounds": 4, "ticks_per_round": 8}), out=tmp_path)
-    seen = result.table("posts").groupby("author")["impressions"].sum().reindex(range(60), fill_value=0)
-    attention = result.summary["attention"]
-    assert attention["mean"] == pytest.approx(seen.mean())
-    assert attention["share_seen"] == pytest.approx((seen > 0).mean())
-    assert attention["gini"] == pytest.approx(gini(seen))
-    assert attention["gini_seen"] == pytest.approx(gini(seen[seen > 0]))
-    assert attention.keys() == {"mean", "share_seen", "gini", "top_10_share", "gini_seen", "top_10_share_seen"}
-    said = dict(run_lines(result.summary))["inequality"]
-    assert f"attention: Gini {gini(seen):.2f}, the top 10 % have " in said
-    assert f"activity: Gini {result.summary['activity']['gini']:.2f}" in said
-    assert not set(result.table("rounds").columns) & set(OUTCOME_FIELDS)
-
-
-def test_a_runs_summary_says_how_many_of_its_reshares_are_of_replies(tmp_path):
-    result = run({"agents": {"n": 200}, "rounds": 12}, out=tmp_path)
-    posts = result.table("posts").set_index("post")
-    reshares = posts[posts["kind"] == "reshare"]
-    of_replies = int((posts["kind"].loc[reshares["root"]] == "reply").sum())
-    assert 0 < of_replies < len(reshares) == result.summary["engagement"]["reshares"]
-    assert dict(run_lines(result.summary))["engagement"].endswith(
-        f"{len(reshares):,} reshares ({of_replies:,} of replies)"
-    )
-    before = {key: value for key, value in result.summary.items() if key != "reshares_of_replies"}
-    assert dict(run_lines(before))["engagement"].endswith(" reshares")  # of a run made before it was counted

@@ -20,11 +20,3 @@ def test_columns_have_their_kinds_and_do_not_share_a_byte(n):
         assert not column.any()
         column[:] = 1
         assert all(not other.any() for later, other in columns.items() if later > name)
-
-
-def test_short_ones_are_one_piece_and_long_ones_can_be_let_go_one_by_one():
-    short, long = (zeroed_columns(KINDS, n, {}) for n in (1000, (1 << 20) + 1))
-    assert (
-        len({id(column.base.base if column.base.base is not None else column.base) for column in short.values()}) == 1
-    )
-    assert all(column.base is None for column in long.values())

@@ -52,7 +52,7 @@ def copied(churny, tmp_path):
 
 
 @pytest.mark.slow
-def test_each_moment_shows_what_the_live_model_showed_also_of_agents_who_come_and_go(tmp_path):
+def test_each_moment_shows_what_the_live_model_showed_also_of_agents_who_apply_churn(tmp_path):
     settings = config_of(churn=COMES_AND_GOES)
     recorded, model = open_recorded(social.run(settings, out=tmp_path).run_dir), PageModel(settings)
     live = LiveSource(model)

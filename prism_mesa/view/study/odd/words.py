@@ -7,7 +7,7 @@ from typing import Final
 from prism_mesa.errors import PrismError
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.runs.config import INPUT_FILES, Config
-from prism_mesa.social.own.objects import load_object
+from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart import Expression
 from prism_mesa.studies.measures.measure import first_sentence
 from prism_mesa.view.study.blocks import Words

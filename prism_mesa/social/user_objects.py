@@ -1,4 +1,4 @@
-"""Objects of a user's own that a configuration names as ``module:object``: which they are, and loading them."""
+"""Load the objects of your own that a configuration names as ``module:object``."""
 
 from importlib import import_module
 from typing import Any
@@ -8,7 +8,7 @@ from prism_mesa.social.params import SocialParams
 
 
 def objects_named(params: SocialParams) -> dict[str, str]:
-    """Return what a configuration names as ``module:object``, by the dotted key that names it."""
+    """Return the objects (``module:object``) that a configuration names, by key."""
     named = {"statechart.chart": params.statechart.chart}
     modes = {"feed.mode": params.feed.mode}
     modes |= {
@@ -22,26 +22,23 @@ def objects_named(params: SocialParams) -> dict[str, str]:
 
 
 def load_object(key: str, where: str, example: str) -> tuple[Any, dict[str, Any]]:
-    """Return the object that ``module:object`` names, None if its module has none, and all that the module has.
+    """Return the object that ``module:object`` names, None if its module has none, and the names of the module.
 
-    Args:
-        key: The dotted key that names it, for errors.
-        where: What it says.
-        example: What one may say, for errors.
+    Errors name the dotted `key` and give an `example` of its value.
 
     Raises:
         ConfigError: If there is no such module, or it cannot be imported.
     """
     module_name, _, name = where.partition(":")
-    said = f"{key}: {where}"
+    place = f"{key}: {where}"
     if not (module_name and name):
-        raise ConfigError(f"{said}: write it as module:object, for example {example}")
+        raise ConfigError(f"{place}: write it as module:object, for example {example}")
     try:
         module = import_module(module_name)
     except PrismError:
         raise
     except ImportError as error:
-        raise ConfigError(f"{said}: cannot import {module_name!r}: {error}") from None
-    except Exception as error:  # a module of a user's own may fail in any way
-        raise ConfigError(f"{said}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
+        raise ConfigError(f"{place}: cannot import {module_name!r}: {error}") from None
+    except Exception as error:  # user code may raise anything
+        raise ConfigError(f"{place}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
     return getattr(module, name, None), vars(module)

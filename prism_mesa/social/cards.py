@@ -1,4 +1,4 @@
-"""Agents and models as a notebook shows them: who an agent is and what stands in its feed, how far a model is."""
+"""Agents and models as a notebook shows them."""
 
 from typing import Any, Final
 
@@ -20,8 +20,8 @@ def _author(post: Post) -> str:
     return post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
 
 
-class Carded:
-    """Any class with the attributes of a `PlatformAgent`."""
+class AgentCard:
+    """How a notebook shows an agent."""
 
     @shown_or_plain
     def _repr_html_(self: Any) -> str:
@@ -47,8 +47,8 @@ class Carded:
         return card_of("agent", self.name, facts_of(facts), unread, about=f"row {self.row}, id {self.agent_id}{away}")
 
 
-class CardedModel:
-    """Any class with the attributes of a `SocialModel`."""
+class ModelCard:
+    """How a notebook shows a model."""
 
     @shown_or_plain
     def _repr_html_(self: Any) -> str:

@@ -1,1 +1,0 @@
-"""Opinions: an attribute of agents that moves by what they read."""

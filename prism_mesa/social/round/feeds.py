@@ -1,0 +1,484 @@
+"""Rank feeds: which posts an agent is shown in a round, and in what order.
+
+`kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for one. A score counts as float32 and ties
+go to the newer post, so the result does not depend on the order of agents or edges.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.commit.seen import Lists
+from prism_mesa.kernels.feeds.depths import NOTHING_PASSED, add_round, deepen, rank_by_depth, room_for_rounds
+from prism_mesa.kernels.feeds.gathering import NOBODY, count_candidates, list_candidates
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox, count_copies, fill_outbox, note_writers, number_writers
+from prism_mesa.kernels.feeds.ranking import rank
+from prism_mesa.kernels.feeds.scoring import (
+    BRIDGING,
+    CHRONOLOGICAL,
+    DIVERSE,
+    GIVEN,
+    PREFERENCE,
+    RANDOM,
+    X_ALGO,
+    RankScratch,
+    Scoring,
+    make_scratch,
+)
+from prism_mesa.kernels.feeds.slots import place_in_slots
+from prism_mesa.kernels.lanes import LANES
+from prism_mesa.kernels.ordering import FEW
+from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams, XAlgoParams
+from prism_mesa.social.state.chunks import in_threads, side_by_side
+from prism_mesa.social.state.exposure import NOTHING_SHOWN, Exposure
+from prism_mesa.social.state.groups import NO_GROUPS, Groups
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.posts import REPLY, Posts
+from prism_mesa.social.state.topics import UNIT_LENGTH
+from prism_mesa.streams import Streams
+
+type Ids = npt.NDArray[np.integer[Any]]
+type Scores = npt.NDArray[np.float64]
+type Int32 = npt.NDArray[np.int32]
+type Scorer = Callable[[Int32, Int32, npt.NDArray[np.bool_]], Scores]
+"""Readers, ids of posts (-1 for none), and whether the reader follows the author -> a score of each."""
+
+BLOCK: Final = 1 << 12
+"""Readers that one thread ranks at a time. Results do not depend on it."""
+_CANDIDATES: Final = 1 << 13
+"""Candidates that fit into new scratch memory: enough for most blocks of readers."""
+_MODES: Final = {
+    "random": RANDOM,
+    "chronological": CHRONOLOGICAL,
+    "preference": PREFERENCE,
+    "x_2023": X_ALGO,
+    "x_2026_08": X_ALGO,
+    "bridging": BRIDGING,
+    "diverse": DIVERSE,
+}
+PRIOR_IMPRESSIONS: Final = 20.0
+"""Impressions that the mean of all posts counts for in a bridging feed (assumed, as in `XAlgoParams`)."""
+_MOST_PAIRS: Final = 1 << 20
+"""Candidates that your own feed scores at a time, unless one reader has more: bounds the memory."""
+_LONGEST_WINDOW: Final = 256
+"""Rounds of the longest window for which depths are kept: they take 2 bytes for each agent and round."""
+_SEARCHED: Final = 3
+"""An agent searches for one of so many topics nearest to its interests."""
+_NONE: Final = np.zeros(0)
+NOBODY_HIDDEN: Final = (np.zeros(0, np.int64), np.zeros(0, np.int32))
+_free: Final[deque[RankScratch]] = deque()
+
+
+class Listed(NamedTuple):
+    """The candidates of some readers, in the order in which they are scored.
+
+    Attributes:
+        reader: The reader of each candidate.
+        post: Its id, or `NOBODY` where a draw gave none.
+        inside: Whether the reader follows its author.
+    """
+
+    reader: Int32
+    post: Int32
+    inside: npt.NDArray[np.bool_]
+
+
+class RankInputs(NamedTuple):
+    """Readers' lists, visible posts, and how posts are scored."""
+
+    audience: Audience
+    outbox: Outbox
+    scoring: Scoring
+
+    def count(self, readers: Int32) -> int:
+        """Return how many candidates some readers have, known ones included."""
+        n = -1
+
+        def count(scratch: RankScratch) -> bool:
+            nonlocal n
+            n = int(count_candidates(readers, *self, scratch))
+            return n >= 0
+
+        self._with_scratch(count)
+        return n
+
+    def listed(self, readers: Int32) -> Listed:
+        """Return all candidates of some readers."""
+        n = self.count(readers)
+        listed = Listed(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_))
+        self._with_scratch(lambda scratch: list_candidates(readers, *self, scratch, *listed) == n)
+        return listed
+
+    def rank(self, readers: Int32, feed: Int32, n_feed: npt.NDArray[np.uint16]) -> None:
+        """Write the feeds of some readers, each once."""
+        n_ranked = n_scored = 0
+
+        def rank_more(scratch: RankScratch) -> bool:
+            nonlocal n_ranked, n_scored
+            n_ranked, n_scored = rank(readers, n_ranked, n_scored, *self, scratch, feed, n_feed)
+            return bool(n_ranked == len(readers))
+
+        self._with_scratch(rank_more)
+
+    def _with_scratch(self, work: Callable[[RankScratch], bool]) -> None:
+        is_diverse = self.scoring.mode in (X_ALGO, DIVERSE)
+        n_writers = min(self.outbox.n, len(self.outbox.start)) if is_diverse else 0
+        with_scratch(work, self.outbox, n_writers, self.scoring.n_groups)
+
+
+def with_scratch(work: Callable[[RankScratch], bool], outbox: Outbox, n_writers: int = 0, n_groups: int = 0) -> None:
+    """Call `work` with scratch memory, with twice as much while it returns False; threads keep it between rounds."""
+    try:
+        scratch = _free.pop()
+    except IndexError:
+        scratch = make_scratch(0, 0, 0, 0)
+    n_roots, size = outbox.n + len(outbox.old_roots), max(_CANDIDATES, len(scratch.fresh) - LANES)
+    if len(scratch.met) * 64 < n_roots or len(scratch.better) < n_writers or len(scratch.of_group) < n_groups:
+        scratch = make_scratch(size, 2 * n_roots, 2 * n_writers, n_groups)
+    while not work(scratch):
+        size *= 2
+        scratch = make_scratch(size, 2 * n_roots, 2 * n_writers, n_groups)
+    _free.append(scratch)
+
+
+class Depths:
+    """How far agents have read into each visible round, so that chronological feeds begin where readers stopped.
+
+    Depths only save time. Snapshots and copies do without them: where nothing is noted, a feed looks at all that is
+    visible. An agent whose follows, mutes or blocks change starts from nothing.
+    """
+
+    def __init__(self) -> None:
+        self._begin(0, 0)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)()
+
+    def _begin(self, n_agents: int, window: int) -> None:
+        self._depth = np.full((n_agents, window), NOTHING_PASSED, np.uint16)
+        self._rounds, self._opened = room_for_rounds(window, n_agents, 0), -1
+        self._ranked: list[tuple[Int32, Int32]] = []
+
+    def ranked_in(self, round_: int) -> bool:
+        """Return whether feeds of a round were ranked by depth."""
+        return self._opened == round_
+
+    def forget(self, agents: Ids) -> None:
+        """Let these agents start from nothing."""
+        self._depth[agents[agents < len(self._depth)]] = NOTHING_PASSED
+
+    def rank(
+        self,
+        readers: Int32,
+        most: Int32,
+        audience: Audience,
+        recent: Lists,
+        outbox: Outbox,
+        population: Population,
+        posts: Posts,
+        window: int,
+        now: int,
+        block: int,
+        threads: int,
+    ) -> None:
+        """Write chronological feeds of up to `most` posts for each reader."""
+        self._open(posts, len(population), window, now)
+        self._ranked.append((readers, most))
+        shared = now, self._depth, self._rounds, audience, recent, outbox, posts.author
+
+        def rank_block(first: int) -> None:
+            part, n_ranked = slice(first, first + block), 0
+
+            def rank_more(scratch: RankScratch) -> bool:
+                nonlocal n_ranked
+                feeds = scratch, population.feed, population.n_feed
+                n_ranked = rank_by_depth(readers[part], n_ranked, most[part], *shared, *feeds)
+                return bool(n_ranked == len(readers[part]))
+
+            with_scratch(rank_more, outbox)
+
+        in_threads(rank_block, range(0, len(readers), block), threads)
+
+    def _open(self, posts: Posts, n_agents: int, window: int, now: int) -> None:
+        """Add the rounds that have become visible."""
+        if self._depth.shape != (n_agents, window):
+            self._begin(n_agents, window)
+        if self.ranked_in(now):
+            return
+        visible = range(max(now - window + 1, 0), now + 1)
+        ends = np.searchsorted(posts.round, np.arange(visible.start, now + 2, dtype=np.int32)).tolist()
+        new = [round_ for round_ in visible if round_ > self._opened]
+        for round_ in new:
+            self._depth[:, round_ % window] = NOTHING_PASSED
+        largest = max(last - first for first, last in pairwise(ends))
+        if largest > self._rounds.item.shape[1]:
+            self._rounds, new = room_for_rounds(window, n_agents, 2 * largest), [*visible]
+        for round_ in new:
+            first, last = ends[round_ - visible.start :][:2]
+            add_round(posts.author[first:last], first, round_ % window, self._rounds)
+        self._opened, self._ranked = now, []
+
+    def note_read(self, population: Population, posts: Posts, now: int) -> None:
+        """Note how far the readers of this round's ranked feeds have read."""
+        feeds = population.feed, population.n_feed, population.n_read
+        for readers, most in self._ranked:
+            deepen(readers, most, now, posts.round, self._rounds, *feeds, self._depth)
+        self._ranked = []
+
+
+class Discovered(NamedTuple):
+    """What agents come upon beside those whom they follow: local numbers of roots (`Outbox`), best first.
+
+    Attributes:
+        trending: Those with the highest velocity; ties go to the newer one.
+        found: Shape (topics, posts): those nearest to each topic, with `NOBODY` behind them.
+        query: The topic that each agent searches for; -1: none.
+    """
+
+    trending: Int32
+    found: Int32
+    query: npt.NDArray[np.int16]
+
+    def first(self, params: CandidateParams | SlotParams) -> Self:
+        """Return as many of each kind as candidates, or slots, hold."""
+        return self._replace(trending=self.trending[: params.trending], found=self.found[:, : params.search].copy())
+
+
+def discovered(
+    readers: Int32, outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
+) -> Discovered:
+    """Return what some readers come upon in a round, as many posts as feeds have candidates or slots for."""
+    n_trending, n_found = (
+        max(getattr(params.candidates, key), getattr(params.slots, key)) for key in ("trending", "search")
+    )
+    query = np.zeros(0, np.int16)
+    if not (n_trending or n_found):
+        return Discovered(np.zeros(0, np.int32), np.zeros((len(posts.topics.names), 0), np.int32), query)
+    ids = np.arange(outbox.first, len(posts))
+    roots = ids[posts.root[ids] == ids]
+    if n_found:
+        query = np.full(len(population), -1, np.int16)
+        query[readers] = _topics_searched(readers, population, posts, streams, now)
+    moving = roots[posts.velocity[roots] > 0]
+    best = moving[np.lexsort((moving, posts.velocity[moving]))[::-1][:n_trending]] - outbox.first
+    return Discovered(best.astype(np.int32), _search(roots, posts, n_found, outbox.first), query)
+
+
+def _search(roots: Ids, posts: Posts, most: int, first: int) -> Int32:
+    topics = posts.topics.name_vectors.astype(np.int64)
+    found = np.full((len(topics), min(most, len(roots))), NOBODY, np.int32)
+    if not found.size:
+        return found
+    texts, which = np.unique(posts.text_id[roots], return_inverse=True)
+    vectors = posts.text_vectors[texts].astype(np.int64)
+    for row, axis in zip(found, topics, strict=True):
+        nearness = (vectors @ axis)[which]
+        near = np.flatnonzero(nearness > 0)
+        key = nearness[near] << 32 | roots[near]
+        best = np.sort(np.partition(key, -most)[-most:] if len(key) > most else key)[::-1]
+        row[: len(best)] = (best & 0xFFFFFFFF) - first
+    return found
+
+
+def _topics_searched(
+    readers: Int32, population: Population, posts: Posts, streams: Streams, now: int
+) -> npt.NDArray[np.int16]:
+    if not posts.topics.names:
+        return np.full(len(readers), -1, np.int16)
+    nearest = posts.topics.nearest_names(population.interests[readers], _SEARCHED)
+    n_near = (nearest >= 0).sum(axis=1)  # they come first
+    drawn = (streams.uniform("search", readers, round_=now) * n_near).astype(np.int64)
+    return nearest[np.arange(len(readers)), drawn]
+
+
+def rank_feeds(
+    agents: Ids,
+    population: Population,
+    posts: Posts,
+    seen: Exposure,
+    network: FollowNetwork,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+    *,
+    threads: int = 1,
+    block: int = BLOCK,
+    own: Scorer | None = None,
+    hidden: tuple[npt.NDArray[np.int64], Int32] = NOBODY_HIDDEN,
+    shown: Exposure = NOTHING_SHOWN,
+    groups: Groups | None = None,
+    depths: Depths | None = None,
+    most: Int32 | None = None,
+) -> None:
+    """Write this round's feed of each of `agents` (row numbers, each once) into the population.
+
+    A feed holds up to `feed.size` posts, or `most` (one number for each agent), best first: of the last `feed.window`
+    rounds, not the agent's own, of a root that it has not read (as `seen` says) or written, each root once (its
+    best-ranked copy), and by nobody that is `hidden` from it (`Relations.hidden_rows`). Where roots can be shown again,
+    `seen` are those that cannot, and `shown` are the copies that each agent has read. `depths` saves time.
+    """
+    population.n_read[agents] = 0
+    population.n_feed[agents] = 0
+    outbox = _unsorted_outbox(posts, params, len(population), now)
+    if not outbox.n or not len(agents):
+        return
+    readers = np.ascontiguousarray(agents, np.int32)
+    if most is None:
+        most = np.full(len(readers), population.feed.shape[1], np.int32)
+    if depths is not None and not shown.is_used and goes_by_depth(params, outbox, network):
+        known, recent = seen.long_and_recent
+        audience = Audience(network.indptr, network.indices, *known, *hidden, *shown.lists)
+        depths.rank(readers, most, audience, recent, outbox, population, posts, params.window, now, block, threads)
+        return
+    outbox = _sorted_outbox(outbox, posts, threads)
+    beside = discovered(readers, outbox, population, posts, params, streams, now)
+    audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *shown.lists)
+    inputs = RankInputs(audience, outbox, scoring_of(outbox, population, posts, params, streams, now, beside, groups))
+    feeds = population.feed, population.n_feed
+
+    def rank_block(first: int) -> None:
+        block_readers = readers[first : first + block]
+        if own is None:
+            inputs.rank(block_readers, *feeds)
+        else:
+            for part in _split(block_readers, inputs):
+                scoring = inputs.scoring._replace(given=own(*inputs.listed(part)))
+                inputs._replace(scoring=scoring).rank(part, *feeds)
+        if params.slots.trending or params.slots.search:
+            place_in_slots(block_readers, *beside.first(params.slots), params.slots.every, *inputs, *feeds)
+
+    in_threads(rank_block, range(0, len(readers), block), threads)
+    population.n_feed[readers] = np.minimum(population.n_feed[readers], most)
+
+
+def goes_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) -> bool:
+    """Return whether readers go on where they stopped, rather than look at all that is visible to them.
+
+    They do in chronological feeds of followed agents that look back at most `_LONGEST_WINDOW` rounds, if an average
+    agent would have more than `FEW` posts in view.
+    """
+    is_plain = params.ranking == "chronological" and params.candidates.followed is None and not params.has_others
+    return is_plain and params.window <= _LONGEST_WINDOW and outbox.n * network.n_edges > FEW * network.n_agents**2
+
+
+def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
+    """Yield parts of readers with few candidates each."""
+    if len(readers) == 1 or inputs.count(readers) <= _MOST_PAIRS:
+        yield readers
+        return
+    for half in np.array_split(readers, 2):
+        yield from _split(half, inputs)
+
+
+def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
+    """Return the posts that can be shown in a round, by author; threads share the authors."""
+    return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads)
+
+
+def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
+    first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
+    root = posts.root[first:]
+    places = np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32)
+    return Outbox(first, len(root), *places, np.zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
+
+
+def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int) -> Outbox:
+    """Return the outbox with its posts by author."""
+    if not outbox.n:
+        return outbox
+    author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.wrote)
+    least, parts = int(root.min()), threads if len(outbox.start) > BLOCK else 1
+    copies = np.zeros(int(root.max()) - least + 1, np.uint8)
+    cuts = [words * part // parts * 64 for part in range(parts + 1)]
+    rows = [np.empty((2, outbox.n), np.int32) for _ in range(parts)]
+    ranges = zip(pairwise(cuts), rows, strict=True)
+    noted = [partial(note_writers, author, *authors, outbox.wrote, part[0]) for authors, part in ranges]
+    _, *counts = side_by_side([partial(count_copies, root, least, copies), *noted], parts)
+    number_writers(outbox.wrote, outbox.writers)
+    places = [(post[:n], writer[:n]) for (post, writer), n in zip(rows, counts, strict=True)]
+    starts = accumulate(counts[:-1], initial=0)
+    side_by_side(
+        [partial(fill_outbox, author, root, least, copies, *part, outbox) for part in zip(places, starts, strict=True)],
+        parts,
+    )
+    return outbox
+
+
+def scoring_of(
+    outbox: Outbox,
+    population: Population,
+    posts: Posts,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+    beside: Discovered,
+    groups: Groups | None,
+) -> Scoring:
+    """Return what the visible posts are ranked by in a round."""
+    candidates, weights, is_x = params.candidates, params.weights or params.x_algo, params.weights is not None
+    groups = groups or NO_GROUPS
+    good, bad = predicted(outbox.root, posts, weights) if is_x else (_NONE, 0.0)
+    if params.mode == "bridging":
+        good = groups.counts.consensus(outbox.root, PRIOR_IMPRESSIONS)
+    trending, found, query = beside.first(candidates)
+    return Scoring(
+        mode=_MODES.get(params.ranking, GIVEN),
+        key=streams.key("feed order", now, 0),
+        post_key=posts.key,
+        interests=population.interests,
+        text_id=posts.text_id,
+        vectors=posts.text_vectors,
+        unit_length=UNIT_LENGTH,
+        followed=-1 if candidates.followed is None else candidates.followed,
+        outsiders=candidates.out_of_network + (weights.out_of_network if is_x else 0),
+        outsider_key=streams.key("out of network", now, 0),
+        two_hops=candidates.two_hops,
+        two_hops_key=streams.key("two hops", now, 0),
+        trending=trending,
+        found=found,
+        query=query,
+        good=good,
+        bad=bad,
+        factor=np.where(posts.kind[outbox.first :] == REPLY, weights.reply_factor, 1.0) if is_x else _NONE,
+        outsider_factor=weights.out_of_network_factor,
+        diversity=diversity(weights) if is_x else np.ones(0 if params.mode == "diverse" else 1),
+        group=groups.of,
+        n_groups=groups.counts.n,
+        author=posts.author,
+        given=_NONE,
+    )
+
+
+def predicted(roots: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
+    """Return the weighted predictions for posts of these roots that grow with relevance, and those that shrink with it.
+
+    A probability is the observed rate per impression, shrunk to the prior rate by `prior_impressions`. A score is
+    ``2 * (relevance * the first + (1 - relevance) * the second)``.
+    """
+    like, reply, reshare = engagement_rates(roots, posts, params)
+    good = params.weight_like * like + params.weight_reshare * reshare
+    good = good + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
+    good = good + params.weight_good_click * params.rate_good_click
+    good = good + params.weight_profile_click * params.rate_profile_click
+    return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
+
+
+def engagement_rates(root: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:
+    """Return likes, replies and reshares per impression of these roots, shrunk to the prior rates."""
+    prior = params.prior_impressions
+    shown = posts.impressions[root] + prior
+    like = (posts.likes[root] + params.rate_like * prior) / shown
+    reply = (posts.replies[root] + params.rate_reply * prior) / shown
+    return like, reply, (posts.reshares[root] + params.rate_reshare * prior) / shown
+
+
+def diversity(params: XAlgoParams) -> Scores:
+    """Return the factor of a post's score with 0, 1, 2, ... better-ranked posts of its author in one feed."""
+    before = np.arange(256)
+    return np.asarray((1.0 - params.author_floor) * params.author_decay**before + params.author_floor)

@@ -1,1 +1,0 @@
-"""Feeds of a round: what they are made of, and ranking it."""

@@ -1,1 +1,0 @@
-"""What a snapshot of a model holds beside its platform."""

@@ -15,7 +15,7 @@ from prism_mesa.social.round.shortfalls import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.warnings import warn
-from prism_mesa.social.without_effect import interventions_without_effect, keys_without_effect
+from prism_mesa.social.without_effect import notes_without_effect
 from prism_mesa.social.world.build import make_world
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
@@ -65,11 +65,7 @@ def start_platform(
         asked.begin()
     platform = Platform(params, streams, own_chart, asked, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)
-    made = {"given": reasoner is not None, "chart_given": chart is not None}
-    idle = (
-        *keys_without_effect(platform, made_world, **made),
-        *interventions_without_effect(platform, made_world, **made),
-    )
+    idle = notes_without_effect(platform, made_world, given=reasoner is not None, chart_given=chart is not None)
     total = sum(platform.llms.shares)
     scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
     notes = filter(None, [asked.note, why_not, scaled])

@@ -94,8 +94,8 @@ def test_a_run_with_one_is_replayed_equal_and_its_notes_name_it(tmp_path):
 @pytest.mark.parametrize(
     ("set_", "said"),
     [
-        ({"feed.mode": "chronological"}, "feed.mode: no effect: it is so before"),
-        ({"feed.x_algo.author_decay": 0.1}, "no effect: it is for feed.mode=x_2023"),
+        ({"feed.mode": "chronological"}, "feed.mode: no effect"),
+        ({"feed.x_algo.author_decay": 0.1}, "no effect: .*feed.mode=x_2023"),
     ],
 )
 def test_what_changes_nothing_is_said(set_, said):
@@ -242,7 +242,7 @@ def test_of_settings_for_some_and_for_all_the_later_entry_counts(agents):
 def test_of_many_that_hold_at_a_time_each_counts():
     nobody = [{"at": 2, "set": {"feed.candidates.trending": 5}, "agents": "agent.row < -1"}] * 70
     last = {"at": 2, "set": {"feed.mode": "random"}, "agents": SOME}
-    with pytest.warns(NotedWarning, match="of no agent it is true that agent.row < -1, as the run begins"):
+    with pytest.warns(NotedWarning, match="no effect: agent.row < -1"):
         found, _ = feeds_by_round([*nobody, last])
     assert found == feeds_by_round([last])[0]
 

@@ -11,7 +11,7 @@ from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.social.own.feed import OwnFeed
-from prism_mesa.social.params import FeedParams
+from prism_mesa.social.params import FEED_MODES, FeedParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.feeds.candidates import CandidateColumns
@@ -109,21 +109,25 @@ def made_of(of: Candidates) -> Made | None:
     return None if explain is None else explain(of)
 
 
+def _why(of: Candidates) -> str:
+    return FEED_MODES[of.params.mode].why.format(attribute=of.params.attribute)
+
+
 def _chronological(of: Candidates) -> Made:
     age = of.platform.round - of.platform.posts.round[of.post].astype(np.int64)
-    return Made("the newest come first (age in rounds)", np.zeros(len(age)), read={"age": age}, is_told=False)
+    return Made(_why(of), np.zeros(len(age)), read={"age": age}, is_told=False)
 
 
 def _random(of: Candidates) -> Made:
     keys, now = of.platform.posts.key[of.post], of.platform.round
     draw = of.platform.streams.uniform("feed order", of.readers, round_=now, index=keys)
-    return Made("drawn anew each round, the highest draw first", draw, read={"draw": draw}, is_told=False)
+    return Made(_why(of), draw, read={"draw": draw}, is_told=False)
 
 
 def _preference(of: Candidates) -> Made:
     match = of.platform.matches(of.readers, of.post)
     read = {"relevance": relevance_of(match)}
-    return Made("the most relevant come first", match.astype(np.float64), read=read, is_told=False)
+    return Made(_why(of), match.astype(np.float64), read=read, is_told=False)
 
 
 def _predicted(of: Candidates) -> Made:
@@ -150,29 +154,25 @@ def _predicted(of: Candidates) -> Made:
         "negative feedback": (own.weight_negative, 2.0 * (1.0 - relevance) * own.rate_negative),
         "report": (own.weight_report, 2.0 * (1.0 - relevance) * own.rate_report),
     }
-    how = "by predicted engagement, each kind with its weight, in proportion to relevance"
-    return Made(how, score, terms, factors, {"relevance": relevance})
+    return Made(_why(of), score, terms, factors, {"relevance": relevance})
 
 
 def _bridging(of: Candidates) -> Made:
     """Return the shares of impressions that groups engaged with, each drawn towards that of all visible posts."""
     score = of.scoring.good[of.post - of.outbox.first]
-    name, groups = of.params.attribute or "", of.platform.groups or NO_GROUPS
+    groups = of.platform.groups or NO_GROUPS
     engaged, seen = groups.counts.of_roots(of.platform.posts.root[of.post])
     read = {}
     for group in range(groups.counts.n):
         read[f"engaged of group {group + 1}"] = np.array(
             [f"{a} of {b}" for a, b in zip(engaged[:, group].tolist(), seen[:, group].tolist(), strict=True)]
         )
-    return Made(
-        f"by what all groups by {name} engage with (likes, replies and reshares of impressions)", score, read=read
-    )
+    return Made(_why(of), score, read=read)
 
 
 def _diverse(of: Candidates) -> Made:
     relevance = relevance_of(of.platform.matches(of.readers, of.post))
-    how = "the most relevant come first, but further posts of an author, and of a group, count less"
-    return Made(how, np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
+    return Made(_why(of), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
 def _own(of: Candidates, own: OwnFeed) -> Made:

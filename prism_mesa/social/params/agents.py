@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.params import Params, UserPath
 from prism_mesa.social.params.feed import MOST_POSTS
+from prism_mesa.without_effect import OnlyWith
 
 
 class ChurnParams(Params):
@@ -16,9 +17,11 @@ class ChurnParams(Params):
     waiting: float = Field(
         0.0, ge=0, le=1, description="share of agents who are not there as the run begins, but wait to join"
     )
-    join: float = Field(0.0, ge=0, le=1, description="probability of one who waits to join, per round")
+    join: Annotated[float, OnlyWith("agents.churn.waiting")] = Field(
+        0.0, ge=0, le=1, description="probability of one who waits to join, per round"
+    )
     leave: float = Field(0.0, ge=0, le=1, description="probability of one who is there to leave, per round")
-    back: float = Field(
+    back: Annotated[float, OnlyWith("agents.churn.leave")] = Field(
         0.0,
         ge=0,
         le=1,
@@ -41,14 +44,14 @@ class HomophilyParams(Params):
     """
 
     by: str | None = Field(None, description="attribute of agents by which they are alike; null: nothing goes by that")
-    engaging: float = Field(
+    engaging: Annotated[float, OnlyWith("utility.sensitivity")] = Field(
         1.1,
         ge=-20,
         le=20,
         description="log-odds of engaging that a post has less if who wrote it is unlike the reader by 1; below 0 more "
         "(assumed, as following)",
     )
-    following: float = Field(
+    following: Annotated[float, OnlyWith("network.dynamics", "live")] = Field(
         1.1,
         ge=0,
         le=20,
@@ -108,7 +111,7 @@ class AgentsParams(Params):
         "online is activity times the weight of its hours over the mean of all, at most 1, which "
         "keeps those who are there most below their activity; null: alike",
     )
-    time_zone: str | None = Field(
+    time_zone: Annotated[str | None, OnlyWith("agents.hours agents.rhythm")] = Field(
         None,
         description="attribute of agents that holds their hours from UTC (-5, 5.5, ...): agents.hours are then "
         "hours of their own clocks; null: all live in UTC",
@@ -126,7 +129,7 @@ class AgentsParams(Params):
         le=MOST_POSTS,
         description="mean posts that an agent looks at in a round before it leaves; null: all of its feed",
     )
-    session_sigma: float = Field(
+    session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
         0.8, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"
     )
     like: float = Field(0.73, ge=0, le=1, description="mean share of likes among an agent's engagements")
@@ -137,7 +140,7 @@ class AgentsParams(Params):
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the agents; null: the run's seed")
     profiles: UserPath | None = Field(None, description="file with agents' own profiles (CSV, .tsv, .gz, Parquet)")
-    homophily: HomophilyParams = Field(default_factory=HomophilyParams)
+    homophily: Annotated[HomophilyParams, OnlyWith("agents.homophily.by")] = Field(default_factory=HomophilyParams)
     churn: ChurnParams = Field(default_factory=ChurnParams)
 
     @field_validator("hours", mode="before")

@@ -1,11 +1,14 @@
 """Parameters of feeds, and of what a post is worth to a reader."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
+from prism_mesa.without_effect import OnlyWith
 
 MOST_POSTS = 10_000
 """Posts that a feed can have."""
@@ -64,9 +67,51 @@ class X2026Params(XAlgoParams):
     reply_factor: float = Field(1.0, ge=0, le=1, description="score factor of a reply")
 
 
-X_2026_08: Final = X2026Params()
-FEED_MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "bridging", "diverse", "x_algo")
-"""Rankings that come with PRISM; the last is another name of `x_2023`."""
+@dataclass(frozen=True)
+class FeedMode:
+    """A ranking that comes with PRISM.
+
+    Attributes:
+        order: Its order and where its posts come from, for the ODD protocol.
+        why: What comes first, for `prism why`; `{attribute}` stands for `feed.attribute`.
+        weights: Its weights, if it predicts engagement and they are no keys.
+        attribute: Whether it needs `feed.attribute` (True), can use it (False), or ignores it (None).
+    """
+
+    order: str
+    why: str
+    weights: XAlgoParams | None = None
+    attribute: bool | None = None
+
+
+_PREDICTED: Final = "by predicted engagement, each kind with its weight, in proportion to relevance"
+_X_2023: Final = FeedMode(
+    "by the ranking published for Twitter in 2023, with posts from outside the own network", _PREDICTED
+)
+FEED_MODES: Final[Mapping[str, FeedMode]] = {
+    "random": FeedMode("in random order, of followed agents", "drawn anew each round, the highest draw first"),
+    "chronological": FeedMode("the newest first, of followed agents", "the newest come first (age in rounds)"),
+    "preference": FeedMode("the most relevant first, of followed agents", "the most relevant come first"),
+    "x_2023": _X_2023,
+    "x_2026_08": FeedMode(
+        "by the weights published for X in August 2026, with posts from outside the own network",
+        _PREDICTED,
+        weights=X2026Params(),
+    ),
+    "bridging": FeedMode(
+        "by what the groups of agents (feed.attribute) each engage with, of followed agents",
+        "by what all groups by {attribute} engage with (likes, replies and reshares of impressions)",
+        attribute=True,
+    ),
+    "diverse": FeedMode(
+        "the most relevant first, with fewer of one author and of one group of agents, of followed agents",
+        "the most relevant come first, but further posts of an author, and of a group, count less",
+        attribute=False,
+    ),
+    "x_algo": _X_2023,
+}
+"""The rankings that come with PRISM, by their name as `feed.mode`; `x_algo` is another name of `x_2023`."""
+_WITH_GROUPS: Final = tuple(name for name, mode in FEED_MODES.items() if mode.attribute is not None)
 
 
 class CandidateParams(Params):
@@ -91,7 +136,9 @@ class SlotParams(Params):
 
     trending: int = Field(0, ge=0, le=100, description="places for what is trending")
     search: int = Field(0, ge=0, le=100, description="places for what a search finds")
-    every: int = Field(5, ge=1, le=1000, description="each so many-th place is one, and those behind the last post are")
+    every: Annotated[int, OnlyWith("feed.slots.trending feed.slots.search")] = Field(
+        5, ge=1, le=1000, description="each so many-th place is one, and those behind the last post are"
+    )
 
 
 class FeedParams(Params):
@@ -102,7 +149,7 @@ class FeedParams(Params):
         description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, "
         "bridging, diverse, or module:object, a function or an expression over F of your own",
     )
-    attribute: str | None = Field(
+    attribute: Annotated[str | None, OnlyWith("feed.mode", *_WITH_GROUPS)] = Field(
         None, min_length=1, description="attribute of agents by whose groups modes bridging and diverse go"
     )
     size: int = Field(300, ge=1, le=MOST_POSTS, description="most posts in a feed")
@@ -120,7 +167,9 @@ class FeedParams(Params):
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
     slots: SlotParams = Field(default_factory=SlotParams, description="places that are taken in any order of a feed")
-    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_2023")
+    x_algo: Annotated[XAlgoParams, OnlyWith("feed.mode", "x_2023", "x_algo")] = Field(
+        default_factory=XAlgoParams, description="weights of mode x_2023"
+    )
 
     @field_validator("mode")
     @classmethod
@@ -133,8 +182,8 @@ class FeedParams(Params):
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:
-        if self.mode == "bridging" and self.attribute is None:
-            raise ValueError("mode: bridging goes by the groups of an attribute of agents: name it (feed.attribute)")
+        if self.mode in FEED_MODES and FEED_MODES[self.mode].attribute and self.attribute is None:
+            raise ValueError(f"mode: {self.mode} ranks by groups of agents: name an attribute (feed.attribute)")
         return self
 
     @property
@@ -145,7 +194,8 @@ class FeedParams(Params):
     @property
     def weights(self) -> XAlgoParams | None:
         """The weights of a mode that predicts engagement, else None."""
-        return {"x_2023": self.x_algo, "x_2026_08": X_2026_08}.get(self.ranking)
+        mode = FEED_MODES.get(self.mode)
+        return self.x_algo if mode is _X_2023 else mode and mode.weights
 
     @property
     def has_others(self) -> bool:
@@ -174,7 +224,7 @@ class UtilityParams(Params):
     appeal_sigma: float = Field(
         3.0, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
     )
-    gamma: float = Field(
+    gamma: Annotated[float, OnlyWith("utility.appeal_sigma")] = Field(
         0.6,
         ge=0,
         le=1,
@@ -188,7 +238,7 @@ class UtilityParams(Params):
         description="log-odds that each reshare has more, whatever the reason to engage; below 0 it has less",
     )
     theta: float = Field(0.1, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
-    closeness: float | None = Field(
+    closeness: Annotated[float | None, OnlyWith("network.close_ties")] = Field(
         4.0,
         ge=-20,
         le=20,
@@ -198,6 +248,6 @@ class UtilityParams(Params):
     mood: float = Field(
         1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
     )
-    per_source: float = Field(
+    per_source: Annotated[float, OnlyWith("feed.repeats")] = Field(
         0.0, ge=-20, le=20, description="log-odds more for each earlier time the reader read its root (feed.repeats)"
     )

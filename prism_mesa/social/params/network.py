@@ -1,12 +1,16 @@
 """Who follows whom: parameters."""
 
-from typing import Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from prism_mesa.params import Params, UserPath
+from prism_mesa.without_effect import OnlyWith
 
 Direction = Literal["dst_follows_src", "src_follows_dst", "both"]
+_DRAWN: Final = ("erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration")
+_CONFIGURATION: Final = OnlyWith("network.kind", "configuration")
+_BLOCKS: Final = OnlyWith("network.kind", "stochastic_block")
 
 
 class NetworkRatesParams(Params):
@@ -71,57 +75,67 @@ class NetworkParams(Params):
     edges: UserPath | None = Field(
         None, description="edges, columns src,dst: dst follows src (CSV, .tsv, .gz, Parquet)"
     )
-    direction: Direction | None = Field(
+    direction: Annotated[Direction | None, OnlyWith("network.edges")] = Field(
         None,
         description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
         "the other way round; both: undirected, each follows the other; null: dst_follows_src, or as columns say; "
         "Source,Target and from,to need this key (the summary says who has most followers and who follows most)",
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the network; null: the run's seed")
-    mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
-    follower_sigma: float = Field(
+    mean_degree: Annotated[float, OnlyWith("network.kind", *_DRAWN)] = Field(
+        100, gt=0, le=1_000_000, description="mean number of agents that an agent follows"
+    )
+    follower_sigma: Annotated[float, _CONFIGURATION] = Field(
         0.72, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
     )
-    followee_sigma: float = Field(
+    followee_sigma: Annotated[float, _CONFIGURATION] = Field(
         0.8,
         ge=0,
         le=4,
         description="configuration: sigma of the lognormal of followees, one at least of each agent; 0: Poisson",
     )
-    correlation: float = Field(
+    correlation: Annotated[float, _CONFIGURATION] = Field(
         0.75,
         ge=0,
         le=1,
         description="configuration: correlation of the logarithms of expected followers and of followees (what comes "
         "out is lower: .70 and .74 in two Twitter graphs)",
     )
-    mutual: float = Field(
+    mutual: Annotated[float, _CONFIGURATION] = Field(
         0.5,
         ge=0,
         le=1,
         description="configuration: mutual follows, as a share of those that expected followers and followees allow "
         "(some coincide, so fewer come out); reciprocity is .46 in the default world, .29 at .86 in the calibrated one",
     )
-    close_ties: int = Field(
+    close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
         5,
         ge=0,
         le=100,
         description="close ties of an agent (utility.closeness), at most: mutual follows, those first whose two have "
         "the fewest followers",
     )
-    reciprocity: float = Field(
+    reciprocity: Annotated[float, OnlyWith("network.kind", "barabasi_albert")] = Field(
         0.33, ge=0, le=1, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
     )
-    rewire: float = Field(0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge")
-    blocks: int = Field(4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks")
-    within: float = Field(0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block")
+    rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")] = Field(
+        0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge"
+    )
+    blocks: Annotated[int, _BLOCKS] = Field(
+        4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks"
+    )
+    within: Annotated[float, _BLOCKS] = Field(
+        0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block"
+    )
 
     dynamics: Literal["fixed", "live"] = Field(
         "fixed",
         description="fixed: only scripts and tools of agents change who follows whom; live: agents follow, unfollow, "
         "mute, block and report by what they read (network.rates)",
     )
-    rates: NetworkRatesParams = Field(default_factory=NetworkRatesParams)
+    rates: Annotated[NetworkRatesParams, OnlyWith("network.dynamics", "live")] = Field(
+        default_factory=NetworkRatesParams
+    )
 
     @model_validator(mode="after")
     def _edges_imply_their_kind(self) -> Self:

@@ -1,13 +1,14 @@
 """An attribute of agents that moves by what they read: parameters."""
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, field_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
 from prism_mesa.social.params.attributes import AttributeParams
+from prism_mesa.without_effect import OnlyWith
 
 RULES: Final = ("bounded_confidence", "assimilation_repulsion")
 """Rules of influence that come with PRISM."""
@@ -30,13 +31,13 @@ class OpinionsParams(Params):
     when: Literal["read", "engaged"] = Field(
         "read", description="which posts move an agent: those that it reads, or those of them that it engages with"
     )
-    rate: float = Field(
+    rate: Annotated[float, OnlyWith("opinions.rule", *RULES)] = Field(
         0.01, ge=0, le=1, description="share of the distance that one post moves its reader by (assumed)"
     )
-    confidence: float = Field(
+    confidence: Annotated[float, OnlyWith("opinions.rule", "bounded_confidence")] = Field(
         0.2, ge=0, le=1, description="bounded_confidence: a post that is farther away moves nobody"
     )
-    repulsion: float = Field(
+    repulsion: Annotated[float, OnlyWith("opinions.rule", "assimilation_repulsion")] = Field(
         0.5,
         gt=0,
         le=1,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, timedelta
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -19,6 +19,7 @@ from prism_mesa.social.params.posts import PostsParams
 from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
 from prism_mesa.social.state.events import Clock
 from prism_mesa.statechart.definition import StatechartParams
+from prism_mesa.without_effect import OnlyWith
 
 
 class SocialParams(Params):
@@ -43,8 +44,10 @@ class SocialParams(Params):
     network: NetworkParams = Field(default_factory=NetworkParams)
     posts: PostsParams = Field(default_factory=PostsParams)
     feed: FeedParams = Field(default_factory=FeedParams)
-    utility: UtilityParams = Field(default_factory=UtilityParams)
-    files: FilesParams = Field(default_factory=FilesParams)
+    utility: Annotated[UtilityParams, OnlyWith("utility.sensitivity")] = Field(default_factory=UtilityParams)
+    files: Annotated[FilesParams, OnlyWith("network.edges posts.file agents.profiles")] = Field(
+        default_factory=FilesParams
+    )
     clock: ClockParams = Field(default_factory=ClockParams)
     statechart: StatechartParams = Field(default_factory=StatechartParams)
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
@@ -56,7 +59,7 @@ class SocialParams(Params):
         description="columns of your own, of agents and of posts: name: {of: agent or post, values: [...] or range: "
         "[low, high], ...}",
     )
-    opinions: OpinionsParams = Field(default_factory=OpinionsParams)
+    opinions: Annotated[OpinionsParams, OnlyWith("opinions.of")] = Field(default_factory=OpinionsParams)
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,

@@ -1,10 +1,11 @@
 """What is written: parameters."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from prism_mesa.params import Params, UserPath
+from prism_mesa.without_effect import OnlyWith
 
 
 class SeededParams(Params):
@@ -30,7 +31,7 @@ class PostsParams(Params):
     """What is written."""
 
     file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
-    dates: Literal["day_first", "month_first"] | None = Field(
+    dates: Annotated[Literal["day_first", "month_first"] | None, OnlyWith("posts.file")] = Field(
         None,
         description="order of dates such as 01/02/2017 in the file; null: the one order that fits all of them",
     )
@@ -41,7 +42,7 @@ class PostsParams(Params):
         description="texts that agents post at a time of their own accord (agents.post_rate): what is talked about; "
         "each round one new text takes the place of the oldest",
     )
-    authors: Literal["id", "rank"] = Field(
+    authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
         "id", description="how the file's authors become agents: by id, or most posts to most followers"
     )
     n_topics: int = Field(16, ge=2, le=512, description="dimensions of topics and interests")
@@ -59,4 +60,4 @@ class PostsParams(Params):
         "where a text brings none; null: as they come. Media count only inside the band: for the rule "
         "(reasoner.rule.media), a distilled model, and in prompts; no feed looks at them",
     )
-    seeded: SeededParams = Field(default_factory=SeededParams)
+    seeded: Annotated[SeededParams, OnlyWith("posts.seeded.count")] = Field(default_factory=SeededParams)

@@ -28,7 +28,7 @@ from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, population_of, read_profiles
 from prism_mesa.social.world.random_networks import block_bounds, generate_network
-from prism_mesa.social.world.rates import popularity_of
+from prism_mesa.social.world.rates import popularity_scores
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
 
@@ -105,7 +105,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         interests = draw_interests(agents, topics, persons)
         if len(schedule.author):
             interests, without = _observed_interests(interests, schedule, topics, network)
-        popularity = popularity_of(network, params.agents, persons)
+        popularity = popularity_scores(network, params.agents, persons)
         population = draw_profiles(agents, ids, interests, params, persons, popularity)
     else:
         population = population_of(agents, ids, kept.columns, params, persons)

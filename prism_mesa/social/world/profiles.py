@@ -20,7 +20,7 @@ from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Popul
 from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.attribute_files import read_values
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
-from prism_mesa.social.world.rates import Floats, activity_of, post_rate_of
+from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
@@ -72,7 +72,7 @@ def draw_profiles(
 
     Draws are rounded to float32, which hides the last digits of exp and log that differ between machines;
     what a user sets is kept as given. `popularity` holds the scores of all agents of the network, by row
-    (`rates.popularity_of`).
+    (`rates.popularity_scores`).
     """
     own, n = params.agents, len(agents)
 
@@ -88,8 +88,8 @@ def draw_profiles(
     draws: dict[str, Callable[[Rows], Any]] = {
         "engagement_threshold": lambda rows: _thresholds(rows, own, streams),
         "timeout_threshold": lambda rows: params.statechart.default_timeout_ticks,
-        "activity": activity_of(own, streams, popularity),
-        "post_rate": post_rate_of(own, streams, popularity),
+        "activity": activity_draws(own, streams, popularity),
+        "post_rate": post_rate_draws(own, streams, popularity),
     }
     for name, place in PLACES.items():
         fill_in_blocks(columns["numbers"][place], agents, draws[name])

@@ -20,7 +20,7 @@ type Rates = npt.NDArray[np.float32]
 _NORMAL: Final = NormalDist()
 
 
-def popularity_of(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
+def popularity_scores(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
     """Return the normal score of each agent's rank by number of followers, shape (n,); None where it does not count.
 
     The rank-th of n agents, from 0, has the score ``inverse normal((rank + .5) / n)``; ties are ranked by a keyed draw.
@@ -35,7 +35,7 @@ def popularity_of(network: FollowNetwork, own: AgentsParams, streams: Streams) -
 
 
 def popularity_of_last(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
-    """Return what `popularity_of` gives, but for the last agent alone: the scores of the others are nan."""
+    """Return `popularity_scores` of the last agent alone; the scores of the others are nan."""
     if not own.popularity:
         return None
     n, followers = network.n_agents, network.n_followers
@@ -46,17 +46,16 @@ def popularity_of_last(network: FollowNetwork, own: AgentsParams, streams: Strea
     return np.append(np.full(n - 1, np.nan), score)
 
 
-def activity_of(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
-    """Return what gives the activity of agents, by row."""
+def activity_draws(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+    """Return a function from rows to the activity of these agents."""
     scale = capped_scale(own.activity, own.activity_sigma)
     return lambda rows: _capped(_scores("activity", rows, own, streams, popularity), own.activity_sigma, scale)
 
 
-def post_rate_of(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
-    """Return what gives the probability of posting of agents, by row.
+def post_rate_draws(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+    """Return a function from rows to these agents' probability of posting.
 
-    Without `post_sigma` the draw of activity serves it too: who is often there also writes more. Where agents post
-    when they are online, the mean of `post_rate` is over these: weighted by activity.
+    Without `post_sigma` the draw of activity serves posting too. With `posting` online, activity weights the mean.
     """
     purpose = "activity" if own.post_sigma is None else "posting"
     sigma = own.activity_sigma if own.post_sigma is None else own.post_sigma
@@ -89,12 +88,11 @@ def capped_scale(mean: float, sigma: float) -> float:
     """
     if sigma == 0 or mean == 0:
         return mean
-    normal = NormalDist()
     low, high = 0.0, 1e60  # beyond any factor that sigma <= 5 calls for
     for _ in range(300):
         c = (low + high) / 2
-        below = normal.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
-        above = 1 - normal.cdf((-log(c) + sigma * sigma / 2) / sigma)
+        below = _NORMAL.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
+        above = 1 - _NORMAL.cdf((-log(c) + sigma * sigma / 2) / sigma)
         low, high = (c, high) if c * below + above < mean else (low, c)
     return high
 
@@ -125,8 +123,8 @@ def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: f
     low, high = -140.0, 140.0  # of log c
     for _ in range(60):
         log_c = (low + high) / 2
-        found = sum(w * _capped_mean(log_c + m, rest) for w, m in zip(weights.tolist(), middles, strict=True))
-        low, high = (log_c, high) if found < mean else (low, log_c)
+        reached = sum(w * _capped_mean(log_c + m, rest) for w, m in zip(weights.tolist(), middles, strict=True))
+        low, high = (log_c, high) if reached < mean else (low, log_c)
     return exp(high)
 
 

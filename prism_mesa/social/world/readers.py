@@ -1,7 +1,4 @@
-"""Reading users' tables. Whatever is wrong with a file ends as one DataError that names key, file and way out.
-
-Tables are columns in the order of their rows: what a pandas index says is a column like others.
-"""
+"""Reading users' tables; every fault is one DataError that names the key, the file and a way out."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +15,7 @@ import pyarrow.compute as pc
 from prism_mesa.errors import DataError, counted, did_you_mean, shortened
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import EDGES, FOLLOWS, conversion, follow_columns, meant_for
-from prism_mesa.social.world.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
+from prism_mesa.social.world.csv_files import Header, read_csv, read_csv_ids, read_header
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
 _READABLE: Final = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq")
@@ -152,16 +149,13 @@ def _read(
             table = read_parquet(file, [*dict.fromkeys(read.values())], files.max_bytes, wanted.what)
         else:
             check_size(file, files.max_bytes)
-            try:
-                header = read_header(file, needs, files)
-            except NoHeader:
-                raise _UnfitError(f"the file is empty; it needs the columns {', '.join(wanted.needs)}") from None
+            header = read_header(file, needs, files)
             names, by_comma = list(header.names), header.delimiter == ","
             line = header.delimiter.join(names)
             if key == EDGES and not {*needs} <= {*names} and (how := conversion(file, line)):
                 raise _UnfitError(how)
-            read = wanted.among(names, "" if by_comma else header.separated)
-            notes = [] if by_comma else [f"{key}: is separated by {header.separated}, and read so"]
+            read = wanted.among(names, "" if by_comma else header.separator)
+            notes = [] if by_comma else [f"{key}: is separated by {header.separator}, and read so"]
             if may_be_utf8(file, files):
                 notes.append(f"{key}: is UTF-8 by all its letters, but read as files.encoding={files.encoding} says")
             table, headers = _without_headers(csv_reader(file, header, [*dict.fromkeys(read.values())], files))

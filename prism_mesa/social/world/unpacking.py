@@ -1,4 +1,4 @@
-"""Text files as a stream of UTF-8: sized before anything is kept of them, and checked as they are read."""
+"""Text files as a stream of UTF-8, checked while they are read."""
 
 import codecs
 import gzip
@@ -44,7 +44,7 @@ def check_size(file: Path, most: int) -> None:
     size = os.path.getsize(file)
     if file.suffix.lower() != ".gz":
         if size > most:
-            raise too_large(f"{size:,} bytes", most)
+            raise too_large(most)
         return
     if size * _GZIP_AT_MOST <= most:
         return
@@ -53,7 +53,7 @@ def check_size(file: Path, most: int) -> None:
         while block := source.read(BLOCK):
             unpacked += len(block)
             if unpacked > most:
-                raise too_large(f"more than {most:,} bytes", most)
+                raise too_large(most)
 
 
 def may_be_utf8(file: Path, files: FilesParams) -> bool:
@@ -81,9 +81,9 @@ def _source_of(file: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(file)) if file.suffix.lower() == ".gz" else file.open("rb")
 
 
-def too_large(size: str, most: int) -> ValueError:
-    """Return the fault of a file that unpacks to more than it may."""
-    return ValueError(f"it unpacks to {size}, and files.max_bytes={most} is the most: take a part of it, or allow more")
+def too_large(most: int) -> ValueError:
+    """Return the error for a file that unpacks to more than `most` bytes."""
+    return ValueError(f"it unpacks to more than files.max_bytes={most}: take a part of it, or allow more")
 
 
 class _Utf8(io.RawIOBase):

@@ -14,7 +14,7 @@ from prism_mesa.errors import DataError, printable
 from prism_mesa.runs.measures import ccdf, gini, tail_exponent, top_share
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.state.network import from_edges
-from prism_mesa.social.world.csv_files import check_first_row, read_header
+from prism_mesa.social.world.csv_files import read_header
 from prism_mesa.social.world.unpacking import check_size, opened
 from prism_mesa.studies.estimators import follows
 from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
@@ -110,8 +110,6 @@ def _read(file: Path, numbers: Sequence[str], others: Sequence[str]) -> pd.DataF
             if column not in header.names:
                 there = printable(", ".join(header.names[:_NAMES_SHOWN]))
                 raise DataError(f"{file}: no column {column!r} (there is {there})")
-        with opened(file, files) as stream:
-            check_first_row(stream, header)
         with opened(file, files) as stream:
             how: dict[str, Any] = {"sep": header.delimiter, "names": header.names, "header": 0, "low_memory": False}
             table = pd.read_csv(stream, usecols=wanted, dtype=dict.fromkeys(others, str), **how)

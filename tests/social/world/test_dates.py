@@ -63,11 +63,6 @@ def test_a_column_that_fits_neither_order_is_refused_with_a_line_of_each_or_what
     assert dict(corpus.dropped) == {"rows whose created_at is no time": 1}
 
 
-def test_dates_that_are_the_same_in_both_orders_need_no_key(tmp_path):
-    corpus = corpus_of(tmp_path, ["02/02/2017", "01/01/2017", "03/03/2017"])
-    assert corpus.texts == ["1", "0", "2"]
-
-
 def test_other_forms_of_time_stay_as_they_were_beside_day_first_ones(tmp_path):
     times = ["Jan 12 17:18:00 2017", "2017-02-01T00:00:00-05:00", "15.04.2017", "2017-04-16 02:40"]
     corpus = corpus_of(tmp_path, [*times, "45.13.2017", "31.4.17"])

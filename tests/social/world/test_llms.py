@@ -30,11 +30,6 @@ def test_as_many_agents_have_an_llm_as_its_share_says():
     assert with_a == pytest.approx(0.2, abs=0.03)
 
 
-def test_without_shares_each_llm_of_python_has_as_many():
-    llm, n = np.unique(llms_in(model_with(llms=("a", "b", "c"))), return_counts=True)
-    assert (llm.tolist(), n.min() > 550) == (["a", "b", "c"], True)
-
-
 def test_shares_of_any_sum_are_scaled_and_that_is_noted():
     model, same = model_with(model={"a": 1, "b": 3}), model_with(model={"a": 0.25, "b": 0.75})
     assert (llms_in(model) == llms_in(same)).all()

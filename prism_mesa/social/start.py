@@ -76,7 +76,7 @@ def start_platform(
 
 
 def _announced(params: SocialParams) -> list[str]:
-    return [f"{one.said} (interventions)" for one in params.interventions]
+    return [f"{each.text} (interventions)" for each in params.interventions]
 
 
 def change_chart(platform: Platform, chart: Statechart) -> None:

@@ -1,8 +1,5 @@
 """What a model collects for its users: PRISM's rows, reporters that are added, and collectors that take their place."""
 
-import copy
-import pickle
-
 import mesa
 import pytest
 from worlds import small
@@ -67,17 +64,6 @@ def test_each_round_gives_one_row_whoever_collects_it(kind):
     assert len(ticks) == ROUNDS * model.params.ticks_per_round
     if model.datacollector is not model.prism_datacollector:
         assert len(model.datacollector.get_agent_vars_dataframe()) == 30 * ROUNDS
-
-
-def test_a_row_of_the_time_before_the_first_round_is_collected_where_a_user_asks_for_it():
-    class FromTheStart(After):
-        def __init__(self, **params):
-            super().__init__(**params)
-            self.datacollector.collect(self)
-
-    model = small(FromTheStart, rounds=2)
-    model.run_model()
-    assert model.datacollector.get_model_vars_dataframe()["round"].tolist() == [-1, 0, 1]
 
 
 def test_reporters_are_added_to_what_is_collected():
@@ -149,22 +135,3 @@ def test_what_was_collected_goes_on_from_a_snapshot(kind):
     assert whole.datacollector.get_agent_vars_dataframe().equals(rest.datacollector.get_agent_vars_dataframe())
     with pytest.raises(DataError, match="datacollector: its model_reporters are not those of the run"):
         small(rounds=4).restore(first.snapshot())
-
-
-def test_a_field_that_a_subclass_sets_before_it_is_made_goes_on_from_a_snapshot():
-    first, rest = small(Before, rounds=3), small(Before, rounds=3)
-    first.own = 7
-    first.run_for(1)
-    rest.restore(first.snapshot())
-    assert rest.own == 7
-
-
-def test_models_with_reporters_by_name_can_be_pickled_and_all_can_be_copied():
-    model = small(recorder=None, rounds=3, agent_reporters={"at": "row"})
-    model.step()
-    again = pickle.loads(pickle.dumps(model))
-    copied = copy.deepcopy(small(After, recorder=None, rounds=3))
-    for one in (again, copied):
-        one.run_model()
-        assert one.round == 2
-    assert len(again.datacollector.get_model_vars_dataframe()) == 3

@@ -4,15 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from worlds import ran, small
 
-from prism_mesa.domain import Post
 from prism_mesa.social.behavior import FIRED, build_chart, chosen_chart, social_chart, viral_chart
 from prism_mesa.social.chart_checks import READABLE
 from prism_mesa.social.round.columns import FIELDS
-from prism_mesa.statechart import AgentState, F, Statechart, Transition, Values
+from prism_mesa.statechart import AgentState, F, Statechart, Transition
 from prism_mesa.statechart.definition import StatechartParams
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
@@ -105,28 +102,6 @@ def test_examples_name_values_that_exist(guard):
             assert name == "agent.row" or is_possible(name, text, where), (where, name, text)
 
 
-FIELDS_ASKED = st.sampled_from([*SHARES, *COUNTS, *(f"agent.{trait}" for trait in TRAITS)])
-NUMBERS = st.integers(-3, 130) | st.floats(-3, 8, allow_nan=False).map(lambda x: round(x, 2))
-
-
-@st.composite
-def guards(draw):
-    def term():
-        root, name = draw(FIELDS_ASKED).split(".")
-        return getattr(getattr(F, root), name)
-
-    other = draw(NUMBERS) if draw(st.booleans()) else term()
-    return term() > other if draw(st.booleans()) else term() <= other
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=40)
-@given(st.lists(guards(), min_size=1, max_size=3))
-def test_whatever_a_guard_compares_with_examples_are_possible(own):
-    for where, fields in examples(deciding(*own)):
-        assert all(is_possible(name, text, where) for name, text in fields.items()), (where, fields)
-
-
 @pytest.mark.parametrize("chart", [social_chart, viral_chart, build_chart(asks_action=True)], ids=["", "viral", "asks"])
 def test_the_charts_that_come_along_have_possible_examples_of_what_their_guards_read(chart):
     shown = examples(chart)
@@ -165,14 +140,3 @@ def test_what_is_said_of_the_values_of_fields_holds_in_a_world():
                 assert not values.whole or float(value).is_integer(), name
             else:
                 assert value is None or isinstance(value, str | int | np.integer), name
-
-
-def test_every_field_of_a_post_is_readable():
-    assert {f"post.{name}" for name in Post.__dataclass_fields__} < set(READABLE)
-
-
-def test_of_a_field_nothing_is_known_of_any_value_may_be_tried():
-    assert {"calm", "something else"} == set(Values().tried(["calm"]).tolist())
-    assert {41.0, 42.0, 43.0} < set(Values().tried([42.0]).tolist())
-    assert set(Values(1, 5).tried([9.0]).tolist()) == {1.0, 3.0, 5.0}
-    assert Values(0, whole=True).tried([2.5]).dtype.kind == "i"

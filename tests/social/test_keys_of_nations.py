@@ -105,14 +105,6 @@ def test_so_it_is_with_nations(world, made, monkeypatch):
     assert other == plain
 
 
-@pytest.mark.slow
-def test_the_command_of_nations_says_it_too(prism, tmp_path):
-    code, out, err = prism("economy", "rounds=2", "economy.policy=taylor", "economy.noise=1", "--out", tmp_path)
-    assert code == 0
-    assert "economy.noise" not in err
-    assert "input       economy.noise: no effect: no LLM decides for any nation (economy.policy=llm)" in out
-
-
 def test_the_file_of_nations_sets_nothing_in_vain():
     config = load(EconomyConfig, ROOT / "configs" / "economy.yaml", ["economy.policy=taylor"])
     assert EconomyModel(config).notes == ()

@@ -1,14 +1,10 @@
 """A platform without Mesa: built, stepped, copied and compared."""
 
-import inspect
-import pickle
 import subprocess
 import sys
 import threading
 from collections import deque
-from contextlib import closing
 from copy import deepcopy
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -17,9 +13,7 @@ from own_charts import SCROLLING
 from worlds import plain, ran, small
 
 from prism_mesa.errors import AgentError
-from prism_mesa.llm import Ledger
 from prism_mesa.params import nested
-from prism_mesa.reasoner import Reasoner
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.newcomers import add_row
@@ -130,13 +124,6 @@ def test_with_mesa_it_lives_as_it_does_without(params):
     assert not list(differing(alone, model.platform))
 
 
-def test_a_platform_and_its_population_say_in_one_line_what_they_are():
-    platform = started()
-    run_round(platform)
-    assert repr(platform.population) == "<Population: 60 agents>"
-    assert repr(platform) == "<Platform: 60 agents, round 1 of 20, seed 42, decided by rule-based reasoner>"
-
-
 def test_a_copy_is_a_branch_that_goes_on_like_the_original():
     trunk = started()
     run_round(trunk)
@@ -156,20 +143,6 @@ def test_a_branch_of_a_run_leaves_the_run_and_its_folder_alone():
     assert (model.round, len(model.recorder.tables["rounds"])) == (0, rows)
     ran(model, 2)
     assert model.round_row == rows_of_branch[-1]
-
-
-def test_a_branch_with_an_llm_goes_on_like_the_original(tmp_path):
-    model = small(agents_n=40, reasoner=Reasoner(lambda prompt: "composing"))
-    with Ledger(tmp_path / "own.sqlite") as own, closing(model):
-        model.reasoner.record(own, "run")
-        model.step()
-        branch = deepcopy(model.platform)
-        n_answers = len(list(own.asked()))
-        row = run_round(branch)
-        assert len(list(own.asked())) == n_answers
-        model.step()
-        assert model.round_row == row
-        branch.reasoner.close()
 
 
 def test_a_model_goes_on_from_another_platform_and_its_agents_with_it():
@@ -198,13 +171,6 @@ def test_agents_with_scripts_are_copied_with_their_model_only():
     assert other.round_row == model.round_row
 
 
-def test_a_platform_can_be_pickled():
-    platform = started()
-    run_round(platform)
-    copied = pickle.loads(pickle.dumps(platform))
-    assert run_round(copied) == run_round(platform)
-
-
 def test_guards_and_actions_in_python_are_handed_agents_without_mesa():
     met = []
 
@@ -228,27 +194,3 @@ def test_who_comes_is_there_in_the_next_round_and_who_left_is_gone():
     assert (row, len(platform.population), platform.population.present[7]) == (60, 61, False)
     with pytest.raises(AgentError, match="row 7 holds no agent"):
         add_row(platform, follows=[7], followers=[])
-
-
-def test_what_is_read_on_the_model_is_the_platforms_and_cannot_be_set_there():
-    model = small(agents_n=20)
-    for field in fields(Platform):
-        if field.name not in ("chart", "recorder", "scripts"):
-            assert getattr(model, field.name) is getattr(model.platform, field.name)
-            with pytest.raises(AttributeError, match=f"SocialModel.{field.name} can only be read"):
-                setattr(model, field.name, None)
-
-
-def test_triggers_have_places_and_what_is_none_has_minus_one():
-    platform = started()
-    assert [platform.trigger_code(name) for name in platform.chart.triggers] == list(
-        range(len(platform.chart.triggers))
-    )
-    assert platform.trigger_code("no such trigger") == -1
-
-
-def test_a_platform_is_made_of_these_and_all_else_follows_from_them():
-    made_of = "params streams chart reasoner world writer recorder".split()
-    assert list(inspect.signature(Platform).parameters) == made_of
-    with pytest.raises(TypeError, match="missing 5 required positional arguments"):
-        Platform()

@@ -94,7 +94,7 @@ class NetworkParams(Params):
         le=4,
         description="configuration: sigma of the lognormal of followees, one at least of each agent; 0: Poisson",
     )
-    correlation: Annotated[float, _CONFIGURATION] = Field(
+    correlation: Annotated[float, _CONFIGURATION, OnlyWith("network.followee_sigma")] = Field(
         0.75,
         ge=0,
         le=1,

@@ -160,7 +160,7 @@ def interventions(config: Config, *, load: bool) -> str:
     texts = []
     for intervention in config.interventions:
         mode = str(intervention.set.get("feed.mode", ""))
-        texts.append(intervention.said + (f" ({feed_order(mode, load=load)})" if ":" in mode else ""))
+        texts.append(intervention.text + (f" ({feed_order(mode, load=load)})" if ":" in mode else ""))
     return "; ".join(texts)
 
 

@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PrivateAttr,
     ValidationError,
     ValidationInfo,
@@ -27,6 +28,11 @@ UserPath = Annotated[str, AfterValidator(os.path.expanduser)]
 
 Seed = Annotated[int, BeforeValidator(lambda value: fresh_seed() if value is None else value)]
 """A seed; None draws one."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A share, or a probability."""
+
+LogOdds = Annotated[float, Field(ge=-20, le=20)]
 
 ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
 """Keys whose value may be a mapping, which replaces an earlier value and is never merged with it."""

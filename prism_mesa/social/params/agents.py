@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.params import Params, UserPath
+from prism_mesa.params import LogOdds, Params, Share, UserPath
 from prism_mesa.social.params.feed import MOST_POSTS
 from prism_mesa.without_effect import OnlyWith
 
@@ -14,18 +14,13 @@ from prism_mesa.without_effect import OnlyWith
 class ChurnParams(Params):
     """Agents who join, leave and come back, each with a probability per round, as the round opens; round 0 has none."""
 
-    waiting: float = Field(
-        0.0, ge=0, le=1, description="share of agents who are not there as the run begins, but wait to join"
+    waiting: Share = Field(0.0, description="share of agents who are not there as the run begins, but wait to join")
+    join: Annotated[Share, OnlyWith("agents.churn.waiting")] = Field(
+        0.0, description="probability of one who waits to join, per round"
     )
-    join: Annotated[float, OnlyWith("agents.churn.waiting")] = Field(
-        0.0, ge=0, le=1, description="probability of one who waits to join, per round"
-    )
-    leave: float = Field(0.0, ge=0, le=1, description="probability of one who is there to leave, per round")
-    back: Annotated[float, OnlyWith("agents.churn.leave")] = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="probability of one who has left so to come back, per round (0: all leave for good)",
+    leave: Share = Field(0.0, description="probability of one who is there to leave, per round")
+    back: Annotated[Share, OnlyWith("agents.churn.leave")] = Field(
+        0.0, description="probability of one who has left so to come back, per round (0: all leave for good)"
     )
 
 
@@ -44,10 +39,8 @@ class HomophilyParams(Params):
     """
 
     by: str | None = Field(None, description="attribute of agents by which they are alike; null: nothing goes by that")
-    engaging: Annotated[float, OnlyWith("utility.sensitivity")] = Field(
+    engaging: Annotated[LogOdds, OnlyWith("utility.sensitivity")] = Field(
         1.1,
-        ge=-20,
-        le=20,
         description="log-odds of engaging that a post has less if who wrote it is unlike the reader by 1; below 0 more "
         "(assumed, as following)",
     )
@@ -65,13 +58,13 @@ class AgentsParams(Params):
     """Who the agents are."""
 
     n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
-    band: float = Field(0.008, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
-    threshold_mean: float = Field(0.195, ge=0, le=1, description="mean engagement threshold, in units of relevance")
+    band: Share = Field(0.008, description="width of the band of utility in which the oracle is asked")
+    threshold_mean: Share = Field(0.195, description="mean engagement threshold, in units of relevance")
     threshold_sd: float = Field(0.04, ge=0, le=0.5, description="its standard deviation between agents")
-    activity: float = Field(
-        0.15, ge=0, le=1, description="mean probability of coming online in a round, before agents.hours caps it"
+    activity: Share = Field(
+        0.15, description="mean probability of coming online in a round, before agents.hours caps it"
     )
-    post_rate: float = Field(0.18, ge=0, le=1, description="mean probability of posting in a round")
+    post_rate: Share = Field(0.18, description="mean probability of posting in a round")
     activity_sigma: float = Field(
         0.9,
         ge=0,
@@ -86,10 +79,8 @@ class AgentsParams(Params):
         description="spread of posting between agents (lognormal sigma), drawn apart from activity; null: one draw "
         "serves both",
     )
-    popularity: float = Field(
+    popularity: Share = Field(
         0.9,
-        ge=0,
-        le=1,
         description="correlation of the logarithms of activity, and of posting, with the normal score of the rank by "
         "number of followers",
     )
@@ -132,9 +123,9 @@ class AgentsParams(Params):
     session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
         0.8, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"
     )
-    like: float = Field(0.73, ge=0, le=1, description="mean share of likes among an agent's engagements")
-    reply: float = Field(0.05, ge=0, le=1, description="mean share of replies")
-    reshare: float = Field(0.22, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
+    like: Share = Field(0.73, description="mean share of likes among an agent's engagements")
+    reply: Share = Field(0.05, description="mean share of replies")
+    reshare: Share = Field(0.22, description="mean share of reshares; the three are scaled to add up to 1")
     propensity_sigma: float = Field(
         1.6, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params
+from prism_mesa.params import LogOdds, Params, Share
 from prism_mesa.without_effect import OnlyWith
 
 MOST_POSTS = 10_000
@@ -33,21 +33,19 @@ class XAlgoParams(Params):
     weight_reply_engaged: Weight = Field(75.0, description="weight of a predicted reply that the author engages with")
     weight_negative: Weight = Field(-74.0, description="weight of predicted negative feedback")
     weight_report: Weight = Field(-369.0, description="weight of a predicted report")
-    rate_like: float = Field(0.00234, ge=0, le=1, description="likes per impression, before anything is observed")
-    rate_reshare: float = Field(0.00117, ge=0, le=1, description="reshares per impression")
-    rate_reply: float = Field(0.0001, ge=0, le=1, description="replies per impression")
-    rate_good_click: float = Field(0.00466, ge=0, le=1, description="clicks per impression")
-    rate_profile_click: float = Field(0.00114, ge=0, le=1, description="profile clicks per impression")
-    rate_negative: float = Field(0.0001, ge=0, le=1, description="negative feedback per impression (assumed)")
-    rate_report: float = Field(0.00001, ge=0, le=1, description="reports per impression (assumed)")
-    reply_engaged: float = Field(0.1, ge=0, le=1, description="share of replies the author engages with (assumed)")
+    rate_like: Share = Field(0.00234, description="likes per impression, before anything is observed")
+    rate_reshare: Share = Field(0.00117, description="reshares per impression")
+    rate_reply: Share = Field(0.0001, description="replies per impression")
+    rate_good_click: Share = Field(0.00466, description="clicks per impression")
+    rate_profile_click: Share = Field(0.00114, description="profile clicks per impression")
+    rate_negative: Share = Field(0.0001, description="negative feedback per impression (assumed)")
+    rate_report: Share = Field(0.00001, description="reports per impression (assumed)")
+    reply_engaged: Share = Field(0.1, description="share of replies the author engages with (assumed)")
     prior_impressions: float = Field(20.0, gt=0, le=1e9, description="impressions that a prior rate is worth (assumed)")
-    out_of_network_factor: float = Field(
-        0.75, ge=0, le=1, description="score factor of a post from outside the network"
-    )
-    reply_factor: float = Field(0.75, ge=0, le=1, description="score factor of a reply")
-    author_decay: float = Field(0.5, ge=0, le=1, description="score factor for each further post of one author")
-    author_floor: float = Field(0.25, ge=0, le=1, description="lowest such factor")
+    out_of_network_factor: Share = Field(0.75, description="score factor of a post from outside the network")
+    reply_factor: Share = Field(0.75, description="score factor of a reply")
+    author_decay: Share = Field(0.5, description="score factor for each further post of one author")
+    author_floor: Share = Field(0.25, description="lowest such factor")
 
 
 class X2026Params(XAlgoParams):
@@ -64,7 +62,7 @@ class X2026Params(XAlgoParams):
     weight_reply_engaged: Weight = Field(0.0, description="weight of a predicted reply that the author engages with")
     weight_negative: Weight = Field(-43.2, description="weight of predicted negative feedback (not interested)")
     weight_report: Weight = Field(-234.0, description="weight of a predicted report")
-    reply_factor: float = Field(1.0, ge=0, le=1, description="score factor of a reply")
+    reply_factor: Share = Field(1.0, description="score factor of a reply")
 
 
 @dataclass(frozen=True)
@@ -224,18 +222,13 @@ class UtilityParams(Params):
     appeal_sigma: float = Field(
         3.0, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
     )
-    gamma: Annotated[float, OnlyWith("utility.appeal_sigma")] = Field(
+    gamma: Annotated[Share, OnlyWith("utility.appeal_sigma")] = Field(
         0.6,
-        ge=0,
-        le=1,
         description="g, the share of the appeal that is left after a reshare, and for who does not follow the author; "
         "1 for followers of the author",
     )
-    reshared: float = Field(
-        -1.0,
-        ge=-20,
-        le=20,
-        description="log-odds that each reshare has more, whatever the reason to engage; below 0 it has less",
+    reshared: LogOdds = Field(
+        -1.0, description="log-odds that each reshare has more, whatever the reason to engage; below 0 it has less"
     )
     theta: float = Field(0.1, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
     closeness: Annotated[float | None, OnlyWith("network.close_ties")] = Field(
@@ -248,6 +241,6 @@ class UtilityParams(Params):
     mood: float = Field(
         1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
     )
-    per_source: Annotated[float, OnlyWith("feed.repeats")] = Field(
-        0.0, ge=-20, le=20, description="log-odds more for each earlier time the reader read its root (feed.repeats)"
+    per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
+        0.0, description="log-odds more for each earlier time the reader read its root (feed.repeats)"
     )

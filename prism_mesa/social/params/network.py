@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from prism_mesa.params import Params, UserPath
+from prism_mesa.params import Params, Share, UserPath
 from prism_mesa.without_effect import OnlyWith
 
 Direction = Literal["dst_follows_src", "src_follows_dst", "both"]
@@ -16,10 +16,8 @@ _BLOCKS: Final = OnlyWith("network.kind", "stochastic_block")
 class NetworkRatesParams(Params):
     """How often agents change their minds about each other where network.dynamics is live: probabilities."""
 
-    follow: float = Field(
+    follow: Share = Field(
         0.002,
-        ge=0,
-        le=1,
         description="of following somebody met in a post, per post read that came by a reshare or from outside of the "
         "network, whose author the reader does not follow (assumed)",
     )
@@ -30,40 +28,30 @@ class NetworkRatesParams(Params):
         description="factor of that for a post that the reader engaged with in that round (assumed); the product "
         "counts as 1 at most",
     )
-    follow_back: float = Field(
-        0.1, ge=0, le=1, description="of following a new follower back, once, in the round after (assumed)"
-    )
-    triad: float = Field(
+    follow_back: Share = Field(0.1, description="of following a new follower back, once, in the round after (assumed)")
+    triad: Share = Field(
         0.001,
-        ge=0,
-        le=1,
         description="of following one whom a followee follows, both drawn, per round in which the agent reads "
         "(assumed)",
     )
-    unfollow: float = Field(
+    unfollow: Share = Field(
         4e-5,
-        ge=0,
-        le=1,
         description="of unfollowing, per post by a followee that is read, lies below the reader's band and is not "
         "engaged with (in the default world 29 % of agents unfollow somebody within 51 days; 43 % of active users did "
         "in Kwak et al. 2011, doi:10.1145/1978942.1979104)",
     )
-    reciprocal: float = Field(
+    reciprocal: Share = Field(
         0.5,
-        ge=0,
-        le=1,
         description="factor of that where the followee follows back, which protects (Kwak et al. 2011; the size is "
         "assumed)",
     )
-    mute: float = Field(
-        5e-6, ge=0, le=1, description="of muting, per such post by anybody (assumed): nothing of it is shown any more"
+    mute: Share = Field(
+        5e-6, description="of muting, per such post by anybody (assumed): nothing of it is shown any more"
     )
-    block: float = Field(
-        2e-6, ge=0, le=1, description="of blocking, per such post by anybody (assumed): the same for both, who unfollow"
+    block: Share = Field(
+        2e-6, description="of blocking, per such post by anybody (assumed): the same for both, who unfollow"
     )
-    report: float = Field(
-        1e-5, ge=0, le=1, description="of reporting, per such post by anybody (assumed): it is counted, no more"
-    )
+    report: Share = Field(1e-5, description="of reporting, per such post by anybody (assumed): it is counted, no more")
 
 
 class NetworkParams(Params):
@@ -94,17 +82,13 @@ class NetworkParams(Params):
         le=4,
         description="configuration: sigma of the lognormal of followees, one at least of each agent; 0: Poisson",
     )
-    correlation: Annotated[float, _CONFIGURATION, OnlyWith("network.followee_sigma")] = Field(
+    correlation: Annotated[Share, _CONFIGURATION, OnlyWith("network.followee_sigma")] = Field(
         0.75,
-        ge=0,
-        le=1,
         description="configuration: correlation of the logarithms of expected followers and of followees (what comes "
         "out is lower: .70 and .74 in two Twitter graphs)",
     )
-    mutual: Annotated[float, _CONFIGURATION] = Field(
+    mutual: Annotated[Share, _CONFIGURATION] = Field(
         0.5,
-        ge=0,
-        le=1,
         description="configuration: mutual follows, as a share of those that expected followers and followees allow "
         "(some coincide, so fewer come out); reciprocity is .46 in the default world, .29 at .86 in the calibrated one",
     )
@@ -115,17 +99,17 @@ class NetworkParams(Params):
         description="close ties of an agent (utility.closeness), at most: mutual follows, those first whose two have "
         "the fewest followers",
     )
-    reciprocity: Annotated[float, OnlyWith("network.kind", "barabasi_albert")] = Field(
-        0.33, ge=0, le=1, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
+    reciprocity: Annotated[Share, OnlyWith("network.kind", "barabasi_albert")] = Field(
+        0.33, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
     )
-    rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")] = Field(
-        0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge"
+    rewire: Annotated[Share, OnlyWith("network.kind", "watts_strogatz")] = Field(
+        0.1, description="watts_strogatz: probability of rewiring an edge"
     )
     blocks: Annotated[int, _BLOCKS] = Field(
         4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks"
     )
-    within: Annotated[float, _BLOCKS] = Field(
-        0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block"
+    within: Annotated[Share, _BLOCKS] = Field(
+        0.8, description="stochastic_block: share of follows inside the own block"
     )
 
     dynamics: Literal["fixed", "live"] = Field(

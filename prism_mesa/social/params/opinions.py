@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, field_validator
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params
+from prism_mesa.params import Params, Share
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.without_effect import OnlyWith
 
@@ -31,11 +31,11 @@ class OpinionsParams(Params):
     when: Literal["read", "engaged"] = Field(
         "read", description="which posts move an agent: those that it reads, or those of them that it engages with"
     )
-    rate: Annotated[float, OnlyWith("opinions.rule", *RULES)] = Field(
-        0.01, ge=0, le=1, description="share of the distance that one post moves its reader by (assumed)"
+    rate: Annotated[Share, OnlyWith("opinions.rule", *RULES)] = Field(
+        0.01, description="share of the distance that one post moves its reader by (assumed)"
     )
-    confidence: Annotated[float, OnlyWith("opinions.rule", "bounded_confidence")] = Field(
-        0.2, ge=0, le=1, description="bounded_confidence: a post that is farther away moves nobody"
+    confidence: Annotated[Share, OnlyWith("opinions.rule", "bounded_confidence")] = Field(
+        0.2, description="bounded_confidence: a post that is farther away moves nobody"
     )
     repulsion: Annotated[float, OnlyWith("opinions.rule", "assimilation_repulsion")] = Field(
         0.5,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from prism_mesa.params import Params, UserPath
+from prism_mesa.params import Params, Share, UserPath
 from prism_mesa.without_effect import OnlyWith
 
 
@@ -32,8 +32,7 @@ class PostsParams(Params):
 
     file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
     dates: Annotated[Literal["day_first", "month_first"] | None, OnlyWith("posts.file")] = Field(
-        None,
-        description="order of dates such as 01/02/2017 in the file; null: the one order that fits all of them",
+        None, description="order of dates such as 01/02/2017 in the file; null: the one order that fits all of them"
     )
     circulating: int = Field(
         16,
@@ -49,8 +48,8 @@ class PostsParams(Params):
     embedder: Literal["hashing", "wordllama"] = Field(
         "hashing", description="text to topics; wordllama needs the extra 'embeddings'"
     )
-    label_weight: float = Field(
-        0.7, ge=0, le=1, description="weight of a post's topic label against its words, where the file has topics"
+    label_weight: Share = Field(
+        0.7, description="weight of a post's topic label against its words, where the file has topics"
     )
     media_share: float | None = Field(
         None,

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import AwareDatetime, Field, field_validator
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params
+from prism_mesa.params import Params, Share
 from prism_mesa.social.params.user_files import NEEDED, OTHER_NAMES
 
 
@@ -92,6 +92,6 @@ class RecordsParams(Params):
     engagements: float | None = Field(
         None, ge=0, le=1, description="share of agents whose engagements are recorded; null: all"
     )
-    views: float = Field(
-        0, ge=0, le=1, description="share of posts whose impressions are counted by round (table `views`); 0: no table"
+    views: Share = Field(
+        0, description="share of posts whose impressions are counted by round (table `views`); 0: no table"
     )

@@ -101,12 +101,12 @@ class PlatformRun:
 
     def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
         """Run it and keep it in a folder (see `lifecycle.run_to_completion`)."""
-        with self.model.guard_warnings.hold(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.chart):
             return run_to_completion(self, out, name, self.tables, dated=dated)
 
     def leave_nothing(self, records: Records, name: str) -> dict[str, Any]:
         """Run it and return its summary (see `lifecycle.run_without_folder`)."""
-        with self.model.guard_warnings.hold(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.chart):
             return run_without_folder(self, records, name)
 
     @property
@@ -121,7 +121,7 @@ class PlatformRun:
 
     def go_on(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
         """Go on with it in the folder in which it was stopped (see `lifecycle.go_on_to_completion`)."""
-        with self.model.guard_warnings.hold(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.chart):
             return go_on_to_completion(self, folder, manifest, name, round_)
 
     @property

@@ -44,7 +44,7 @@ from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule, StartingWorld
 from prism_mesa.social.world.kept import KEPT, world_to_keep
-from prism_mesa.social.world.llms import AgentLLMs, llms_of_agents
+from prism_mesa.social.world.llms import AgentLLMs, assign_llms
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -307,7 +307,7 @@ class Platform(Restorable, Reading):
     def _settle(self) -> None:
         """Let the settings of this round hold, and make what is made from them."""
         self.params = self.configured.at(self.round)
-        self.llms = llms_of_agents(self.reasoner, self.params.reasoner, self.attributes, self.streams)
+        self.llms = assign_llms(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
         homophily = Homophily(self.params.agents.homophily, self.attributes.known)
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily)

@@ -19,7 +19,7 @@ from prism_mesa.deliberation import (
 )
 from prism_mesa.deliberation.conversation import call_text, thought_in_words
 from prism_mesa.errors import printable
-from prism_mesa.social.content.activity import Activity, in_words
+from prism_mesa.social.content.activity import Activity, activity_line
 
 CONSTRAINED: Final = "answers are constrained to what the agent did"
 """What is said of an LLM that can say nothing else; the check against the records cannot fail then."""
@@ -169,7 +169,7 @@ def did_text(activity: Activity) -> str:
     >>> print(did_text(Activity(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."
     """
-    told = in_words(activity).replace('"', "'")
+    told = activity_line(activity).replace('"', "'")
     return told.replace(": you ", ": ", 1).replace("<<< ", '"').replace(" >>>", '"')
 
 

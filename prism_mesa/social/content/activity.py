@@ -55,10 +55,10 @@ class Activity:
 _DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you reshared"}
 
 
-def in_words(activity: Activity) -> str:
+def activity_line(activity: Activity) -> str:
     """Return an activity in one line, texts and names as data.
 
-    >>> print(in_words(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
+    >>> print(activity_line(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
     Round 3: you replied to <<< Ada Lopez >>>'s post <<< Rain again. >>> with <<< It suits me. >>>
     """
     text = quoted(activity.text, TEXT_SHOWN)
@@ -74,7 +74,7 @@ def in_words(activity: Activity) -> str:
     return f"Round {activity.round}: {_DID[activity.action]} {whose} {text}{how}"
 
 
-def activities_of(platform: Platform, row: int, most: int) -> list[Activity]:
+def recent_activities(platform: Platform, row: int, most: int) -> list[Activity]:
     """Return the last activities of an agent, at most `most`, oldest first: up to this round, with its posts so far.
 
     Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
@@ -114,20 +114,20 @@ def _likes(platform: Platform, row: int, most: int) -> list[Activity]:
 def _activity(
     platform: Platform, round_: int, action: ActivityKind, post: int, words: str = "", *, tick: int = -1
 ) -> Activity:
-    writer, text = said_by(platform, post)
+    writer, text = author_and_text(platform, post)
     author = platform.population.names[platform.posts.author[post]]
     quotes = "" if platform.posts.origin(post) == post else writer
     return Activity(round_, action, post, author, text, words, tick, quotes)
 
 
-def said_by(platform: Platform, post: int) -> tuple[str, str]:
+def author_and_text(platform: Platform, post: int) -> tuple[str, str]:
     """Return the author's name and the text that a post shows; a reshare or a reply may only quote them."""
     posts = platform.posts
     origin = posts.origin(post)
     return platform.population.names[posts.author[origin]], posts.said(origin)
 
 
-def described(platform: Platform, posts: Sequence[int]) -> list[str]:
+def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:
     """Return posts as an agent reads them: number, author, when, what, counts; a line each, shorter in a long list."""
     own, lines = platform.posts, []
     cap = max(_LEAST_TOLD, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
@@ -141,7 +141,7 @@ def described(platform: Platform, posts: Sequence[int]) -> list[str]:
         about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
         text = quoted(own.shown([post])[0], cap)
         if own.origin(post) != post and own.words[post] == NO_TEXT:
-            text = f"no words; it quotes {quoted(said_by(platform, post)[0], NAME_SHOWN)}: {text}"
+            text = f"no words; it quotes {quoted(author_and_text(platform, post)[0], NAME_SHOWN)}: {text}"
         lines.append(
             f"post {post} by {name} (agent {author}), round {own.written[post]}{about}: {text}"
             + (f" [{counted}]" if counted else "")

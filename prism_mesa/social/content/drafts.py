@@ -30,7 +30,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.prompt import profile_text
-from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_words, recalled, said_by
+from prism_mesa.social.content.activity import NAME_SHOWN, activity_line, author_and_text, recalled, recent_activities
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
@@ -103,7 +103,7 @@ class Draft:
 def draft_texts(platform: Platform, writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows) -> list[str]:
     """Return words for replies and reshares, an empty text where none came; all arguments have one length."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
-    drafts = [Draft(t, a, p, ACTIONS[code], said_by(platform, p)[1]) for t, a, p, code in columns]
+    drafts = [Draft(t, a, p, ACTIONS[code], author_and_text(platform, p)[1]) for t, a, p, code in columns]
     return _write_all(platform, writer, drafts)
 
 
@@ -172,7 +172,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
 
 def _situation(platform: Platform, draft: Draft) -> str:
     """Return what an agent knows when it writes: what it did last, and what is before it."""
-    did = [in_words(activity) for activity in activities_of(platform, draft.agent, ACTIVITIES_SHOWN)]
+    did = [activity_line(activity) for activity in recent_activities(platform, draft.agent, ACTIVITIES_SHOWN)]
     parts = ["What you did last:\n" + "\n".join(did)] if did else []
     if draft.post == NO_POST:
         parts.append("You are about to write a post. This is what people talk about.")
@@ -181,7 +181,7 @@ def _situation(platform: Platform, draft: Draft) -> str:
         whose = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
         what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
         is_quoted = platform.posts.origin(draft.post) != draft.post
-        quotes = f", which quotes {quoted(said_by(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
+        quotes = f", which quotes {quoted(author_and_text(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
         parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}{quotes}.")
     return "\n\n".join(parts)
 

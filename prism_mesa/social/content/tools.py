@@ -20,10 +20,10 @@ from prism_mesa.social.content.activity import (
     NAME_SHOWN,
     NOTE_CAP,
     TEXT_SHOWN,
-    activities_of,
-    described,
-    in_words,
+    activity_line,
+    post_lines,
     recalled,
+    recent_activities,
 )
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.platform import Platform
@@ -82,7 +82,7 @@ class PlatformTools:
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
         self._read_rest()
-        return "\n".join(described(self.platform, self._feed())) or "Your feed is empty."
+        return "\n".join(post_lines(self.platform, self._feed())) or "Your feed is empty."
 
     def read_thread(self, post: int) -> str:
         """Read a post, what it answers, and the latest replies to it.
@@ -135,7 +135,7 @@ class PlatformTools:
             holds = np.array([wanted in text.casefold() for text in posts.shown(ids)], np.bool_)
             nearness[holds] += np.int64(2) ** 32  # whoever says them comes first
         best = np.lexsort((-ids, -nearness))[:FOUND]
-        return "\n".join(described(self.platform, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
+        return "\n".join(post_lines(self.platform, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
 
     def recall(self, about: str = "") -> str:
         """Recall your notes, and what you did on the platform, latest first.
@@ -145,7 +145,7 @@ class PlatformTools:
         """
         lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.platform, self.row, about)]
         lines += [
-            in_words(activity) for activity in activities_of(self.platform, self.row, 2 * FOUND)[::-1]
+            activity_line(activity) for activity in recent_activities(self.platform, self.row, 2 * FOUND)[::-1]
         ]  # the end may be cut
         return "\n".join(lines) or "You have done nothing yet."
 
@@ -295,7 +295,7 @@ class PlatformTools:
         apart = np.logical_or.reduce([relations.are_apart(row, writer) for writer in writers])
         muted = np.logical_or.reduce([relations.hides(row, writer) & (writer != looked_at) for writer in writers])
         shown = ids[~(apart | muted)].tolist()
-        lines = dict(zip(shown, described(self.platform, shown), strict=True))
+        lines = dict(zip(shown, post_lines(self.platform, shown), strict=True))
         for post, is_apart in zip(ids[apart | muted].tolist(), apart[apart | muted].tolist(), strict=True):
             why = "a block stands between you and its author" if is_apart else "you have muted its author"
             lines[post] = f"post {post} is not shown: {why}"

@@ -57,7 +57,7 @@ _NO_TOPIC: Final = "this"
 _AGREEABLE: Final = BIG_FIVE.index("agreeableness")
 
 
-def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, str]:
+def choose_writer(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, str]:
     """Return the LLM that writes, if one is to, and why it is not there although one was asked for, in words.
 
     Raises:

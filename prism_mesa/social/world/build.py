@@ -20,13 +20,13 @@ from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics, quantised, topics_of
-from prism_mesa.social.world.attribute_files import columns_of, said_of_blanks
+from prism_mesa.social.world.attribute_files import blank_notes, file_columns
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.close_ties import with_close_ties
-from prism_mesa.social.world.corpus import Corpus, load_corpus, numbered, with_media_share
+from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
-from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, population_of, read_profiles
+from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, make_population, read_profiles
 from prism_mesa.social.world.random_networks import block_bounds, generate_network
 from prism_mesa.social.world.rates import popularity_scores
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
@@ -95,7 +95,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     """
     network, ids = make_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
     known, declared = Attributes(params.attributes), params.attributes
-    of_texts = columns_of(declared, known.posts)
+    of_texts = file_columns(declared, known.posts)
     loaded = load_corpus(params.posts.file, params.files, of_texts, params.posts.dates)
     corpus = with_media_share(loaded, params.posts.media_share, streams)
     topics = topics_of(corpus, params.posts)
@@ -108,17 +108,17 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         popularity = popularity_scores(network, params.agents, persons)
         population = draw_profiles(agents, ids, interests, params, persons, popularity)
     else:
-        population = population_of(agents, ids, kept.columns, params, persons)
+        population = make_population(agents, ids, kept.columns, params, persons)
     notes = [*network.notes, *corpus.notes]
     profiled = Profiled()
     if params.agents.profiles is not None:
-        of_agents = columns_of(declared, known.agents)
+        of_agents = file_columns(declared, known.agents)
         profiled = read_profiles(params.agents.profiles, population, topics, params.files, of_agents)
     notes += profiled.notes
     source = AttributeSource(declared, persons, corpus.attributes, _bounds(params, network))
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
-    notes += said_of_blanks(profiled.attributes, "agents.profiles", "agent")
-    notes += said_of_blanks(corpus.attributes, "posts.file", "text")
+    notes += blank_notes(profiled.attributes, "agents.profiles", "agent")
+    notes += blank_notes(corpus.attributes, "posts.file", "text")
     shares = {name: sum(one.share or [1]) for name, one in declared.items()}
     notes += [f"attributes.{k}: shares add up to {n:g} and are scaled" for k, n in shares.items() if not isclose(n, 1)]
     if params.agents.churn.waiting:
@@ -127,8 +127,8 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     notes += seeded.notes()
     authors = Ids(pa.array(dict.fromkeys(corpus.authors or ()), pa.string()))
     misfits = [f"{key}: {said}" for key, own in ((EDGES, ids), (POSTS, authors)) for said in own.doubts()]
-    misfits += [f"network.edges: {dropped} left out" for dropped in numbered(network.dropped)]
-    misfits += [f"posts.file: {dropped} left out" for dropped in numbered((*corpus.dropped, *unmatched))]
+    misfits += [f"network.edges: {dropped} left out" for dropped in counted_lines(network.dropped)]
+    misfits += [f"posts.file: {dropped} left out" for dropped in counted_lines((*corpus.dropped, *unmatched))]
     misfits += _beyond(params, len(corpus.texts))
     notes += _otherwise(params, network)
     notes += misfits

@@ -34,7 +34,7 @@ _ANOTHER_DAY: Final = frozenset({"now", "today"})
 """What pandas would take for the time of reading."""
 
 
-def ids_of(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     """Return columns of ids: all as int64, or all as texts; blank cells as nulls.
 
     Whole numbers stand for their decimal digits, whatever they are kept as: a blank cell makes pandas keep them as
@@ -53,9 +53,9 @@ def ids_of(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     return [column if _is_text(column.type) else column.cast(pa.string()) for column in ids]
 
 
-def labels_of(column: pa.ChunkedArray, name: str) -> list[str | None]:
+def parse_labels(column: pa.ChunkedArray, name: str) -> list[str | None]:
     """Return the ids of a column as texts without blanks around them, None where there is none."""
-    [ids] = ids_of({name: column})
+    [ids] = parse_ids({name: column})
     labels = (None if id_ is None else str(id_).strip() for id_ in ids.to_pylist())
     return [label or None for label in labels]
 
@@ -113,7 +113,7 @@ def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
         raise ValueError(f"column {name!r} holds {kind}, not {what}") from None
 
 
-def texts_of(column: pa.ChunkedArray, name: str) -> list[str]:
+def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
     """Return what stands in the cells, without blanks around it; an empty text where nothing does.
 
     Raises:
@@ -123,7 +123,7 @@ def texts_of(column: pa.ChunkedArray, name: str) -> list[str]:
     return ["" if text is None or text != text else str(text).strip() for text in plain.to_pylist()]
 
 
-def numbers_of(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return numbers, NaN where there is none, and which cells are not blank; a number without bounds is infinite.
 
     Raises:
@@ -136,7 +136,7 @@ def numbers_of(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[
         except pa.ArrowException:
             raise ValueError(f"column {name!r} holds {plain.type}, not numbers") from None
         return numbers, ~np.isnan(numbers)
-    texts = texts_of(column, name)
+    texts = parse_texts(column, name)
     given = np.array([text != "" and text.lower() not in _NO_NUMBER for text in texts], np.bool_)
     return np.array([_number(text) for text in texts], np.float64), given
 
@@ -149,7 +149,7 @@ def _number(text: str) -> float:
         return np.nan
 
 
-def times_of(
+def parse_times(
     column: pa.ChunkedArray, name: str, order: Order | None, notes: list[str]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return times as numbers to sort by, and which cells hold one.
@@ -164,8 +164,8 @@ def times_of(
     if pa.types.is_temporal(plain.type) and not (pa.types.is_duration(plain.type) or pa.types.is_time(plain.type)):
         width = pa.int32() if pa.types.is_date32(plain.type) else pa.int64()
         return np.asarray(plain.cast(width).fill_null(0).to_numpy(), np.int64), np.asarray(plain.is_valid().to_numpy())
-    numbers, given = numbers_of(plain, name)
-    texts = texts_of(plain, name)
+    numbers, given = parse_numbers(plain, name)
+    texts = parse_texts(plain, name)
     written = [texts[row] for row in np.flatnonzero(given)]
     if np.isfinite(numbers[given]).all():
         if written and all(map(_YEAR_LAST.fullmatch, written)):

@@ -16,7 +16,7 @@ NONE: Final = -1
 """The community of whoever has none: no interest has a name, or the agent came after the network was made."""
 
 
-def communities_of(
+def find_communities(
     network: NetworkParams, n: int, names: Sequence[str], main_interest: Ints
 ) -> tuple[npt.NDArray[np.int64], int]:
     """Return the community of each agent, `NONE` or from 0, and how many there are.

@@ -17,7 +17,7 @@ from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import COLUMNS, POSTS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.world.attribute_files import read_values
-from prism_mesa.social.world.cells import Order, labels_of, numbers_of, texts_of, times_of
+from prism_mesa.social.world.cells import Order, parse_labels, parse_numbers, parse_texts, parse_times
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
 from prism_mesa.streams import Streams
 
@@ -76,7 +76,7 @@ def load_corpus(
             cells[f"{_OWN}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
     usable, dropped = _usable(cells)
     if not usable.any():
-        reasons = ", ".join(numbered(dropped.items()))
+        reasons = ", ".join(counted_lines(dropped.items()))
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({reasons})")
     if dates and not read:
         read = ["no effect of posts.dates: no date depends on it"]
@@ -144,13 +144,13 @@ def _remarks(cells: pd.DataFrame) -> Iterator[str]:
 
 def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:
     """Return what the rows of a table say: `round` and `time` as numbers, NaN where they are none; else texts."""
-    cells: dict[str, object] = {name: _objects(texts_of(table[name], name)) for name in _TEXTS if name in table}
+    cells: dict[str, object] = {name: _objects(parse_texts(table[name], name)) for name in _TEXTS if name in table}
     if "author" in table:
-        cells["author"] = _objects(labels_of(table["author"], "author"))
+        cells["author"] = _objects(parse_labels(table["author"], "author"))
     if "round" in table:
-        cells["round"], _ = numbers_of(table["round"], "round")
+        cells["round"], _ = parse_numbers(table["round"], "round")
     if "created_at" in table:
-        cells["time"], cells["is_time"] = times_of(table["created_at"], table.names["created_at"], dates, notes)
+        cells["time"], cells["is_time"] = parse_times(table["created_at"], table.names["created_at"], dates, notes)
     return pd.DataFrame(cells)
 
 
@@ -198,6 +198,6 @@ def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
     return cells[~again], int(again.sum()), ()
 
 
-def numbered(dropped: Iterable[tuple[str, int]]) -> list[str]:
+def counted_lines(dropped: Iterable[tuple[str, int]]) -> list[str]:
     """Return how many there are of what is named in the plural: "rows without text"."""
     return [f"{n} {what if n > 1 else re.sub(r's\b', '', what, count=1)}" for what, n in dropped if n]

@@ -12,7 +12,7 @@ from prism_mesa.social.params.user_files import EDGES, FOLLOWS, UNCLEAR, follow_
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
-from prism_mesa.social.world.cells import distinct_ids, ids_of
+from prism_mesa.social.world.cells import distinct_ids, parse_ids
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_ids, read_table
 
 _SLOTS = 1 << 12
@@ -38,7 +38,7 @@ def load_network(
     read = read_ids(path, EDGES, ("src", "dst"), files)
     direction, by_name = _direction(read, direction, path, files)
     with naming_file(path, EDGES):
-        table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
+        table = pa.table(parse_ids({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
     rows, table = len(read), table.drop_null()
     blank, notes = rows - table.num_rows, (*read.notes, *by_name)
     del read

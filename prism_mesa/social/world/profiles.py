@@ -19,7 +19,7 @@ from prism_mesa.social.state.ids import Ids, Names, examples, shortened
 from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.attribute_files import read_values
-from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
+from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts
 from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
@@ -93,10 +93,10 @@ def draw_profiles(
     }
     for name, place in PLACES.items():
         fill_in_blocks(columns["numbers"][place], agents, draws[name])
-    return population_of(agents, ids, columns, params, streams)
+    return make_population(agents, ids, columns, params, streams)
 
 
-def population_of(
+def make_population(
     agents: Rows, ids: Sequence[str], columns: dict[str, Any], params: SocialParams, streams: Streams
 ) -> Population:
     """Return the population of `agents` of whom `columns` say who they are (`WHO_THEY_ARE`), all idle."""
@@ -215,13 +215,13 @@ def read_profiles(
     needs = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
     table = read_table(path, key, needs, known[1:], files, others=False)
     with naming_file(path, key):
-        rows = _rows_of(labels_of(table["agent"], "agent"), path, population)
+        rows = _rows_of(parse_labels(table["agent"], "agent"), path, population)
         numbers = {
             column: _numbers(table[column], column, f"{key}: {path}", low, high)
             for column, (low, high) in _NUMBERS.items()
             if column in table
         }
-        names, words = (texts_of(table[c], c) if c in table else [] for c in ("name", "interests"))
+        names, words = (parse_texts(table[c], c) if c in table else [] for c in ("name", "interests"))
         told = {name: read_values(table[c], c, own, f"{key}: {path}") for name, (c, own) in declared.items()}
     for column, values in numbers.items():
         _write(column, values, rows, population)
@@ -263,7 +263,7 @@ def _rows_of(agents: Sequence[str | None], path: str, population: Population) ->
 
 
 def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> npt.NDArray[np.float64]:
-    numbers, given = numbers_of(cells, column)
+    numbers, given = parse_numbers(cells, column)
     whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
     bad = given & ~((numbers >= low) & (numbers <= high))
     if whole:

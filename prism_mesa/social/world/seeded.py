@@ -12,7 +12,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import POST, Posts
 from prism_mesa.social.state.topics import Topics
-from prism_mesa.social.world.communities import communities_of, share_across
+from prism_mesa.social.world.communities import find_communities, share_across
 from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.int64]
@@ -79,7 +79,7 @@ def seeded_posts(
         none = np.zeros(0, np.int64)
         return Seeded(none, none, none, none, np.zeros(0))
     main = topics.nearest_name(population.interests)
-    community, n_communities = communities_of(params.network, n, topics.names, main)
+    community, n_communities = find_communities(params.network, n, topics.names, main)
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)
     fit = _fitting(own, followers, across if n_communities > 1 else None, streams)

@@ -9,7 +9,7 @@ from tool_worlds import feed_of, rows_of, step_with, talking, toolbox
 from worlds import ran, small
 
 from prism_mesa.deliberation import Note, Notebook
-from prism_mesa.social.content.activity import activities_of
+from prism_mesa.social.content.activity import recent_activities
 
 # -- the platform as it stood --------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ def test_likes_by_the_chart_are_told_with_the_round_and_the_tick_of_their_transi
     told = {
         (activity.round, activity.tick, agent, activity.post)
         for agent in range(30)
-        for activity in activities_of(model.platform, agent, 1000)
+        for activity in recent_activities(model.platform, agent, 1000)
         if activity.action == "like"
     }
     assert told == done

@@ -8,7 +8,7 @@ from minds import Mind, asked
 from worlds import differing, ran, small
 from writing_worlds import NO_CHOICE
 
-from prism_mesa.social.content.activity import activities_of
+from prism_mesa.social.content.activity import recent_activities
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.world.wording import reworded, wordings
@@ -56,7 +56,7 @@ def test_readers_see_the_same_words_in_posts_reshares_quotes_and_memories():
         assert posts.shown([post])[0].endswith(f"(in reply to: {above})")
         n_quotes += above not in posts.corpus.texts
     assert n_quotes > 10
-    told = [a for row in range(30) for a in activities_of(model.platform, row, 40) if a.action == "post"]
+    told = [a for row in range(30) for a in recent_activities(model.platform, row, 40) if a.action == "post"]
     assert {(a.post, a.text) for a in told} == {(a.post, posts.shown([a.post])[0]) for a in told}
 
 

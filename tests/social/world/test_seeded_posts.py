@@ -10,7 +10,7 @@ from prism_mesa import Config
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import nested, validated
 from prism_mesa.social.state.posts import POST
-from prism_mesa.social.world.communities import communities_of, share_across
+from prism_mesa.social.world.communities import find_communities, share_across
 from prism_mesa.social.world.random_networks import block_bounds
 
 BLOCKS = {
@@ -93,7 +93,7 @@ def test_blocks_are_equal_and_who_came_later_is_in_none():
     bounds = block_bounds(4, 10)
     assert bounds.tolist() == [0, 3, 6, 8, 10]
     network = Config.model_validate({"network": {"kind": "stochastic_block", "blocks": 4}}).network
-    community, n = communities_of(network, 10, [], np.full(12, -1))
+    community, n = find_communities(network, 10, [], np.full(12, -1))
     assert (community.tolist(), n) == ([0, 0, 0, 1, 1, 1, 2, 2, 3, 3, -1, -1], 4)
 
 

@@ -12,13 +12,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import DataError, counted, shortened
+from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.world.csv_files import whole_numbers
 
 type Floats = npt.NDArray[np.float64]
 
 _EXACT: Final = 2.0**53
 """Below it floats tell all whole numbers apart."""
+_TRUTHS: Final = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "yes": 1.0, "no": 0.0}
 _NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
 """How others write that there is no number."""
 Order = Literal["day_first", "month_first"]
@@ -236,3 +238,31 @@ def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
             return np.array(["NaT"], "datetime64[us]")
         half = len(values) // 2
         return np.concatenate([_stamps(values[:half], **how), _stamps(values[half:], **how)])
+
+
+def read_values(cells: pa.ChunkedArray, column: str, attribute: Attribute, where: str) -> Floats:
+    """Return the values of an attribute in a column of a file, NaN where a cell is blank.
+
+    Raises:
+        DataError: If a cell holds anything but one of its values.
+    """
+    if attribute.texts or attribute.is_truth:
+        texts = parse_texts(cells, column)
+        codes = {text: float(place) for place, text in enumerate(attribute.texts)} or _TRUTHS
+        values = np.array([codes.get(t if attribute.texts else t.lower(), np.nan) for t in texts], np.float64)
+        is_bad = np.isnan(values) & np.array([text != "" for text in texts], np.bool_)
+    else:
+        values, is_filled = parse_numbers(cells, column)
+        is_value = (
+            np.isin(values, attribute.kept)
+            if attribute.values
+            else (values >= attribute.low) & (values <= attribute.high)
+        )
+        is_bad = is_filled & ~is_value
+    if is_bad.any():
+        row = int(np.flatnonzero(is_bad)[0])
+        cell = shortened(str(cells[row].as_py()))
+        raise DataError(
+            f"{where}: {column}: line {row + 2}: {cell} is not {attribute.allowed} (attributes.{attribute.name})"
+        )
+    return values

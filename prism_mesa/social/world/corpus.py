@@ -16,8 +16,7 @@ from prism_mesa.errors import DataError, counted
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import COLUMNS, POSTS
 from prism_mesa.social.state.attributes import Attribute
-from prism_mesa.social.world.attribute_files import read_values
-from prism_mesa.social.world.cells import Order, parse_labels, parse_numbers, parse_texts, parse_times
+from prism_mesa.social.world.cells import Order, parse_labels, parse_numbers, parse_texts, parse_times, read_values
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
 from prism_mesa.streams import Streams
 

@@ -18,8 +18,7 @@ from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
 from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
-from prism_mesa.social.world.attribute_files import read_values
-from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts
+from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts, read_values
 from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState

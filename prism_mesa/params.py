@@ -3,7 +3,7 @@
 import operator
 import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Final, get_args
@@ -39,6 +39,19 @@ ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
 
 FROM_PARAMS: Final = object()
 """What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
+
+
+def known_or_object(name: str, known: Iterable[str]) -> str:
+    """Return a name that is known or has the form ``module:object``.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    module, _, target = name.partition(":")
+    if name not in known and not (module and target):
+        allowed, near = ", ".join(map(repr, known)), did_you_mean(name, known)
+        raise ValueError(f"Input should be {allowed}, or module:object of your own{near and f'.{near}'}")
+    return name
 
 
 class _Shown(reprlib.Repr):

@@ -9,10 +9,11 @@ import numpy as np
 from prism_mesa.deliberation import Note
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import POST_KINDS
+from prism_mesa.llm.text import plain, unframed
 from prism_mesa.social.behavior import ENGAGING
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import NO_POST, unpacked_move
-from prism_mesa.social.state.posts import NO_PARENT
+from prism_mesa.social.state.posts import NO_PARENT, WORDS_CAP
 from prism_mesa.social.state.texts import NO_TEXT
 
 type ActivityKind = Literal["post", "like", "reply", "reshare"]
@@ -175,3 +176,18 @@ def keep_notes(platform: Platform) -> None:
         columns = zip(kinds.items(), zip(*noted, strict=True), strict=True)
         told = {name: np.array(values, kind) for (name, kind), values in columns}
         platform.recorder.write("notes", {"round": np.full(len(noted), platform.round, np.int32)} | told)
+
+
+_MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
+
+
+def cleaned(text: str) -> str:
+    r"""Return words as one line of at most `WORDS_CAP` characters, without quotation marks around it or delimiters.
+
+    >>> cleaned('  "Rain again.\nOh well." ')
+    'Rain again. Oh well.'
+    """
+    line = unframed(text, 2 * WORDS_CAP)
+    while len(line) > 1 and (line[0], line[-1]) in _MARKS:
+        line = line[1:-1].strip()
+    return plain(line, WORDS_CAP)

@@ -30,8 +30,14 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.prompt import profile_text
-from prism_mesa.social.content.activity import NAME_SHOWN, activity_line, author_and_text, recalled, recent_activities
-from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.content.activity import (
+    NAME_SHOWN,
+    activity_line,
+    author_and_text,
+    cleaned,
+    recalled,
+    recent_activities,
+)
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.questions import characters_of

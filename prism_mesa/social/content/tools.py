@@ -21,11 +21,11 @@ from prism_mesa.social.content.activity import (
     NOTE_CAP,
     TEXT_SHOWN,
     activity_line,
+    cleaned,
     post_lines,
     recalled,
     recent_activities,
 )
-from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged

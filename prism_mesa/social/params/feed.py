@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from prism_mesa.errors import did_you_mean
-from prism_mesa.params import LogOdds, Params, Share
+from prism_mesa.params import LogOdds, Params, Share, known_or_object
 from prism_mesa.without_effect import OnlyWith
 
 MOST_POSTS = 10_000
@@ -48,21 +47,21 @@ class XAlgoParams(Params):
     author_floor: Share = Field(0.25, description="lowest such factor")
 
 
-class X2026Params(XAlgoParams):
-    """The weights published for X's home timeline in August 2026, on what this platform can observe.
+X_2026: Final = XAlgoParams(
+    weight_reply=5.0,
+    weight_good_click=0.4,
+    weight_profile_click=0.0,
+    weight_reply_engaged=0.0,
+    weight_negative=-43.2,
+    weight_report=-234.0,
+    reply_factor=1.0,
+)
+"""The weights published for X's home timeline in August 2026, on what this platform can observe.
 
-    Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. What this platform has none
-    of is left out (quotes, shares, dwell, photos, videos), and so are what mutual follows add to a reply (15),
-    semantic diversity, and the places of new authors. Rates as for `x_algo`.
-    """
-
-    weight_reply: Weight = Field(5.0, description="weight of a predicted reply")
-    weight_good_click: Weight = Field(0.4, description="weight of a predicted good click")
-    weight_profile_click: Weight = Field(0.0, description="weight of a predicted profile click")
-    weight_reply_engaged: Weight = Field(0.0, description="weight of a predicted reply that the author engages with")
-    weight_negative: Weight = Field(-43.2, description="weight of predicted negative feedback (not interested)")
-    weight_report: Weight = Field(-234.0, description="weight of a predicted report")
-    reply_factor: Share = Field(1.0, description="score factor of a reply")
+Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. Left out is what this platform
+does not have (quotes, shares, dwell, photos, videos), and so are the bonus of mutual follows for a reply (15), semantic
+diversity, and the places of new authors. Rates as for `x_algo`.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ FEED_MODES: Final[Mapping[str, FeedMode]] = {
     "x_2026_08": FeedMode(
         "by the weights published for X in August 2026, with posts from outside the own network",
         _PREDICTED,
-        weights=X2026Params(),
+        weights=X_2026,
     ),
     "bridging": FeedMode(
         "by what the groups of agents (feed.attribute) each engage with, of followed agents",
@@ -142,7 +141,7 @@ class SlotParams(Params):
 class FeedParams(Params):
     """What an agent is shown."""
 
-    mode: str = Field(
+    mode: Annotated[str, AfterValidator(lambda mode: known_or_object(mode, FEED_MODES))] = Field(
         "chronological",
         description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, "
         "bridging, diverse, or module:object, a function or an expression over F of your own",
@@ -168,15 +167,6 @@ class FeedParams(Params):
     x_algo: Annotated[XAlgoParams, OnlyWith("feed.mode", "x_2023", "x_algo")] = Field(
         default_factory=XAlgoParams, description="weights of mode x_2023"
     )
-
-    @field_validator("mode")
-    @classmethod
-    def _is_known(cls, mode: str) -> str:
-        module, colon, name = mode.partition(":")
-        if mode not in FEED_MODES and not (colon and module and name):
-            allowed, near = ", ".join(map(repr, FEED_MODES)), did_you_mean(mode, FEED_MODES)
-            raise ValueError(f"Input should be {allowed}, or module:object of your own{near and f'.{near}'}")
-        return mode
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params, Share
+from prism_mesa.params import Params, Share, known_or_object
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.without_effect import OnlyWith
 
@@ -20,7 +20,7 @@ class OpinionsParams(Params):
     of: str | None = Field(
         None, description="attribute of agents, with a range, that moves by what they read; null: none does"
     )
-    rule: str = Field(
+    rule: Annotated[str, AfterValidator(lambda rule: known_or_object(rule, RULES))] = Field(
         "bounded_confidence",
         description="bounded_confidence (Deffuant et al. 2000, doi:10.1142/S0219525900000078), assimilation_repulsion "
         "(Flache et al. 2017, doi:10.18564/jasss.3521), or module:function of your own",
@@ -45,34 +45,20 @@ class OpinionsParams(Params):
         "et al. 2017); 1: none does",
     )
 
-    @field_validator("rule")
-    @classmethod
-    def _is_known(cls, rule: str) -> str:
-        module, colon, name = rule.partition(":")
-        if rule not in RULES and not (colon and module and name):
-            allowed, near = ", ".join(map(repr, RULES)), did_you_mean(rule, RULES)
-            raise ValueError(f"Input should be {allowed}, or module:function of your own{near and f'.{near}'}")
-        return rule
-
     @property
-    def own(self) -> str | None:
-        """Where a rule of a user's own is; None where the rule comes with PRISM, or nothing moves."""
+    def user_rule(self) -> str | None:
+        """The place of your own rule; None where the rule comes with PRISM, or no attribute moves."""
         return self.rule if self.of is not None and self.rule not in RULES else None
 
 
-def check_opinions(own: OpinionsParams, attributes: Mapping[str, AttributeParams]) -> None:
-    """Check that the attributes that are named are there, and are numbers of a range.
+def check_opinions(opinions: OpinionsParams, attributes: Mapping[str, AttributeParams]) -> None:
+    """Check that the named attributes exist and have a range.
 
     Raises:
         ValueError: If not.
     """
-    for key, name, whose in (("of", own.of, "agent"), ("by", own.by, "post")):
-        if name is None:
-            continue
-        numbers = [other for other, one in attributes.items() if one.of == whose and one.range is not None]
-        if name not in numbers:
-            have = ", ".join(numbers) or "none"
-            raise ValueError(
-                f"opinions: {key}: {name!r:.60} is no attribute of {whose}s with a range ({have})."
-                f"{did_you_mean(name, numbers)}"
-            )
+    for key, name, owner in (("of", opinions.of, "agent"), ("by", opinions.by, "post")):
+        known = [other for other, params in attributes.items() if params.of == owner and params.range is not None]
+        if name is not None and name not in known:
+            have, near = ", ".join(known) or "none", did_you_mean(name, known)
+            raise ValueError(f"opinions: {key}: {name!r:.60} is no attribute of {owner}s with a range ({have}).{near}")

@@ -21,12 +21,11 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics, quantised, topics_of
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
-from prism_mesa.social.world.close_ties import with_close_ties
 from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, make_population, read_profiles
-from prism_mesa.social.world.random_networks import block_bounds, generate_network
+from prism_mesa.social.world.random_networks import block_bounds, generate_network, with_close_ties
 from prism_mesa.social.world.rates import popularity_scores
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams

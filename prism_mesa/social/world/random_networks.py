@@ -1,4 +1,4 @@
-"""Networks drawn from the seed, of each kind that a configuration can name. Files of edges are read in `follows`."""
+"""Networks drawn from the seed, and close ties. Files of edges are read in `follows`."""
 
 from collections.abc import Callable
 from math import inf, lgamma, log1p, sqrt
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.network import attach, draw_rows, rewire, toss_rows
+from prism_mesa.kernels.ties import choose_pairs, mutual_pairs
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.chunks import blocks, fill_in_blocks
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
@@ -205,3 +206,23 @@ def _complete(row: int, follows: Int32s, found: int, weights: Floats, streams: S
     missing = len(follows) - found
     follows[found:] = np.argpartition(rank, missing - 1)[:missing]
     follows.sort()
+
+
+def with_close_ties(network: FollowNetwork, most: int, streams: Streams) -> FollowNetwork:
+    """Return the network with up to `most` of each agent's mutual follows as close ties.
+
+    Mutual follows are gone through by the sum of the two agents' followers, the lowest first and equal ones in a keyed
+    order; one becomes a close tie if both agents have less than `most` by then.
+    """
+    if not most:
+        return network
+    one, other = (np.empty(network.n_edges // 2, np.int32) for _ in range(2))
+    found = mutual_pairs(network.indptr, network.indices, one, other)
+    one, other = one[:found].copy(), other[:found].copy()
+    followers = network.n_followers.astype(np.uint64)
+    chance = streams.bits("mutual tie", one, index=other) >> np.uint64(28)  # below 2**36, and the sum below 2**28
+    order = np.argsort((followers[one] + followers[other]) << np.uint64(36) | chance)
+    taken = choose_pairs(order, one, other, most, network.n_agents)
+    one, other = one[taken], other[taken]
+    close = from_parts([(one, other), (other, one)], network.n_agents)
+    return FollowNetwork(network.indptr, network.indices, network.dropped, network.notes, close.indptr, close.indices)

@@ -10,8 +10,7 @@ from worlds import plain_group, small
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.network import FollowNetwork, from_edges
-from prism_mesa.social.world.close_ties import with_close_ties
-from prism_mesa.social.world.random_networks import generate_network
+from prism_mesa.social.world.random_networks import generate_network, with_close_ties
 from prism_mesa.streams import Streams
 
 KINDS = ["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration"]

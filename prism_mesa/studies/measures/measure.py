@@ -14,7 +14,7 @@ import pandas as pd
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.runs.config import Config
 from prism_mesa.social.state.posts import POST, RESHARE
-from prism_mesa.social.world.communities import find_communities
+from prism_mesa.social.world.seeded import find_communities
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from prism_mesa import Config
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import nested, validated
 from prism_mesa.social.state.posts import POST
-from prism_mesa.social.world.communities import find_communities, share_across
 from prism_mesa.social.world.random_networks import block_bounds
+from prism_mesa.social.world.seeded import find_communities, share_across
 
 BLOCKS = {
     "agents_n": 200,

@@ -20,12 +20,12 @@ type Rates = npt.NDArray[np.float32]
 _NORMAL: Final = NormalDist()
 
 
-def popularity_scores(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
+def popularity_scores(network: FollowNetwork, params: AgentsParams, streams: Streams) -> Floats | None:
     """Return the normal score of each agent's rank by number of followers, shape (n,); None where it does not count.
 
     The rank-th of n agents, from 0, has the score ``inverse normal((rank + .5) / n)``; ties are ranked by a keyed draw.
     """
-    if not own.popularity:
+    if not params.popularity:
         return None
     n = network.n_agents
     rank = np.empty(n, np.int64)
@@ -34,9 +34,9 @@ def popularity_scores(network: FollowNetwork, own: AgentsParams, streams: Stream
     return np.append(lower, -lower[: n // 2][::-1])[rank]
 
 
-def popularity_of_last(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
+def popularity_of_last(network: FollowNetwork, params: AgentsParams, streams: Streams) -> Floats | None:
     """Return `popularity_scores` of the last agent alone; the scores of the others are nan."""
-    if not own.popularity:
+    if not params.popularity:
         return None
     n, followers = network.n_agents, network.n_followers
     alike = np.flatnonzero(followers[:-1] == followers[-1])
@@ -46,32 +46,32 @@ def popularity_of_last(network: FollowNetwork, own: AgentsParams, streams: Strea
     return np.append(np.full(n - 1, np.nan), score)
 
 
-def activity_draws(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+def activity_draws(params: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
     """Return a function from rows to the activity of these agents."""
-    scale = capped_scale(own.activity, own.activity_sigma)
-    return lambda rows: _capped(_scores("activity", rows, own, streams, popularity), own.activity_sigma, scale)
+    scale = capped_scale(params.activity, params.activity_sigma)
+    return lambda rows: _capped(_scores("activity", rows, params, streams, popularity), params.activity_sigma, scale)
 
 
-def post_rate_draws(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+def post_rate_draws(params: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
     """Return a function from rows to these agents' probability of posting.
 
     Without `post_sigma` the draw of activity serves posting too. With `posting` online, activity weights the mean.
     """
-    purpose = "activity" if own.post_sigma is None else "posting"
-    sigma = own.activity_sigma if own.post_sigma is None else own.post_sigma
-    scale = capped_scale(own.post_rate, sigma)
-    if own.posting == "online":
-        shared = 1.0 if own.post_sigma is None else own.popularity**2
-        scale = weighted_scale(own.post_rate, sigma, own.activity, own.activity_sigma, shared)
-    return lambda rows: _capped(_scores(purpose, rows, own, streams, popularity), sigma, scale)
+    purpose = "activity" if params.post_sigma is None else "posting"
+    sigma = params.activity_sigma if params.post_sigma is None else params.post_sigma
+    scale = capped_scale(params.post_rate, sigma)
+    if params.posting == "online":
+        shared = 1.0 if params.post_sigma is None else params.popularity**2
+        scale = weighted_scale(params.post_rate, sigma, params.activity, params.activity_sigma, shared)
+    return lambda rows: _capped(_scores(purpose, rows, params, streams, popularity), sigma, scale)
 
 
-def _scores(purpose: str, rows: Rows, own: AgentsParams, streams: Streams, popularity: Floats | None) -> Floats:
+def _scores(purpose: str, rows: Rows, params: AgentsParams, streams: Streams, popularity: Floats | None) -> Floats:
     """Return standard normal draws that are correlated with popularity."""
     drawn = streams.normal(purpose, rows)
     if popularity is None:
         return drawn
-    return own.popularity * popularity[rows] + sqrt(1 - own.popularity**2) * drawn
+    return params.popularity * popularity[rows] + sqrt(1 - params.popularity**2) * drawn
 
 
 def _capped(scores: Floats, sigma: float, scale: float) -> Rates:

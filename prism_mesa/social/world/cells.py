@@ -1,4 +1,4 @@
-"""What the cells of users' tables say: ids, texts, numbers, times. A fault is a ValueError that names the column."""
+"""Parsing cells of users' tables: ids, texts, numbers, times. A fault is a ValueError that names the column."""
 
 import re
 import warnings
@@ -22,7 +22,7 @@ _EXACT: Final = 2.0**53
 """Below it floats tell all whole numbers apart."""
 _TRUTHS: Final = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "yes": 1.0, "no": 0.0}
 _NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
-"""How others write that there is no number."""
+"""Texts of other programs for a missing number."""
 Order = Literal["day_first", "month_first"]
 _DATE: Final = re.compile(
     r"((?:[^\W\d]+[.,]*\s+)?(?:\d{1,2}[:.]\d\d(?::\d\d)?(?:\s*[ap]m)?[,\s-]+)?)"
@@ -33,14 +33,13 @@ _DATE: Final = re.compile(
 _YEAR_LAST: Final = re.compile(r"\d{3,4}(?:19|20)\d\d")
 _ZONE: Final = re.compile(r"(?:\dZ|[+-]\d\d:?\d\d|\b(?:GMT|UTC))$|[+-]\d{4} \d{4}$")
 _ANOTHER_DAY: Final = frozenset({"now", "today"})
-"""What pandas would take for the time of reading."""
+"""Texts that pandas reads as the current time."""
 
 
 def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     """Return columns of ids: all as int64, or all as texts; blank cells as nulls.
 
-    Whole numbers stand for their decimal digits, whatever they are kept as: a blank cell makes pandas keep them as
-    floats. Texts are as they stand.
+    Whole numbers are the ids of their decimal digits, also as floats: pandas stores them so beside a blank cell.
 
     Raises:
         ValueError: If a column holds lists or the like, or floats too large to be told apart.
@@ -116,7 +115,7 @@ def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
 
 
 def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
-    """Return what stands in the cells, without blanks around it; an empty text where nothing does.
+    """Return cells as texts without blanks around them; a blank cell is an empty text.
 
     Raises:
         ValueError: If they hold no texts.
@@ -126,7 +125,7 @@ def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
 
 
 def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return numbers, NaN where there is none, and which cells are not blank; a number without bounds is infinite.
+    """Return numbers, NaN where there is none, and which cells are not blank.
 
     Raises:
         ValueError: If they hold lists or the like.
@@ -139,12 +138,12 @@ def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArr
             raise ValueError(f"column {name!r} holds {plain.type}, not numbers") from None
         return numbers, ~np.isnan(numbers)
     texts = parse_texts(column, name)
-    given = np.array([text != "" and text.lower() not in _NO_NUMBER for text in texts], np.bool_)
-    return np.array([_number(text) for text in texts], np.float64), given
+    is_filled = np.array([text != "" and text.lower() not in _NO_NUMBER for text in texts], np.bool_)
+    return np.array([_number(text) for text in texts], np.float64), is_filled
 
 
 def _number(text: str) -> float:
-    """Return the number of a text as it is written in tables, NaN if it is none."""
+    """Return the number that a text is, or NaN."""
     try:
         return float(text) if "_" not in text else np.nan
     except ValueError:
@@ -156,25 +155,25 @@ def parse_times(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return times as numbers to sort by, and which cells hold one.
 
-    Texts are dates and times of any format, in UTC where they name no zone; or numbers, all of them (seconds since
-    1970, years, ...). Dates such as 01/02/2017 are all read in one order, which a line in `notes` names.
+    Texts are dates and times of any format, in UTC if they name no zone; or all are numbers (seconds since 1970,
+    years, ...). Dates such as 01/02/2017 are all read in one order, which is added to `notes`.
 
     Raises:
-        ValueError: If they hold no times, or if `order` is None and both orders fit all dates, or neither does.
+        ValueError: If the cells hold no times, or if `order` is None and both orders fit all dates, or neither does.
     """
     plain = _plain(column, name, "times")
     if pa.types.is_temporal(plain.type) and not (pa.types.is_duration(plain.type) or pa.types.is_time(plain.type)):
         width = pa.int32() if pa.types.is_date32(plain.type) else pa.int64()
         return np.asarray(plain.cast(width).fill_null(0).to_numpy(), np.int64), np.asarray(plain.is_valid().to_numpy())
-    numbers, given = parse_numbers(plain, name)
+    numbers, is_filled = parse_numbers(plain, name)
     texts = parse_texts(plain, name)
-    written = [texts[row] for row in np.flatnonzero(given)]
-    if np.isfinite(numbers[given]).all():
+    written = [texts[row] for row in np.flatnonzero(is_filled)]
+    if np.isfinite(numbers[is_filled]).all():
         if written and all(map(_YEAR_LAST.fullmatch, written)):
             raise ValueError(
                 f"column {name!r}: dates such as {written[0]!r} have no order as numbers: write 2017-12-31"
             )
-        return np.nan_to_num(numbers), given
+        return np.nan_to_num(numbers), is_filled
     zoned = [bool(_ZONE.search(text)) for text in written]
     if any(zoned) and not all(zoned):
         notes.append(f"{name}: {counted(zoned.count(False), 'time')} without a time zone read as UTC")
@@ -187,7 +186,8 @@ def _year_first(texts: list[str], name: str, order: Order | None, notes: list[st
     """Return texts in which dates such as 01/02/2017 are rewritten year first, all read in one order."""
     dates = [_DATE.match(text) for text in texts]
     day, month = (
-        [match and _iso(match[one], match[other], match[5]) for match in dates] for one, other in ((2, 4), (4, 2))
+        [match and _iso(match[day_group], match[month_group], match[5]) for match in dates]
+        for day_group, month_group in ((2, 4), (4, 2))
     )
     apart = [row for row in range(len(texts)) if day[row] != month[row]]
     read: dict[Order, list[str | None]] = {"day_first": day, "month_first": month}
@@ -216,10 +216,10 @@ def _iso(day: str, month: str, year: str) -> str | None:
 
 
 def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
-    """Return times in UTC, NaT where a text is none: all in the format of the first one, or each in its own."""
+    """Return times in UTC, NaT where a text is no time: all in the format of the first, or each in its own."""
     values = pd.Series([None if text.lower() in _ANOTHER_DAY else text for text in texts], dtype=object)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that no one format fits; then each is tried by itself
+        warnings.simplefilter("ignore", UserWarning)  # no single format fits: then each is parsed by itself
         times = _stamps(values)
         rest = np.flatnonzero(np.isnat(times) & values.notna().to_numpy())
         times[rest] = _stamps(values[rest], format="mixed")
@@ -227,7 +227,7 @@ def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
 
 
 def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
-    """Return times, NaT where there is none; pandas gives up on all where one is beyond what it can hold."""
+    """Return times, NaT where there is none; in halves, because pandas rejects all if it cannot store one."""
     if not len(values):
         return np.zeros(0, "datetime64[us]")
     try:

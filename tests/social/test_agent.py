@@ -5,8 +5,8 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from echo_agents import IDLE, RESTING, SCROLLING
-from worlds import differing, ran, small
+from echo_agents import IDLE, SCROLLING
+from worlds import ran, small
 
 from prism_mesa.domain import Post
 from prism_mesa.errors import AgentError
@@ -57,13 +57,6 @@ def test_the_band_lies_half_to_either_side_of_the_threshold():
     assert agent.high_threshold == pytest.approx(0.65)
 
 
-def test_setting_a_field_of_one_agent_touches_no_other():
-    changed, plain = small(), small()
-    changed.agent(3).activity = 0.123
-    assert differing(changed, plain) == ["numbers"]
-    assert [i for i in range(30) if changed.population.activity[i] != plain.population.activity[i]] == [3]
-
-
 # who it is
 
 
@@ -108,21 +101,6 @@ def test_history_keeps_the_last_entries_first_in_first_out(depth):
         agent.fire("round_ends" if agent.state is SCROLLING else "feed_ready")
     walk_agents = [(IDLE, SCROLLING), (SCROLLING, IDLE)] * 4
     assert [(e.from_state, e.to_state) for e in agent.state_history] == walk_agents[:8][-depth:]
-
-
-def limited(**params):
-    model = small(statechart_max_history_depth=6, agents_activity=1.0, **params)
-    for row, depth in ((0, 0), (1, 2), (2, 5)):
-        model.agent(row).max_history_depth = depth
-    return model
-
-
-def test_each_agent_keeps_as_much_history_as_its_own_depth_allows_by_columns_and_by_rows():
-    columns, rows, whole = ran(limited()), ran(limited(scheduler="mesa")), ran(small(agents_activity=1.0))
-    for row, depth in ((0, 0), (1, 2), (2, 5), (3, 6)):
-        entries = list(columns.agent(row).state_history)
-        assert entries == list(rows.agent(row).state_history)
-        assert entries == (list(whole.agent(row).state_history)[-depth:] if depth else [])
 
 
 @pytest.mark.parametrize("depth", [51, -1, 2.5])
@@ -206,21 +184,3 @@ def test_an_action_that_raises_leaves_the_agent_as_it_was():
     with pytest.raises(RuntimeError, match="out of paper"):
         agent.fire("feed_ready")
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (IDLE, 2, 0)
-
-
-def test_a_transition_that_the_history_cannot_hold_is_refused_before_its_action_runs():
-    ran_too_early = []
-    acts = Transition("wakes", IDLE, SCROLLING, action=lambda agent, post: ran_too_early.append(agent.row))
-    agent = small().agent(4)
-    with pytest.raises(AgentError, match="'wakes' is no trigger of social"):
-        Statechart([IDLE, SCROLLING], [acts], IDLE).fire(agent, "wakes")
-    assert (agent.state, ran_too_early) == (IDLE, [])
-
-
-def test_resting_ends_after_two_ticks_whatever_the_agents_own_threshold():
-    agent = small().agent(0)
-    agent.state, agent.timeout_threshold = RESTING, 100
-    agent.step()
-    assert (agent.state, agent.ticks_in_state) == (RESTING, 1)
-    agent.step()
-    assert agent.state is SCROLLING

@@ -92,11 +92,3 @@ def test_a_chart_of_which_a_distilled_model_has_learned_nothing_is_refused():
     with pytest.raises(ConfigError, match="learned nothing of what this chart leaves open"):
         model.chart = Statechart(states, [*others, *left], IDLE)
     assert model.chart is before
-
-
-def test_a_chart_that_takes_the_place_of_another_brings_its_own_notes():
-    model = small(feed_glances=5)
-    model.chart = eager
-    assert sum("feed.glances" in note for note in model.notes) == 1
-    model.chart = social_chart
-    assert not any("feed.glances" in note for note in model.notes)

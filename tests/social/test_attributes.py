@@ -274,12 +274,3 @@ def test_prompts_tell_of_those_that_are_told():
     post = model.platform.post(0, 0)
     assert post.about == f"veracity: {str(post.veracity).lower()}"
     assert SocialModel(world()).agent(0).personality in model.agent(0).personality
-
-
-@pytest.mark.parametrize(
-    ("share", "noted"), [([0.2, 0.7], "add up to 0.9"), ([20, 80], "add up to 100"), ([0.3, 0.7], "")]
-)
-def test_shares_that_do_not_add_up_to_one_are_noted(share, noted):
-    own = {"side": {"of": "agent", "values": ["a", "b"], "share": share}}
-    notes = [note for note in SocialModel(world(own)).notes if "side" in note]
-    assert [noted in note for note in notes] == [True] * bool(noted)

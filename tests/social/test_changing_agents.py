@@ -43,27 +43,12 @@ def test_a_new_agent_shifts_nobody_elses_draws():
     assert [with_newcomer.history.entries(i) for i in range(30)] == [without.history.entries(i) for i in range(30)]
 
 
-@pytest.mark.parametrize("row", [-1, 30, 1000])
-def test_there_is_no_agent_outside_the_population(row):
-    with pytest.raises(AgentError, match=rf"row {row} holds no agent \(rows: 0 \.\. 29\)"):
-        SocialAgent(small(), row)
-
-
 @pytest.mark.parametrize("fields", [{"mood": 1}, {"n_unread": 3}, {"scripted": True}, {"step": None}])
 def test_a_field_that_is_unknown_or_cannot_be_set_is_named_and_no_agent_is_made(fields):
     model = small()
     with pytest.raises(AgentError, match=f"SocialAgent has no field '{next(iter(fields))}' that can be set"):
         SocialAgent(model, **fields)
     assert len(model.population) == len(model.agents) == 30
-
-
-def test_a_new_agent_with_a_bad_value_is_not_on_the_platform():
-    model = small()
-    with pytest.raises(AgentError, match=r"engagement_threshold: 7 is not in 0\.\.1"):
-        SocialAgent(model, engagement_threshold=7)
-    ran(model, 1)
-    assert len(model.agents) == 30
-    assert agents_in_state(IDLE, model) == 30
 
 
 def test_an_agent_taken_over_keeps_its_row_and_the_ordinary_one_is_replaced():

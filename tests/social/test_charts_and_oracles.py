@@ -4,7 +4,7 @@ import pytest
 from lively_worlds import COMPOSING, EVALUATING, IDLE, LIVELY, RESTING, SCROLLING, moves, rounds_of
 from worlds import named, ran, small
 
-from prism_mesa.errors import ChartError, ConfigError, PrismWarning
+from prism_mesa.errors import ConfigError, PrismWarning
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.statechart import AgentState, Statechart, Transition
@@ -25,12 +25,6 @@ from prism_mesa.statechart import AgentState, Statechart, Transition
 def test_a_chart_that_is_not_there_is_a_config_error(where, message):
     with pytest.raises(ConfigError, match=rf"statechart\.chart: {where}: {message}"):
         small(statechart_chart=where)
-
-
-def test_a_chart_with_an_unreachable_state_is_refused():
-    chart = Statechart([IDLE, SCROLLING, RESTING], [Transition("feed_ready", IDLE, SCROLLING)], IDLE, name="island")
-    with pytest.raises(ChartError, match="chart island: resting: no path of transitions leads to this state"):
-        small(statechart_chart=named(chart, "island"))
 
 
 def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():

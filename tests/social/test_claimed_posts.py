@@ -6,8 +6,6 @@ import pytest
 from worlds import differing, ran, small
 
 from prism_mesa.social.behavior import build_chart, social_chart, viral_chart
-from prism_mesa.social.chart_checks import findings_on
-from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
@@ -92,23 +90,6 @@ def test_below_the_band_ignores_is_for_the_posts_that_decides_does_not_claim(nam
                 n_claimed += 1
                 assert move["to_state"] != "scrolling" or name == "python"
     assert n_claimed > 0
-
-
-@pytest.mark.parametrize(
-    ("engages", "condition"),
-    [
-        (NOT_NOTED, str(NOT_NOTED)),
-        (IS_ABOVE | NOT_NOTED, str(IS_ABOVE | NOT_NOTED)),
-        (NOT_NOTED & IS_ABOVE, None),
-        (IS_ABOVE, None),
-    ],
-)
-def test_a_chart_that_engages_below_the_band_is_found_and_noted(engages, condition):
-    model = small(chart=build_chart(engages=engages), **NOTED)
-    told = [note for note in model.notes if "below their band" in note]
-    found = findings_on(model.chart, WalkTables(model.chart, model.attributes.known), model.attributes.known.fields)
-    assert len(told) == sum(finding.kind == "below-band" for finding in found) == (condition is not None)
-    assert all(condition in note for note in told)
 
 
 HEEDING = [NOT_NOTED & IS_ABOVE, lambda agent, post: not post.noted and post.utility > agent.high_threshold]

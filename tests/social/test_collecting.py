@@ -89,27 +89,6 @@ def test_reporters_that_cannot_be_added_are_named(kind):
         kind(agent_reporters="state")
 
 
-def test_reporters_of_nations_are_added_and_a_collector_of_ones_own_gets_a_row_a_quarter():
-    model = EconomyModel(rounds=2, agent_reporters={"strength": lambda nation: nation.state.gdp})
-    model.run_model()
-    agents = model.datacollector.get_agent_vars_dataframe()
-    assert agents["strength"].equals(agents["gdp"].rename("strength"))
-
-    class Own(EconomyModel):
-        def __init__(self, **params):
-            super().__init__(**params)
-            self.datacollector = mesa.DataCollector(model_reporters={"quarter": "quarter"})
-
-        def step(self):
-            super().step()
-            self.datacollector.collect(self)
-
-    model = Own(rounds=2)
-    model.run_model()
-    assert model.datacollector.get_model_vars_dataframe()["quarter"].tolist() == ["2009Q4", "2010Q1"]
-    assert len(model.prism_datacollector.get_model_vars_dataframe()) == 2
-
-
 def test_batch_run_returns_what_a_user_collects():
     world = {"agents_n": [10, 20], "rounds": 2, "network_mean_degree": 3}
     rows = mesa.batch_run(After, world, rng=[1, 2], max_steps=9, data_collection_period=1, display_progress=False)

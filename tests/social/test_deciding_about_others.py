@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from lively_worlds import LIVELY
-from random_worlds import LIVE
 from worlds import ran, small
 
 from prism_mesa.errors import AgentError
@@ -136,17 +135,6 @@ def test_who_takes_it_back_sees_what_is_written_from_then_on_but_follows_are_not
     assert {row[3] for row in rows_of(model)} == {what, f"un{what}"} | ({"unfollow"} if what == "block" else set())
 
 
-def test_a_close_tie_ends_with_the_follow():
-    model = ran(world(network_mutual=0.8, utility_sensitivity=0.05, utility_closeness=3.0), 1)
-    network = model.network
-    close = network.close_indices[: network.close_indptr[1]].tolist()
-    model.agent(0).unfollow(close[0])
-    model.step()
-    network = model.network
-    assert network.close_indices[: network.close_indptr[1]].tolist() == close[1:]
-    assert len(network.close_indices) == len(model.first_network.close_indices) - 1
-
-
 def test_a_post_is_reported_once_with_all_its_copies():
     model = ran(world(), 2)
     agent = next(model.agent(row) for row in range(30) if model.agent(row).feed)
@@ -197,14 +185,3 @@ def test_what_cannot_be_is_said_in_one_line_and_nothing_is_noted(what, with_depa
         do(with_departed)
     assert "\n" not in str(error.value)
     assert with_departed.events.decided == {}
-
-
-def test_who_comes_later_decides_and_is_decided_about():
-    model = ran(world(**LIVE), 1)
-    new = SocialAgent(model, follows=[0, 1], followers=[2], activity=1.0)
-    assert new.mute(0)
-    assert not new.follow(1)
-    assert model.agent(3).follow(new)
-    ran(model, 2)
-    assert new.row in followees(model, 3)
-    assert shown_by(model, new.row, [0], 1) == []

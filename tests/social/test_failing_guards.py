@@ -4,7 +4,7 @@ import warnings
 
 import own_charts
 import pytest
-from worlds import PLAIN_FILE, plain, ran, small
+from worlds import PLAIN_FILE, plain, small
 
 from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.runs.run_files import read_manifest, read_table
@@ -76,15 +76,6 @@ def test_each_guard_has_a_warning_of_its_own_also_one_that_begins_to_fail_later(
     assert len(said) == 2
     assert "[breaks()]" in said[0]
     assert "[breaks_late()] raised 30 times (LookupError: no opinion any more)" in said[1]
-
-
-def test_what_raises_after_the_last_round_is_said_when_the_model_is_closed():
-    model = small(chart=with_guards(breaks, trigger="wakes"))
-    assert caught(model.step)[0] == []
-    assert caught(lambda: model.agent(3).fire("wakes"))[0] == []
-    [said], _ = caught(model.close)
-    assert "[breaks()]" in said
-    assert caught(model.close)[0] == []
 
 
 def test_a_warning_points_at_the_line_that_ran_the_rounds():
@@ -161,14 +152,3 @@ def test_a_model_refuses_a_field_that_no_agent_has_when_its_first_round_opens():
     model = small(chart=own_charts.deciding_by(F.agent.openess > 3, "open"))
     with pytest.raises(ChartError, match=r"no agent has a field 'agent.openess'\. Did you mean 'agent.openness'\?"):
         model.step()
-
-
-def test_a_field_that_an_action_gives_agents_may_be_read():
-    def tires(agent, post):
-        agent.fatigue = 7
-
-    kept = [t for t in own_charts.tired.transitions if t.trigger != "feed_ready"]
-    transitions = [*kept, Transition("feed_ready", IDLE, SCROLLING, action=tires)]
-    model = small(chart=Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}), **LIVELY)
-    assert caught(lambda: ran(model, 2))[0] == []
-    assert any(row["to_state"] == "composing" for row in model.recorder.tables["transitions"])

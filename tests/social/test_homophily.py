@@ -98,13 +98,3 @@ def test_who_is_unlike_is_engaged_with_and_followed_less_each_by_its_own_key():
     assert then < -0.1  # who engages follows
     assert abs(as_before) < 0.2
     assert following == pytest.approx((1 - 3) / (1 + 3), abs=0.15)
-
-
-def test_it_can_begin_and_end_in_a_run():
-    settings = {"agents.homophily.by": "party", "agents.homophily.following": 20.0, "agents.homophily.engaging": 0.0}
-    model = ran(small(**MIXED, interventions=[{"at": 3, "until": 6, "set": settings}]), 9)
-    side = model.population.attributes[:, 0]
-    new = [row for row in model.recorder.tables["follows"] if row["event"] == "follow"]
-    across = [row["round"] for row in new if side[row["agent"]] != side[row["other"]]]
-    assert {row["round"] for row in new} == set(range(9))
-    assert set(across) == {0, 1, 2, 6, 7, 8}

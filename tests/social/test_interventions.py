@@ -8,8 +8,6 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
-from prism_mesa.view.plots.sources import groups_of, interventions_of
-from prism_mesa.view.plots.states import states_figure
 
 WORLD = {"agents.n": 80, "rounds": 8, "network.mean_degree": 10, "agents.band": 0.02, "agents.activity": 0.6}
 WORLD |= {"agents.session": 15, "agents.post_rate": 0.4}  # so that the order of a feed counts
@@ -176,17 +174,6 @@ def test_what_cannot_end_or_names_nobody_is_refused_in_one_line(one, said):
     assert "\n" not in str(error.value)
 
 
-def test_a_run_in_which_feeds_differ_between_agents_is_replayed_and_drawn(tmp_path):
-    given = [{"at": 2, "until": 5, "set": {"feed.mode": "random"}, "agents": "agent.activity > 0.3"}]
-    result = run(make_config({**WORLD, "interventions": given}), out=tmp_path)
-    assert not replay(result).differences
-    [change] = interventions_of(groups_of(result))
-    assert (change["at"], change["until"]) == (2, 5)
-    axes = states_figure(result).axes[0]
-    assert [line.get_xdata()[0] for line in axes.lines] == [1.5, 4.5]
-    assert [text.get_text() for text in axes.texts] == ["feed.mode=random (some agents)", "ends"]
-
-
 SOME = "agent.leaning > 0"
 
 
@@ -204,11 +191,6 @@ def test_of_many_that_hold_at_a_time_each_counts():
     with pytest.warns(NotedWarning, match="no effect: agent.row < -1"):
         found, _ = feeds_by_round([*nobody, last])
     assert found == feeds_by_round([last])[0]
-
-
-def test_a_feed_of_a_later_round_that_cannot_be_used_is_refused_before_the_first():
-    with pytest.raises(ConfigError, match="cannot import 'no_such_module'"):
-        SocialModel(make_config({**WORLD, "interventions": [{"at": 5, "set": {"feed.mode": "no_such_module:score"}}]}))
 
 
 def test_weights_of_a_feed_that_begins_later_have_an_effect():

@@ -1,11 +1,9 @@
 """`SocialModel`: without arguments, from the same seed again, with Mesa's tools, and its parameters."""
 
 import mesa
-import numpy as np
 import pandas as pd
 import pytest
-from lively_worlds import IDLE, RESTING, SCROLLING, rounds_of
-from mesa.experimental.scenarios import Scenario
+from lively_worlds import IDLE, rounds_of
 from worlds import Memory, differing, facts, plain_keywords, ran, small
 
 from prism_mesa.errors import ConfigError, RunError
@@ -14,7 +12,7 @@ from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round import run_round
-from prism_mesa.statechart import AgentState, agents_in_state, state_distribution
+from prism_mesa.statechart import AgentState, agents_in_state
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +36,6 @@ def test_all_eight_states_are_visited_and_all_engagements_happen(default):
     assert len(shares) == 8
     assert (shares > 0).all()
     assert all(default.totals[name] > 0 for name in ("likes", "replies", "reshares", "posts", "impressions"))
-
-
-def test_no_guard_of_the_default_chart_fails_or_has_to_run_row_by_row(default):
-    assert default.chart.guard_errors == {}
-    assert default.row_by_row_guards == set()
 
 
 def test_shares_of_agent_ticks_add_up_to_1_and_ticks_to_the_agents(default):
@@ -121,26 +114,6 @@ def test_mesas_batch_run_takes_plain_keywords_and_seeds():
     assert last["impressions"].nunique() > 1
 
 
-def test_a_mesa_scenario_holds_parameters():
-    class Quiet(Scenario):
-        agents_n: int = 25
-        agents_post_rate: float = 0.0
-        network_mean_degree: float = 4.0
-
-    model = SocialModel(scenario=Quiet(rng=7))
-    assert (len(model.agents), model.params.agents.post_rate, model.params.seed) == (25, 0.0, 7)
-
-
-def test_queries_answer_from_the_model_and_from_its_agents_alike():
-    model = small()
-    for row, state in enumerate([SCROLLING, SCROLLING, RESTING]):
-        model.agent(row).state = state
-    for asked in (model, model.agents, list(model.agents)):
-        assert agents_in_state(SCROLLING, asked) == 2
-        assert agents_in_state("resting", asked) == 1
-        assert state_distribution(asked) == {**dict.fromkeys(AgentState, 0), SCROLLING: 2, RESTING: 1, IDLE: 27}
-
-
 def test_mesas_agent_sets_work_on_the_agents():
     model = small()
     assert model.agent_types == [SocialAgent]
@@ -150,15 +123,6 @@ def test_mesas_agent_sets_work_on_the_agents():
     assert len(model.agents_by_type[SocialAgent]) == 30
     model.agents.set("activity", 0.0)
     assert model.population.activity.tolist() == [0.0] * 30
-
-
-def test_mesas_remove_all_agents_empties_the_platform():
-    model = ran(small(), 1)
-    model.remove_all_agents()
-    ran(model, 1)
-    assert len(model.agents) == 0
-    assert sum(model.state_counts().values()) == 0
-    assert model.round_row["online"] == 0
 
 
 def test_an_agent_of_mesas_own_is_stepped_beside_the_columns():
@@ -183,11 +147,6 @@ def test_keywords_write_over_a_config():
     model = SocialModel(config, agents_n=35, rng=9)
     assert (model.params.agents.n, model.params.agents.band, model.params.network.mean_degree) == (35, 0.3, 5)
     assert model.params.seed == 9
-
-
-@pytest.mark.parametrize("rng", [11, "11", np.int64(11)])
-def test_mesas_rng_is_the_seed(rng):
-    assert small(rng=rng).params.seed == 11
 
 
 @pytest.mark.parametrize(

@@ -77,14 +77,6 @@ def test_a_decision_follows_the_band():
     assert seen["asked"] == model.totals["open"]
 
 
-def test_with_the_oracle_disabled_nobody_is_asked_and_the_first_option_is_taken():
-    model = ran(small(agents_band=1.0, statechart_oracle_enabled=False, **LIVELY))
-    assert (model.totals["open"], dict(model.sources)) == (0, {})
-    decided = moves(model, trigger="decides")
-    assert {row["to_state"] for row in decided} == {"composing"}
-    assert len(decided) > 20
-
-
 def test_composing_becomes_the_action_that_was_drawn_from_the_propensities():
     only_likes = ran(small(agents_reply=0.0, agents_reshare=0.0, **LIVELY))
     assert only_likes.totals["likes"] > 0
@@ -151,9 +143,3 @@ def test_an_agent_times_out_after_its_own_ticks_and_rests_for_two():
     ]
     others = [(row["tick"], row["to_state"]) for row in moves(model, agent=1)]
     assert others == [(0, "scrolling"), (5, "resting"), (7, "scrolling"), (12, "resting"), (13, "idle")]
-
-
-def test_a_timeout_comes_before_any_other_trigger():
-    model = ran(small(statechart_default_timeout_ticks=1, **LIVELY))
-    assert {row["trigger"] for row in moves(model)} == {"feed_ready", "timeout", "round_ends"}
-    assert model.totals["impressions"] == 0

@@ -145,20 +145,6 @@ def test_a_branch_of_a_run_leaves_the_run_and_its_folder_alone():
     assert model.round_row == rows_of_branch[-1]
 
 
-def test_a_model_goes_on_from_another_platform_and_its_agents_with_it():
-    model = small(agents_n=40)
-    agent = model.agent(3)
-    model.step()
-    before, now = deepcopy(model.platform), agent.now
-    model.step()
-    after = model.round_row
-    model.platform = before
-    assert (model.round, agent.now) == (0, now)
-    model.step()
-    assert model.round_row == after
-    assert model.platform.scripts is model
-
-
 def test_agents_with_scripts_are_copied_with_their_model_only():
     model = small(agents_n=20)
     Echo(model, 3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from worlds import ran, small
 
 from prism_mesa.social.cascades import cascades
-from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE, Posts, matches, relevance_of
+from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
 
@@ -35,11 +35,6 @@ def test_a_broadcast_is_broad_and_a_chain_is_deep():
     assert measured(star) == [row(0, 5, 1, 4, pytest.approx(1.6))]  # 4 pairs at distance 1, 6 at 2: 16 / 10
     chain = [(POST, -1)] + [(RESHARE, i) for i in range(4)]
     assert measured(chain) == [row(0, 5, 4, 1, pytest.approx(2.0))]  # (4*1 + 3*2 + 2*3 + 1*4) / 10
-
-
-def test_a_reply_begins_a_cascade_of_its_own():
-    told = measured([(POST, -1), (REPLY, 0), (RESHARE, 1), (RESHARE, 0), (RESHARE, 2)])
-    assert told == [row(0, 2, 1, 1, 1.0), row(1, 3, 2, 1, pytest.approx(4 / 3))]
 
 
 @st.composite
@@ -122,13 +117,6 @@ def test_a_reader_sees_the_roots_counters_and_its_own_relevance():
     assert (reply.kind, reply.parent, reply.root, reply.likes, reply.relevance) == ("reply", 0, 2, 0, 0.0)
     assert reply.text == "(in reply to: two)"
     assert first.parent is None
-
-
-def test_relevance_is_half_of_one_plus_the_cosine():
-    same, other, none = [127, 0], [-127, 0], [0, 0]
-    a = np.array([same, same, same, none], np.int8)
-    b = np.array([same, other, [0, 127], same], np.int8)
-    assert relevance_of(matches(a, b)).tolist() == [1.0, 0.0, 0.5, 0.5]
 
 
 @pytest.mark.slow

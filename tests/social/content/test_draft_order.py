@@ -126,11 +126,3 @@ def test_a_limit_is_spent_on_the_most_followed_first():
     followers = model.network.n_followers
     assert len(wrote) == AT_A_TIME < len(others)
     assert min(followers[list(wrote)]) >= max(followers[list(others)])
-
-
-def test_texts_leave_a_limits_other_half_to_the_choices():
-    params = {"agents_post_rate": 0.9, "agents_band": 0.6, "network_mean_degree": 10}
-    model = lively(Mind(), 4, options={"max_calls_per_round": 10}, **params)
-    assert model.writer.usage["calls"] + model.reasoner.usage["calls"] == 4 * 10
-    assert model.reasoner.usage["calls"] >= 4 * 4
-    assert model.written["written"] > 0

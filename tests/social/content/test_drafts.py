@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from minds import SPEAKS, Mind, asked, published, thought, whim, words_of
-from worlds import ran, small
+from worlds import small
 from writing_worlds import LIVELY, NO_CHOICE, lively, thoughts
 
-from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, WORDS_CAP
 
 # -- whose words ---------------------------------------------------------------------------------------
@@ -38,28 +37,6 @@ def test_each_prompt_names_who_writes_what_about_and_a_reply_is_about_what_its_p
         [prompt] = [one for one in prompts if one.endswith(f"They say: <<< {about} >>>\n{SPEAKS}")]
         assert f"You are <<< {model.population.names[posts.author[i]]} >>>" in prompt
         assert f"post {parent} by <<< {model.population.names[posts.author[parent]]} >>>" in prompt
-
-
-def test_posts_of_a_file_and_words_of_scripts_stay_as_they_are(tmp_path):
-    file = tmp_path / "posts.csv"
-    file.write_text("text,author,round\n" + "".join(f"text {i % 3} of {i},{i},{i % 3}\n" for i in range(30)))
-
-    class Talker(SocialAgent):
-        def step(self):
-            if self.feed and self.model.tick == 1:
-                self.reply(self.feed[0], "Not so fast")
-                self.reshare(self.feed[0])
-                self.write("Mine alone")
-
-    mind = Mind()
-    model = small(**LIVELY | {"posts_file": str(file), "agents_post_rate": 0.0}, reasoner=asked(mind))
-    Talker(model, 3)
-    found = published(ran(model, 4))
-    model.close()
-    assert {words for kind, _, _, words in found if kind == POST} == {*model.posts.corpus.texts, "Mine alone"}
-    assert {words for kind, _, author, words in found if kind == REPLY and author == 3} == {"Not so fast"}
-    assert all(words.startswith("comment: ") for kind, _, author, words in found if kind == RESHARE and author == 3)
-    assert any(kind == REPLY and words.startswith("reply: ") for kind, _, _, words in found)
 
 
 @pytest.mark.parametrize(

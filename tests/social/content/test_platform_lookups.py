@@ -1,14 +1,12 @@
 """Tools that look at the platform as it stood when the round opened, and notes."""
 
 import re
-from collections import Counter
 
 import numpy as np
 from minds import Mind, busy, thought, whim
-from tool_worlds import feed_of, rows_of, step_with, talking, toolbox
+from tool_worlds import feed_of, step_with, talking, toolbox
 from worlds import ran, small
 
-from prism_mesa.deliberation import Note, Notebook
 from prism_mesa.social.content.activity import recent_activities
 
 # -- the platform as it stood --------------------------------------------------------------------------
@@ -81,26 +79,6 @@ def test_notes_enter_prompts_from_the_next_round_on():
     mind.prompts.clear()
     model.step()
     assert any("You thought: <<< secret" in prompt for prompt in mind.prompts)
-
-
-def test_the_table_of_notes_makes_the_notebook_and_an_agent_keeps_so_many():
-    def remembers(prompt):
-        calls = [("remember", {"note": f"note {whim(f'{prompt} {n}', 5000)}", "importance": 1 + n}) for n in range(3)]
-        return thought(*calls)
-
-    model = talking(Mind(thinks=remembers), 5, deliberation_notes=4)
-    rows = rows_of(model, "notes")
-    assert [(row["round"], row["tick"], row["agent"]) for row in rows] == sorted(
-        (row["round"], row["tick"], row["agent"]) for row in rows
-    )
-    again = Notebook(4)
-    for row in rows:
-        again.add(
-            row["agent"], Note(row["text"], row["round"] * model.params.clock.round_minutes / 60, row["importance"])
-        )
-    assert again.rows() == model.notebook.rows()
-    kept = Counter(model.notebook.rows()["agent"])
-    assert max(kept.values()) == 4 < max(Counter(row["agent"] for row in rows).values())
 
 
 def test_what_comes_to_mind_is_recent_relevant_and_important(monkeypatch):

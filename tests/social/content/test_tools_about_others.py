@@ -7,19 +7,11 @@ import pytest
 from tool_worlds import feed_of, rows_of, step_with, talking, toolbox, untouched
 from worlds import differing
 
-from prism_mesa.social.content.tools import PlatformTools
-
 DECIDE = ("follow", "unfollow", "mute", "block", "report")
 BACK = ("unmute", "unblock")
 LIVE = {"network_dynamics": "live"} | {
     f"network_rates_{name}": 0.0 for name in ("follow", "follow_back", "triad", "unfollow", "mute", "block", "report")
 }
-
-
-def test_they_are_offered_where_the_network_moves_and_there_is_a_feed():
-    fixed, moving = (set(toolbox(talking(**params), 0).names) for params in ({}, LIVE))
-    assert moving - fixed == {*DECIDE, *BACK}
-    assert not {*DECIDE, *BACK} & set(PlatformTools(talking(**LIVE).platform, 0, tick=0).registry(acts=False).names)
 
 
 def by_tool_or_script(decide, monkeypatch, **params):

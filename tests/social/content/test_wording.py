@@ -76,14 +76,3 @@ def test_a_model_that_is_brought_back_goes_on_in_the_same_words():
     assert differing(ran(model, 3), ran(other, 3)) == ["records"]  # those of the first rounds
     everything = np.arange(len(model.posts))
     assert model.posts.shown(everything) == other.posts.shown(everything)
-
-
-def test_archetypes_are_asked_about_a_text_once_in_whatever_words_it_is_posted():
-    mind = Mind()
-    model = ran(small(**LIVELY, posts_circulating=4, reasoner=asked(mind, persona="archetype")), 3)
-    model.close()
-    posts = model.posts
-    assert len(set(posts.shown(np.flatnonzero(posts.kind == POST)))) > 20
-    said = {text for text in posts.corpus.texts for prompt in mind.prompts if text in prompt}
-    assert 0 < len(said) <= 6
-    assert len(mind.prompts) <= 4 * len(said)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from talking_worlds import LIVELY, lively, said, view
+from talking_worlds import LIVELY, lively, said
 from worlds import differing, plain, ran, small
 
 from prism_mesa.errors import ConfigError
@@ -70,25 +70,6 @@ def test_agreeable_agents_are_friendly_and_others_doubt(agreeableness, tone):
         assert all(words.startswith(tuple(heads)) for words in own)
 
 
-def test_a_sentence_names_the_topic_that_the_post_is_nearest_to(tmp_path):
-    file = tmp_path / "posts.csv"
-    file.write_text(
-        "text,topic\nthe opera tonight,music\na jazz album,music\nthe striker scored,sport\na late goal,sport\n"
-    )
-    model = lively(5, content="template", posts_file=str(file))
-    topic = {
-        "the opera tonight": "music",
-        "a jazz album": "music",
-        "the striker scored": "sport",
-        "a late goal": "sport",
-    }
-    about = {(topic[core], words) for *_, words, text in said(model) for core in topic if f": {core})" in text}
-    assert {of for of, _ in about} == {"music", "sport"}
-    assert all(of in words for of, words in about)
-    in_threads = [(words, view(model, parent).text) for _, _, parent, words, _ in said(model)]
-    assert all("music" in words for words, parent in in_threads if "music" in parent)
-
-
 # what words change
 
 
@@ -100,15 +81,6 @@ def test_what_is_written_is_embedded_as_readers_see_it(tmp_path):
     texts = [posts.texts[i] for i in posts.text_id[children]]
     assert posts.vectors(children).tolist() == model.topics.place(texts).tolist()
     assert (posts.vectors(children) != posts.vectors(posts.root[posts.parent[children]])).any(axis=1).all()
-
-
-def test_what_is_written_changes_later_feeds():
-    def read(model):
-        return {(row["round"], row["agent"], row["post"]) for row in model.recorder.tables["impressions"]}
-
-    silent, wordy = (lively(content=content, feed_mode="preference") for content in ("none", "template"))
-    assert {entry for entry in read(silent) if entry[0] == 0} == {entry for entry in read(wordy) if entry[0] == 0}
-    assert read(silent) != read(wordy)
 
 
 # no order matters

@@ -1,19 +1,16 @@
 """Words that scripts give, the table of posts that holds them, and records of them."""
 
 import numpy as np
-import pytest
-from talking_worlds import Talker, said, saying, talkers, view
+from talking_worlds import Talker, said, talkers, view
 from worlds import plain, ran, small
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.errors import AgentError
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.runs.social import run
 from prism_mesa.social.content.writer import SENTENCES
 from prism_mesa.social.round.engagements import counted
-from prism_mesa.social.state.events import Events
-from prism_mesa.social.state.posts import POST, REPLY, RESHARE, WORDS_CAP, Posts
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
 
@@ -34,13 +31,6 @@ def test_a_script_says_what_it_likes_and_readers_see_it():
     assert view(model, post).words == "Read this"
 
 
-def test_words_are_one_line_cut_to_their_cap():
-    long = saying("one\ntwo\x00  " + "x" * 300, "a >>> b")
-    reply, comment = (words for *_, words, _ in sorted(said(talkers([4], talker=long, rounds=1))))
-    assert reply == "one two " + "x" * (WORDS_CAP - 9) + "…"
-    assert comment == "a >> b"
-
-
 def test_the_first_words_of_an_engagement_count():
     class Insists(Talker):
         def step(self):
@@ -50,15 +40,6 @@ def test_the_first_words_of_an_engagement_count():
     model = talkers([4], talker=Insists)
     assert said(model)
     assert {words for *_, words, _ in said(model)} == {"At tick 1"}
-
-
-@pytest.mark.parametrize("text", [" ", "\n", "\x00", None, 5])
-@pytest.mark.parametrize("action", ["reply", "reshare"])
-def test_a_text_that_is_blank_or_none_is_refused(text, action):
-    model = ran(small(agents_post_rate=1.0), 1)
-    with pytest.raises(AgentError, match=rf"SocialAgent\.{action}: .* is no text; leave it out to give no words"):
-        getattr(model.agent(3), action)(view(model, 0), text)
-    assert model.events == Events(moves=model.events.moves)
 
 
 def test_a_reply_without_words_to_one_with_words_is_about_what_that_says():
@@ -106,22 +87,6 @@ def test_equal_texts_are_kept_and_embedded_once():
     assert posts.add_texts([]).tolist() == []
     assert posts.texts == ["one", "two", "a", "b", "one"]
     assert placed == [(["a", "b"], []), (["one"], [])]
-
-
-def test_two_who_say_the_same_about_the_same_share_their_texts():
-    posts, _ = table()
-    posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)
-    parent, kind = np.zeros(4, int), np.array([REPLY, REPLY, RESHARE, REPLY])
-    text_id, words = posts.worded(parent, kind, ["So", "No"], np.array([0, 0, 0, 1]))
-    assert [posts.texts[i] for i in text_id] == [
-        "So (in reply to: two)",
-        "So (in reply to: two)",
-        "So (resharing: two)",
-        "No (in reply to: two)",
-    ]
-    assert [posts.texts[i] for i in words] == ["So", "So", "So", "No"]
-    assert (text_id[0], words[0]) == (text_id[1], words[1])
-    assert len(posts.texts) == 2 + 2 + 3
 
 
 def test_a_comment_shows_the_media_of_what_it_passes_on_and_words_alone_have_none():

@@ -59,15 +59,6 @@ def test_of_mutual_follows_those_are_close_whose_two_have_the_fewest_followers(e
         assert any(len(of[end]) == most and max(of[end]) <= followers[a] + followers[b] for end in (a, b))
 
 
-def test_mutual_follows_that_are_alike_are_chosen_by_the_seed_not_by_number():
-    src, dst = np.array([(a, b) for a in range(40) for b in range(40) if a != b]).T
-    network = from_edges(src, dst, 40)
-    one, other = (close(with_close_ties(network, 2, Streams(seed))) for seed in (1, 2))
-    assert one != other
-    assert len(one) > 70
-    assert np.mean([abs(a - b) for a, b in one]) > 8  # in order of numbers they would be neighbours
-
-
 def test_a_newcomer_has_no_close_ties_and_takes_nobody_elses():
     model = small(network_close_ties=2, network_mean_degree=20, utility_sensitivity=0.05)
     before = close(model.network)

@@ -37,10 +37,6 @@ def test_one_date_that_is_day_first_makes_the_column_day_first_and_that_is_noted
     assert any("is read day-first" in note for note in corpus.notes)
 
 
-def test_one_date_that_is_month_first_makes_the_column_month_first(tmp_path):
-    assert corpus_of(tmp_path, ["01/12/2017", "02/01/2017", "04/15/2017"]).texts == ["0", "1", "2"]
-
-
 def test_a_column_that_fits_both_orders_is_refused_with_an_example_until_a_key_says_which(tmp_path):
     times = ["12/01/2017", "01/02/2017"]
     with pytest.raises(DataError, match=r"'12/01/2017' \(line 2\).*2017-01-12.*2017-12-01.*posts\.dates"):

@@ -45,16 +45,6 @@ def test_dst_follows_src_whatever_the_kind_of_file(tmp_path, name):
     assert follows(network) == {(1, 0), (2, 0), (1, 2), (0, 1)}
 
 
-@pytest.mark.parametrize("name", ["e.csv", "e.parquet"])
-def test_an_edge_list_is_turned_where_src_follows_dst(tmp_path, name):
-    file = written(tmp_path / name)
-    network, ids = load_network(file, "src_follows_dst")
-    assert follows(network) == {(b, a) for a, b in follows(load_network(file)[0])}
-    model = small(network_edges=file, network_direction="src_follows_dst")
-    assert follows(model.network) == follows(network)
-    assert list(model.population.ids) == list(ids)
-
-
 @pytest.mark.parametrize("direction", ["dst_follows_src", "src_follows_dst"])
 def test_the_summary_tells_who_is_followed_by_most_and_who_follows_most(tmp_path, direction):
     star = written(tmp_path / "e.csv", [("star", fan) for fan in ("a", "b", "c")] + [("b", "a")])
@@ -132,13 +122,6 @@ def test_many_ids_far_apart_are_told_apart(tmp_path):
     network, found = load_network(str(tmp_path / "e.parquet"))
     assert found == ids.astype(str).tolist()
     assert network.indices.tolist() == [*range(1, len(ids)), 0]
-
-
-def test_a_file_of_numbers_that_ends_in_words_keeps_the_numbers_as_written(tmp_path):
-    rows = "007,08\n" * 300_000  # more than what pandas takes for one kind at a time
-    network, ids = load_network(text_file(tmp_path / "e.csv", f"src,dst\n{rows}x,y\n"))
-    assert ids == ["007", "08", "x", "y"]
-    assert network.dropped == (("repeated follows", 299_999),)
 
 
 def test_what_cannot_be_used_is_left_out_and_counted(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from user_files import written
 from worlds import small
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import DataError
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.world.corpus import load_corpus
 from prism_mesa.social.world.follows import load_network
@@ -122,18 +122,6 @@ def test_a_users_names_are_read_in_all_files(tmp_path):
     assert "network.edges: columns that nothing reads: src" in model.notes
 
 
-def test_a_name_that_the_file_does_not_have_is_refused_and_a_column_that_prism_does_not_know_too(tmp_path):
-    posts = written(tmp_path / "p.csv", "text,user\nhi,1\n")
-    with pytest.raises(DataError, match=r"no column 'usr' \(it has: text, user\)\. Did you mean 'user'\?"):
-        load_corpus(posts, named(author="usr"))
-    with pytest.raises(
-        ConfigError, match=r"files\.columns: 'autor' is no column that PRISM reads\. Did you mean 'author'"
-    ):
-        small(files_columns={"autor": "user"})
-    with pytest.raises(ConfigError, match=r"files\.columns: 'text' is needed"):
-        small(files_columns={"text": None})
-
-
 def test_names_for_a_file_that_is_not_read_are_noted(tmp_path):
     edges = written(tmp_path / "e.csv", "a,dst\n1,2\n2,1\n")
     with pytest.warns(match=r"files\.columns: text: no effect: posts\.file is not set"):
@@ -192,10 +180,6 @@ def test_text_files_are_read_whatever_their_names_end_in(tmp_path, name):
     assert follows(*load_network(str(tmp_path / "e.PARQUET"))) == {("2", "1")}
 
 
-def test_edges_may_be_separated_by_spaces(tmp_path):
-    assert follows(*load_network(written(tmp_path / "e.txt", "src dst\n1 2\n"))) == {("2", "1")}
-
-
 @pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n'])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_the_line_that_excel_writes_above_the_header_is_skipped(tmp_path, line, encoding):
@@ -246,12 +230,3 @@ def test_the_two_lines_for_a_graph_file_convert_it(tmp_path, monkeypatch, suffix
 def test_the_two_lines_convert_a_list_without_a_header(tmp_path, monkeypatch, text, name):
     file = written(tmp_path / name, text.encode())
     assert converted(file, tmp_path, monkeypatch) == {("1", "2"), ("2", "1"), ("2", "3"), ("3", "2")}
-
-
-def test_a_home_folder_is_found_by_its_sign(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    written(tmp_path / "e.csv", "src,dst\n1,2\n2,1\n")
-    written(tmp_path / "p.csv", "text,author\nhi,1\n")
-    written(tmp_path / "a.csv", "agent,activity\n1,0.25\n")
-    model = small(network_edges="~/e.csv", posts_file="~/p.csv", agents_profiles="~/a.csv")
-    assert (model.posts.texts[0], model.agent(0).activity) == ("hi", 0.25)

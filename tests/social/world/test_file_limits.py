@@ -85,21 +85,6 @@ def test_a_number_or_a_time_out_of_range_is_left_out_and_counted(tmp_path, colum
     assert sum(count for _, count in corpus.dropped) == 1
 
 
-def test_a_time_that_pandas_gives_up_on_costs_no_other_its_place(tmp_path):
-    rows = "last,9999-12-31T23:59:59-12:00\nsecond,2026-01-02\nfirst,01/01/2026 10:00\nnone,someday\n"
-    corpus = load_corpus(written(tmp_path / "p.csv", "text,created_at\n" + rows))
-    assert corpus.texts == ["first", "second", "last"]
-    assert dict(corpus.dropped) == {"rows whose created_at is no time": 1}
-
-
-def test_times_may_be_numbers(tmp_path):
-    corpus = load_corpus(written(tmp_path / "p.csv", "text,created_at\nlast,1700000100\nfirst,999999999\nnever,\n"))
-    assert corpus.texts == ["first", "last"]
-    for times in ([3, 1], [3.5, 1.5], pd.to_datetime(["2026-01-03", "2026-01-01"]), ["2300-01-01", "1600-01-01"]):
-        file = written(tmp_path / "p.parquet", pd.DataFrame({"text": ["last", "first"], "created_at": times}))
-        assert load_corpus(file).texts == ["first", "last"]
-
-
 @pytest.mark.parametrize("name", ["text", "author", "round"])
 @pytest.mark.parametrize("cells", [[["a"], ["b"]], [b"\xff", b"\xfe"]])
 def test_cells_that_hold_more_than_a_value_are_refused(tmp_path, name, cells):

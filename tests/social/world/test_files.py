@@ -47,13 +47,6 @@ def test_edges_are_read_by_position_whatever_pandas_calls_their_rows(tmp_path_fa
     assert network.dropped == ()
 
 
-def test_an_index_that_bears_the_name_of_a_column_is_that_column(tmp_path):
-    table = pd.DataFrame({"text": ["one", "two"], "author": ["ann", "bo"]}).set_index("author")
-    assert load_corpus(written(tmp_path / "p.parquet", table)).authors == ["ann", "bo"]
-    edges = pd.DataFrame(EDGES, columns=["src", "dst"]).set_index(["src", "dst"])
-    assert follows(*load_network(written(tmp_path / "e.parquet", edges))) == set(EDGES)
-
-
 # -- ids are what the file says ----------------------------------------------------------------------
 
 
@@ -206,13 +199,6 @@ def test_headers_of_files_put_end_to_end_are_left_out_and_noted(tmp_path, ids):
     profiles = written(tmp_path / "a.csv", "agent,activity\n1,0.25\nagent,activity\n2,0.75\n")
     model = small(agents_profiles=profiles)
     assert (model.agent(1).activity, model.agent(2).activity) == (0.25, 0.75)
-
-
-def test_texts_that_are_not_as_they_were_written_are_noted(tmp_path):
-    corpus = load_corpus(written(tmp_path / "p.csv", "text\nRT @bo: hi\nyou &amp; me\nit&#39;s\nR & D; RT bo\n"))
-    assert [note for note in corpus.notes if "1 text with 'RT @...'" in note]
-    assert [note for note in corpus.notes if "2 texts with entities" in note]
-    assert load_corpus(written(tmp_path / "q.csv", "text\nR & D; RT bo\na&b; c\n")).notes == ()
 
 
 def test_quotation_marks_behind_a_backslash_are_refused_with_the_line(tmp_path):

@@ -43,11 +43,6 @@ def test_an_agent_has_its_llm_by_the_seed_and_its_id_alone():
     assert (llms_in(model_with(n=500, llms=("b", "a"))) == few).all()  # the order of the names is none
 
 
-def test_a_larger_share_keeps_all_who_had_the_llm_before():
-    less, more = (llms_in(model_with(model={"a": share, "b": 1 - share})) == "a" for share in (0.3, 0.6))
-    assert more[less].all()
-
-
 def test_an_attribute_says_which_llm_an_agent_has():
     model = model_with(model_by="side", model={"left": "b", "right": "a"})
     side = model.population.attributes[:, 0]

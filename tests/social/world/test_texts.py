@@ -1,11 +1,10 @@
 """Texts: the corpus as users have it, and what texts are about."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from worlds import ran, small
 
-from prism_mesa.errors import ConfigError, DataError, PrismWarning
+from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.social.params import PostsParams
 from prism_mesa.social.state.topics import UNIT, cached_vectors, quantised, topics_of
 from prism_mesa.social.world.corpus import Corpus, load_corpus
@@ -81,16 +80,6 @@ def test_rows_that_cannot_be_used_are_dropped_and_counted_once_each(tmp_path):
     }
 
 
-def test_parquet_and_csv_give_the_same_corpus(tmp_path):
-    table = pd.DataFrame({"text": ["a", "b", None], "author": [3.0, 4.0, None], "topic": ["x", None, "y"]})
-    table.to_parquet(tmp_path / "p.parquet")
-    table.to_csv(tmp_path / "p.csv.gz", index=False)
-    one, other = load_corpus(str(tmp_path / "p.parquet")), load_corpus(str(tmp_path / "p.csv.gz"))
-    assert one.texts == other.texts == ["a", "b"]
-    assert one.labels == other.labels == [("x",), ()]
-    assert one.authors == ["3", "4"]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -118,12 +107,6 @@ def test_vectors_have_the_length_of_a_unit_and_none_for_a_text_without_words():
     assert quantised(np.array([[3.0, 4.0]])).tolist() == [[76, 102]]
 
 
-def test_texts_with_the_same_words_have_the_same_topics_and_others_differ():
-    found = topics(["rain falls again", "again rain falls", "stocks went up", "tea"], n_topics=16)
-    assert found.vectors[0].tolist() == found.vectors[1].tolist()
-    assert cosine(found.vectors[0], found.vectors[2]) < 0.5
-
-
 def test_rare_words_count_more_than_common_ones():
     texts = ["storm today", "storm tomorrow", *["today tomorrow"] * 30]
     vectors = topics(texts, n_topics=64).vectors
@@ -146,17 +129,6 @@ def test_interests_are_named_nearest_first_and_nothing_that_points_away():
     assert found.words_of(interests) == [("music", "art")]
     assert found.words_of(interests, most=1) == [("music",)]
     assert found.words_of(np.zeros((1, 3), np.int8)) == [()]
-
-
-def test_a_corpus_without_any_word_still_runs(tmp_path):
-    model = ran(small(posts_file=file(tmp_path, "text\n1\n2\n!!!\n")), 2)
-    assert model.agent(0).interests == []
-    assert model.post(0, 0).relevance == 0.5
-
-
-def test_more_labels_than_topics_is_a_config_error():
-    with pytest.raises(ConfigError, match=r"posts\.n_topics: 2 is fewer than the 3 topic labels in posts\.file"):
-        topics(["a", "b", "c"], [("x",), ("y",), ("z",)], n_topics=2)
 
 
 def test_a_real_embedding_knows_which_texts_are_alike(tmp_path, monkeypatch):

@@ -39,9 +39,11 @@ def conditions(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[OnlyW
     for name, field in kind.model_fields.items():
         key, group = f"{prefix}{name}", field.annotation
         marks = [mark for mark in field.metadata if isinstance(mark, OnlyWith)]
-        is_group = isinstance(group, type) and issubclass(group, BaseModel)
-        for below, own in (conditions(group, f"{key}.") if is_group else {key: ()}).items():
-            marks_by_key[below] = (*(mark for mark in marks if below not in mark.keys), *own)
+        below: dict[str, tuple[OnlyWith, ...]] = {key: ()}
+        if isinstance(group, type) and issubclass(group, BaseModel):
+            below = conditions(group, f"{key}.")
+        for leaf, inner in below.items():
+            marks_by_key[leaf] = (*(mark for mark in marks if leaf not in mark.keys), *inner)
     return marks_by_key
 
 

@@ -29,16 +29,7 @@ from prism_mesa.social.content.activity import (
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged
-from prism_mesa.social.round.follow_rules import (
-    BLOCK,
-    FOLLOW,
-    MUTE,
-    REPORT,
-    TOOL,
-    UNBLOCK,
-    UNFOLLOW,
-    UNMUTE,
-)
+from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, TOOL, UNBLOCK, UNFOLLOW, UNMUTE
 from prism_mesa.social.round.follows import note_decision, other_row
 from prism_mesa.social.state.population import NO_POST, Rows
 

@@ -183,7 +183,9 @@ class FeedParams(Params):
     def weights(self) -> XAlgoParams | None:
         """The weights of a mode that predicts engagement, else None."""
         mode = FEED_MODES.get(self.mode)
-        return self.x_algo if mode is _X_2023 else mode and mode.weights
+        if mode is _X_2023:
+            return self.x_algo
+        return None if mode is None else mode.weights
 
     @property
     def has_others(self) -> bool:

@@ -41,9 +41,9 @@ _FEW_TIES = 0.5
 class Schedule:
     """Posts of a file or that users place: ``text_id[i]`` by row ``author[i]`` in ``round[i]``, ascending."""
 
-    author: npt.NDArray[np.int64]
-    text_id: npt.NDArray[np.int64]
-    round: npt.NDArray[np.int64]
+    author: Rows
+    text_id: Rows
+    round: Rows
 
     def of_round(self, round_: int) -> tuple[Rows, Rows]:
         """Return authors and texts of one round."""

@@ -24,9 +24,7 @@ _SOME_SIZE = 100
 
 
 def load_network(
-    path: str,
-    direction: Direction | None = None,
-    files: FilesParams = DEFAULT,
+    path: str, direction: Direction | None = None, files: FilesParams = DEFAULT
 ) -> tuple[FollowNetwork, Ids]:
     """Read an edge list and return the network and the agents' ids, sorted; row i of the network is id i.
 

@@ -133,9 +133,7 @@ def read_ids(path: str | Path, key: str, columns: Sequence[str], files: FilesPar
 
 
 def _read(
-    path: str | Path,
-    wanted: _ColumnsNeeded,
-    csv_reader: Callable[[Path, Header, Sequence[str], FilesParams], pa.Table],
+    path: str | Path, wanted: _ColumnsNeeded, csv_reader: Callable[[Path, Header, Sequence[str], FilesParams], pa.Table]
 ) -> Table:
     key, files = wanted.key, wanted.files
     with naming_file(path, key):

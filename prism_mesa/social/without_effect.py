@@ -116,6 +116,7 @@ TABLE: Final[tuple[Row, ...]] = (
             "timeout_threshold": "statechart.default_timeout_ticks",
         }.items()
     ),
+    WithoutEffect("agents.churn.back", lambda k: not k.p.has_leavers, "nobody leaves (agents.churn.leave)"),
     WithoutEffect("statechart.chart", lambda k: k.chart_given, "the chart given in Python takes its place"),
     WithoutEffect(
         "reasoner.asks_action",
@@ -150,7 +151,16 @@ TABLE: Final[tuple[Row, ...]] = (
     _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
     *(_llm(*row) for row in WITHOUT_EFFECT),
     _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
-    _llm("temperature max_answer_tokens", lambda k: k.answer == "decision", "a decision model writes no words"),
+    _llm(
+        "temperature max_answer_tokens",
+        lambda k: k.answer == "decision",
+        "a decision model writes no words (reasoner.answer=decision)",
+    ),
+    _llm(
+        "seed think num_ctx",
+        lambda k: k.answer == "decision" and not k.writes,
+        "a decision model writes no words (reasoner.answer=decision)",
+    ),
     _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
     _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
     _llm(

@@ -182,8 +182,8 @@ def test_an_interview_can_be_limited_in_time(run_dir):
 
 def test_a_run_in_which_an_llm_writes_cannot_be_limited_in_time():
     config = plain({"content": "llm", "agents": {"n": 20}, "deliberation": {"max_seconds": 3.0}})
-    with pytest.raises(ConfigError, match=r"deliberation\.max_seconds: .* is to repeat") as caught:
+    with pytest.raises(ConfigError, match=r"deliberation\.max_seconds: ") as caught:
         SocialModel(config)
     assert "\n" not in str(caught.value)
-    with pytest.warns(PrismWarning, match=r"deliberation.max_seconds: no effect: agents do not talk in this run"):
+    with pytest.warns(PrismWarning, match=r"deliberation.max_seconds: no effect"):
         SocialModel(config | {"content": "none", "reasoner": {"kind": "rule"}}).close()

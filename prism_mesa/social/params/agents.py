@@ -19,7 +19,7 @@ class ChurnParams(Params):
         0.0, description="probability of one who waits to join, per round"
     )
     leave: Share = Field(0.0, description="probability of one who is there to leave, per round")
-    back: Annotated[Share, OnlyWith("agents.churn.leave")] = Field(
+    back: Share = Field(
         0.0, description="probability of one who has left so to come back, per round (0: all leave for good)"
     )
 

@@ -291,7 +291,7 @@ def another(columns):
     [
         (too_far, r"gave \S+ is not a number in -1\.\.1"),
         (of_all, "gave other values for the same rows beside other rows: a stance has to come from its own row alone"),
-        (another, "gave other values for the same rows when it was asked again"),
+        (another, "gave other values for the same rows"),
         (fails, r"raised KeyError: 'conviction' \(test_moving.py:\d+ in fails\)"),
     ],
 )
@@ -315,7 +315,7 @@ def test_a_rule_that_cannot_be_is_refused_in_one_line(function, told):
         ({"of": "slant"}, r"of: 'slant' is no attribute of agents with a range \(leaning\)"),
         ({"of": "party"}, r"of: 'party' is no attribute of agents with a range"),
         ({"of": "leaning", "by": "party"}, r"by: 'party' is no attribute of posts with a range \(slant\)"),
-        ({"of": "leaning", "rule": "bounded"}, r"rule: Input should be 'bounded_confidence', .* or module:function"),
+        ({"of": "leaning", "rule": "bounded"}, r"rule: Input should be 'bounded_confidence', .* or module:object"),
         ({"of": "leaning", "rule": "nowhere:rule"}, "rule: nowhere:rule: cannot import 'nowhere'"),
         ({"of": "leaning", "repulsion": 0}, "repulsion: Input should be greater than 0"),
     ],
@@ -329,8 +329,8 @@ def test_what_cannot_be_is_refused_in_one_line(own, told):
 
 def test_keys_without_an_effect_are_said():
     for own, told in (
-        ({"rate": 0.5}, "opinions.rate: no effect: opinions.of names no attribute that moves"),
-        ({"of": "leaning", "repulsion": 0.4}, "opinions.repulsion: no effect: it is for opinions.rule=assim"),
+        ({"rate": 0.5}, "opinions.rate: no effect: .*opinions.of"),
+        ({"of": "leaning", "repulsion": 0.4}, "opinions.repulsion: no effect: .*opinions.rule=assim"),
     ):
         with pytest.warns(NotedWarning, match=told):
             SocialModel(make_config({"agents.n": 20, "attributes": LEANING, "opinions": own}))

@@ -189,8 +189,7 @@ def test_who_was_online_comes_again_and_the_mean_stays():
 
 def test_bursts_do_not_keep_agents_of_activity_0_or_in_hours_without_weight():
     held = {"agents_activity_sigma": 0.0, "agents_persistence": 0.9}
-    with pytest.warns(NotedWarning, match="agents.persistence, agents.hours, agents.time_zone, agents.rhythm: no"):
-        nobody = small(agents_activity=0.0, agents_hours=NOON, agents_rhythm=1.0, **ZONES, **held)
+    nobody = small(agents_activity=0.0, agents_hours=NOON, agents_rhythm=1.0, **ZONES, **held)
     assert rounds_of(ran(nobody))["online"].tolist() == [0, 0, 0]
     model = ran(small(agents_activity=0.9, agents_hours=NOON, **held), 14)
     assert rounds_of(model)["online"].tolist() == [0] * 12 + [30, 0]

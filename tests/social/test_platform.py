@@ -14,9 +14,9 @@ from worlds import plain, ran, small
 
 from prism_mesa.errors import AgentError
 from prism_mesa.params import nested
+from prism_mesa.social.agent import add_row
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.newcomers import add_row
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent

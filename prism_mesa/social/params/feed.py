@@ -134,7 +134,7 @@ class SlotParams(Params):
     trending: int = Field(0, ge=0, le=100, description="places for what is trending")
     search: int = Field(0, ge=0, le=100, description="places for what a search finds")
     every: Annotated[int, OnlyWith("feed.slots.trending feed.slots.search")] = Field(
-        5, ge=1, le=1000, description="each so many-th place is one, and those behind the last post are"
+        5, ge=1, le=1000, description="every which place is a slot; slots after the last post are filled, too"
     )
 
 
@@ -144,22 +144,22 @@ class FeedParams(Params):
     mode: Annotated[str, AfterValidator(lambda mode: known_or_object(mode, FEED_MODES))] = Field(
         "chronological",
         description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, "
-        "bridging, diverse, or module:object, a function or an expression over F of your own",
+        "bridging, diverse, or module:object, your own function or expression over F",
     )
     attribute: Annotated[str | None, OnlyWith("feed.mode", *_WITH_GROUPS)] = Field(
-        None, min_length=1, description="attribute of agents by whose groups modes bridging and diverse go"
+        None, min_length=1, description="attribute of agents that makes the groups of modes bridging and diverse"
     )
     size: int = Field(300, ge=1, le=MOST_POSTS, description="most posts in a feed")
     glances: int = Field(
         10,
         ge=1,
         le=1000,
-        description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first that is "
-        "not below its band; 1: it stops at every post",
+        description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first post "
+        "that is not below its band; 1: it stops at every post",
     )
     window: int = Field(30, ge=1, le=1000, description="rounds for which a post can be shown")
     repeats: bool = Field(
-        False, description="show a root again with each reshare of it, until the reader engages; each draws a mood anew"
+        False, description="show a root again with each reshare of it, until the reader engages; each gets a new mood"
     )
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
@@ -216,23 +216,23 @@ class UtilityParams(Params):
     )
     gamma: Annotated[Share, OnlyWith("utility.appeal_sigma")] = Field(
         0.6,
-        description="g, the share of the appeal that is left after a reshare, and for who does not follow the author; "
-        "1 for followers of the author",
+        description="g, the share of the appeal that is left after a reshare, and for readers who do not follow the "
+        "author; 1 for followers of the author",
     )
     reshared: LogOdds = Field(
-        -1.0, description="log-odds that each reshare has more, whatever the reason to engage; below 0 it has less"
+        -1.0, description="log-odds that a reshare gains, whatever the reason to engage; below 0 it loses"
     )
     theta: float = Field(0.1, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
     closeness: Annotated[float | None, OnlyWith("network.close_ties")] = Field(
         4.0,
         ge=-20,
         le=20,
-        description="log-odds of engaging with a post because a close tie (network.close_ties) wrote it, whether or "
-        "not it appeals; null: that is no reason",
+        description="log-odds of engaging with a post because a close tie (network.close_ties) wrote it, even without "
+        "appeal; null: close ties give no reason",
     )
     mood: float = Field(
         1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
     )
     per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
-        0.0, description="log-odds more for each earlier time the reader read its root (feed.repeats)"
+        0.0, description="log-odds gained for each earlier time that the reader read the root (feed.repeats)"
     )

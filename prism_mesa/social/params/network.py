@@ -18,40 +18,44 @@ class NetworkRatesParams(Params):
 
     follow: Share = Field(
         0.002,
-        description="of following somebody met in a post, per post read that came by a reshare or from outside of the "
-        "network, whose author the reader does not follow (assumed)",
+        description="of following the author of a post, per post read that came by a reshare or from outside the "
+        "network, if the reader does not follow the author (assumed)",
     )
     engaged: float = Field(
         20.0,
         ge=0,
         le=1_000_000,
-        description="factor of that for a post that the reader engaged with in that round (assumed); the product "
-        "counts as 1 at most",
+        description="factor of follow for a post that the reader engaged with in that round (assumed); the product is "
+        "at most 1",
     )
     follow_back: Share = Field(0.1, description="of following a new follower back, once, in the round after (assumed)")
     triad: Share = Field(
         0.001,
-        description="of following one whom a followee follows, both drawn, per round in which the agent reads "
-        "(assumed)",
+        description="of following a drawn followee of a drawn followee, per round in which the agent reads (assumed)",
     )
     unfollow: Share = Field(
         4e-5,
-        description="of unfollowing, per post by a followee that is read, lies below the reader's band and is not "
-        "engaged with (in the default world 29 % of agents unfollow somebody within 51 days; 43 % of active users did "
-        "in Kwak et al. 2011, doi:10.1145/1978942.1979104)",
+        description="of unfollowing, per post of a followee that is read, is below the reader's band and gets no "
+        "engagement (in the default world 29 % of agents unfollow somebody within 51 days; 43 % of active users did in "
+        "Kwak et al. 2011, doi:10.1145/1978942.1979104)",
     )
     reciprocal: Share = Field(
         0.5,
-        description="factor of that where the followee follows back, which protects (Kwak et al. 2011; the size is "
+        description="factor of unfollow if the followee follows back, which protects (Kwak et al. 2011; the size is "
         "assumed)",
     )
     mute: Share = Field(
-        5e-6, description="of muting, per such post by anybody (assumed): nothing of it is shown any more"
+        5e-6,
+        description="of muting, per such post by any author (assumed): the agent sees nothing of that author any more",
     )
     block: Share = Field(
-        2e-6, description="of blocking, per such post by anybody (assumed): the same for both, who unfollow"
+        2e-6,
+        description="of blocking, per such post by any author (assumed): as muting, for both agents, who unfollow each "
+        "other",
     )
-    report: Share = Field(1e-5, description="of reporting, per such post by anybody (assumed): it is counted, no more")
+    report: Share = Field(
+        1e-5, description="of reporting, per such post by any author (assumed): reports are only counted"
+    )
 
 
 class NetworkParams(Params):
@@ -96,8 +100,8 @@ class NetworkParams(Params):
         5,
         ge=0,
         le=100,
-        description="close ties of an agent (utility.closeness), at most: mutual follows, those first whose two have "
-        "the fewest followers",
+        description="most close ties of an agent (utility.closeness): mutual follows, first those whose two agents "
+        "have the fewest followers",
     )
     reciprocity: Annotated[Share, OnlyWith("network.kind", "barabasi_albert")] = Field(
         0.33, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
@@ -109,7 +113,7 @@ class NetworkParams(Params):
         4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks"
     )
     within: Annotated[Share, _BLOCKS] = Field(
-        0.8, description="stochastic_block: share of follows inside the own block"
+        0.8, description="stochastic_block: share of follows inside the agent's block"
     )
 
     dynamics: Literal["fixed", "live"] = Field(

@@ -18,31 +18,31 @@ class OpinionsParams(Params):
     """How an attribute of agents, their stance, moves by what they read. Distances are shares of its range."""
 
     of: str | None = Field(
-        None, description="attribute of agents, with a range, that moves by what they read; null: none does"
+        None, description="attribute of agents, with a range, that moves by what they read; null: none moves"
     )
     rule: Annotated[str, AfterValidator(lambda rule: known_or_object(rule, RULES))] = Field(
         "bounded_confidence",
         description="bounded_confidence (Deffuant et al. 2000, doi:10.1142/S0219525900000078), assimilation_repulsion "
-        "(Flache et al. 2017, doi:10.18564/jasss.3521), or module:function of your own",
+        "(Flache et al. 2017, doi:10.18564/jasss.3521), or module:function, your own rule",
     )
     by: str | None = Field(
-        None, description="attribute of posts that says where a post stands; null: where its author stands by then"
+        None, description="attribute of posts that is the stance of a post; null: the current stance of its author"
     )
     when: Literal["read", "engaged"] = Field(
-        "read", description="which posts move an agent: those that it reads, or those of them that it engages with"
+        "read", description="posts that move an agent: all that it reads, or only those that it engages with"
     )
     rate: Annotated[Share, OnlyWith("opinions.rule", *RULES)] = Field(
-        0.01, description="share of the distance that one post moves its reader by (assumed)"
+        0.01, description="share of the distance by which one post moves its reader (assumed)"
     )
     confidence: Annotated[Share, OnlyWith("opinions.rule", "bounded_confidence")] = Field(
-        0.2, description="bounded_confidence: a post that is farther away moves nobody"
+        0.2, description="bounded_confidence: a post that is farther away does not move its reader"
     )
     repulsion: Annotated[float, OnlyWith("opinions.rule", "assimilation_repulsion")] = Field(
         0.5,
         gt=0,
         le=1,
-        description="assimilation_repulsion: distance from which on a post pushes away (half of the range in Flache "
-        "et al. 2017); 1: none does",
+        description="assimilation_repulsion: distance from which a post pushes its reader away (half of the range in "
+        "Flache et al. 2017); 1: never",
     )
 
     @property

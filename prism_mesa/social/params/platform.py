@@ -30,15 +30,15 @@ class SocialParams(Params):
     ticks_per_round: int = Field(60, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
-        description="mesa: every agent's step() is called one by one; same result, slower (but that a limit of the "
-        "reasoner is then spent in the order of agents)",
+        description="mesa: Mesa calls step() of every agent; same result, slower (only a limit of the reasoner is "
+        "spent in another order of agents)",
     )
-    threads: int = Field(1, ge=1, le=1024, description="threads that share the work of a round; same result")
+    threads: int = Field(1, ge=1, le=1024, description="threads of a round; same result")
     content: Literal["none", "template", "llm"] = Field(
         "none",
-        description="words of replies and reshares; none: they have none; template: sentences about the topic, "
-        "friendly from agreeable agents, doubting from others; llm: the reasoner's LLM writes them, and agents' own "
-        "posts (templates where kind auto finds no LLM)",
+        description="words of replies and reshares: none; template: sentences about the topic, friendly from agreeable "
+        "agents, doubting from others; llm: texts by the reasoner's LLM, which also writes agents' own posts "
+        "(templates where kind auto finds no LLM)",
     )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)

@@ -15,14 +15,14 @@ class SeededParams(Params):
     """
 
     count: int = Field(0, ge=0, le=10_000, description="posts that are placed")
-    round: int = Field(0, ge=0, le=10_000_000, description="round of the first one; the others follow, one a round")
+    round: int = Field(0, ge=0, le=10_000_000, description="round of the first post; the others follow, one a round")
     size: Literal["any", "small", "large"] = Field(
-        "any", description="followers of the author: small: of the tenth with fewest, large: of that with most"
+        "any", description="followers of the author: small: the tenth with fewest, large: the tenth with most"
     )
     position: Literal["any", "bridge", "periphery"] = Field(
         "any",
-        description="share of the author's followers who are of other communities: of those of that size, bridge: of "
-        "the fifth where it is highest, periphery: where it is lowest; communities: the blocks of stochastic_block, in "
+        description="share of the author's followers from other communities; among authors of that size bridge is the "
+        "fifth with the highest share, periphery with the lowest; communities are the blocks of stochastic_block, in "
         "other networks agents with the same main interest",
     )
 
@@ -38,11 +38,11 @@ class PostsParams(Params):
         16,
         ge=1,
         le=1_000_000,
-        description="texts that agents post at a time of their own accord (agents.post_rate): what is talked about; "
-        "each round one new text takes the place of the oldest",
+        description="texts that agents post from at a time (agents.post_rate), as the talk of the day; each round a "
+        "new text replaces the oldest",
     )
     authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
-        "id", description="how the file's authors become agents: by id, or most posts to most followers"
+        "id", description="how authors of the file become agents: by id, or by rank: most posts to most followers"
     )
     n_topics: int = Field(16, ge=2, le=512, description="dimensions of topics and interests")
     embedder: Literal["hashing", "wordllama"] = Field(
@@ -55,8 +55,8 @@ class PostsParams(Params):
         None,
         ge=0,
         le=1,
-        description="share of the texts that have media, those of a smaller share among those of a larger; an image "
-        "where a text brings none; null: as they come. Media count only inside the band: for the rule "
-        "(reasoner.rule.media), a distilled model, and in prompts; no feed looks at them",
+        description="share of the texts that have media; the texts of a smaller share are among those of a larger; a "
+        "text without media gets an image; null: as in the file. Media count only inside the band: for the rule "
+        "(reasoner.rule.media), a distilled model, and in prompts; feeds ignore them",
     )
     seeded: Annotated[SeededParams, OnlyWith("posts.seeded.count")] = Field(default_factory=SeededParams)

@@ -17,11 +17,12 @@ class FilesParams(Params):
 
     encoding: str = Field("utf-8", description="encoding of CSV files: utf-8, latin-1, cp1252, utf-16, ...")
     max_bytes: int = Field(
-        8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; a larger one is refused"
+        8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; PRISM refuses a larger one"
     )
     columns: dict[str, str | None] = Field(
         default_factory=dict,
-        description="what your files call a column: {src: Source, dst: Target, author: user_id}; null: it is not read",
+        description="names of columns in your files: {src: Source, dst: Target, author: user_id}; null: PRISM does not "
+        "read the column",
     )
 
     @field_validator("columns")
@@ -76,7 +77,7 @@ class RecordsParams(Params):
         ge=0,
         le=1,
         description="share of agents whose transitions are recorded; null: all of up to 100,000 agents, of more about "
-        "10,000 agents",
+        "10,000",
     )
     impressions: float | None = Field(
         None, ge=0, le=1, description="share of agents whose impressions are recorded; null: as for transitions"

@@ -59,7 +59,7 @@ class PopulationModel(PlatformModel):
             self._all_made = True
         if not self._in_order:
             for agents in (super().agents, *super().agents_by_type.values()):
-                agents.sort(_row_of, ascending=True, inplace=True)
+                agents.sort(_sort_key, ascending=True, inplace=True)
             self._in_order = True
 
     def agent(self, row: int) -> SocialAgent:
@@ -163,7 +163,7 @@ class PopulationModel(PlatformModel):
         return self.population.state_counts(list(self.leaving))
 
 
-def _row_of(agent: mesa.Agent) -> float:
+def _sort_key(agent: mesa.Agent) -> float:
     return agent.row if isinstance(agent, SocialAgent) else float("inf")
 
 

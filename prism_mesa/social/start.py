@@ -82,7 +82,9 @@ def start_platform(
         asked.begin()
     platform = Platform(params, streams, chosen, asked, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)
-    idle = notes_without_effect(platform, made_world, given=reasoner is not None, chart_given=chart is not None)
+    idle = notes_without_effect(
+        platform, made_world, reasoner_given=reasoner is not None, chart_given=chart is not None
+    )
     total = sum(platform.llms.shares)
     scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
     notes = filter(None, [asked.note, why_not, scaled])

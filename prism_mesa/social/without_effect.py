@@ -29,7 +29,7 @@ class ModelFacts:
     Attributes:
         p: The parameters.
         kind: Who decides, as in `reasoner.kind`.
-        given: Whether a reasoner was given in Python; `chart_given`: whether a chart was.
+        reasoner_given: Whether a reasoner was given in Python; `chart_given`: whether a chart was.
         choices: Whether the chart leaves any choice open.
         scores: Whether the LLM gives scores instead of words.
         answer: The form of the LLM's answers; `persona`: who asks.
@@ -41,7 +41,7 @@ class ModelFacts:
 
     p: SocialParams
     kind: str
-    given: bool
+    reasoner_given: bool
     chart_given: bool
     choices: bool
     scores: bool
@@ -55,16 +55,16 @@ class ModelFacts:
     @property
     def asks(self) -> bool:
         """Whether an LLM that the parameters name decides."""
-        return self.choices and not self.given and self.kind not in ("rule", "distilled")
+        return self.choices and not self.reasoner_given and self.kind not in ("rule", "distilled")
 
 
-def model_facts(platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool) -> ModelFacts:
+def model_facts(platform: Platform, world: StartingWorld, *, reasoner_given: bool, chart_given: bool) -> ModelFacts:
     """Return the facts of a platform.
 
     Args:
         platform: The platform.
         world: What it was made from.
-        given: Whether a reasoner was given for it in Python.
+        reasoner_given: Whether a reasoner was given for it in Python.
         chart_given: Whether a chart was.
     """
     asked, params = platform.reasoner, platform.params
@@ -72,7 +72,7 @@ def model_facts(platform: Platform, world: StartingWorld, *, given: bool, chart_
     return ModelFacts(
         p=params,
         kind=asked.kind,
-        given=given,
+        reasoner_given=reasoner_given,
         chart_given=chart_given,
         choices=any(len(options) > 1 for options in platform.tables.option_sets),
         scores=llm is not None and "answer" not in llm.oracle.decoding,
@@ -125,7 +125,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect(
         f"{_DECIDERS} {llm_keys(ReasonerParams, 'max_fallback_share')}",
-        lambda k: k.given,
+        lambda k: k.reasoner_given,
         "the reasoner given in Python has its own (Reasoner(..., attempts=2))",
     ),
     WithoutEffect(
@@ -209,13 +209,16 @@ class IdleKeys:
 
 
 def notes_without_effect(
-    platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool
+    platform: Platform, world: StartingWorld, *, reasoner_given: bool, chart_given: bool
 ) -> tuple[str, ...]:
     """Return a note on each key that was set, and on each setting of an intervention, that changes nothing.
 
     What has an effect under a later intervention has one. Arguments are as for `model_facts`.
     """
-    params, facts = platform.params, model_facts(platform, world, given=given, chart_given=chart_given)
+    params, facts = (
+        platform.params,
+        model_facts(platform, world, reasoner_given=reasoner_given, chart_given=chart_given),
+    )
     changed = [_before(params, place).changed_by(each.set) for place, each in enumerate(params.interventions)]
     later = [IdleKeys(replace(facts, p=under)) for under in changed]
     keys = said_of(params)
@@ -252,7 +255,7 @@ def _some_differ(params: SocialParams, place: int, key: str) -> bool:
 
 def _untold_attributes(facts: ModelFacts) -> list[str]:
     """Return notes on the attributes that are to be told in prompts and are not."""
-    if facts.given or facts.writes or (facts.asks and facts.persona != "archetype"):
+    if facts.reasoner_given or facts.writes or (facts.asks and facts.persona != "archetype"):
         return []
     why = "archetypes are asked, who speak for many agents" if facts.asks else "no LLM is asked"
     attributes: Mapping[str, Any] = {name: each for name, each in facts.p.attributes.items() if each.told}

@@ -187,5 +187,5 @@ def idle_in(values, world):
     model = SocialModel(Config.model_validate(nested(values)), **own)
     model.close()
     made = make_world(model.params, model.streams)
-    idle = IdleKeys(model_facts(model, made, given="reasoner" in own, chart_given="chart" in own))
+    idle = IdleKeys(model_facts(model, made, reasoner_given="reasoner" in own, chart_given="chart" in own))
     return {key: reason for key, _ in leaves(Config) if (reason := idle.reason(key))}

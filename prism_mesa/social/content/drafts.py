@@ -78,8 +78,8 @@ _RESPONSES: Final = {
 }
 EXAMPLES: Final = {
     action: tuple(
-        Example(said, response, ReasoningResult(**dict(zip(_PARTS, thought, strict=True))) if thought else None)
-        for said, response, thought in zip_longest(_SAID, responses, _THOUGHTS)
+        Example(text, response, ReasoningResult(**dict(zip(_PARTS, thought, strict=True))) if thought else None)
+        for text, response, thought in zip_longest(_SAID, responses, _THOUGHTS)
     )
     for action, responses in _RESPONSES.items()
 }

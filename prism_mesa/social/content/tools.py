@@ -104,12 +104,12 @@ class PlatformTools:
         if platform.relations.are_apart(np.array([self.row]), np.array([agent]))[0]:
             return f"You see nothing of agent {agent}: a block stands between the two of you."
         recent = self._recent()
-        own = recent[platform.posts.author[recent] == agent]
+        published = recent[platform.posts.author[recent] == agent]
         name = quoted(platform.population.names[agent], NAME_SHOWN)
         [interests] = platform.topics.words_of(platform.population.interests[[agent]])
         likes = quoted(", ".join(interests), TEXT_SHOWN)
         head = f"{name} (agent {agent}) likes {likes}; {platform.network.n_followers[agent]} followers."
-        return "\n".join([head, *self._described(own[-MOST_POSTS:], looked_at=agent)])
+        return "\n".join([head, *self._described(published[-MOST_POSTS:], looked_at=agent)])
 
     def search_posts(self, words: str) -> str:
         """Search the posts of the last rounds for what is nearest to some words.

@@ -1,4 +1,4 @@
-"""Parameters of the agents: who they are, and when they come and go."""
+"""Parameters of agents, homophily and churn."""
 
 import math
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from prism_mesa.without_effect import OnlyWith
 
 
 class ChurnParams(Params):
-    """Agents who join, leave and come back, each with a probability per round, as the round opens; round 0 has none."""
+    """Agents join, leave and come back with a probability per round, as the round opens, from round 1 on."""
 
     waiting: Share = Field(
         0.0, description="share of agents that are not on the platform at the start and wait to join"
@@ -30,14 +30,14 @@ DEFAULT_HOURS: Final = (
     0.363, 0.284, 0.264, 0.257, 0.257, 0.261, 0.293, 0.351, 0.57, 1.184, 1.625, 1.82,
     1.868, 1.793, 1.924, 1.915, 1.92, 1.744, 1.386, 1.071, 0.871, 0.718, 0.74, 0.52,
 )  # fmt: skip
-"""Three quarters the hours of 179,974 tweets by 525 members of the US Congress (Eastern Time), a quarter flat."""
+"""A mix of the hours of 179,974 tweets by 525 members of the US Congress (Eastern Time; 3/4) and equal hours (1/4)."""
 
 
 class HomophilyParams(Params):
-    """How much less agents engage with and follow those who are unlike them.
+    """How much less agents engage with and follow agents that are unlike them.
 
-    Two agents are unlike by 0 to 1: by how far their numbers are apart, as a part of the range; other values are alike
-    (0) or not (1).
+    Two agents are unlike by 0 to 1: by the difference of their numbers as a share of the range; texts and truth values
+    are alike (0) or not (1).
     """
 
     by: str | None = Field(None, description="attribute of agents that makes two of them alike; null: no homophily")
@@ -143,10 +143,10 @@ class AgentsParams(Params):
             return None
         weights = list(hours) if isinstance(hours, Iterable) and not isinstance(hours, str | bytes | dict) else []
         try:
-            given = [float(weight) for weight in weights]
+            numbers = [float(weight) for weight in weights]
         except (TypeError, ValueError, OverflowError):
-            given = []
-        if len(given) != 24 or min(given) < 0 or not 0 < sum(given) < math.inf:
+            numbers = []
+        if len(numbers) != 24 or min(numbers) < 0 or not 0 < sum(numbers) < math.inf:
             what = f"{len(weights)} were given" if weights else f"not {hours!r}"
             raise ValueError(f"give 24 weights from 0 on, one for each hour, with a finite sum above 0; {what}")
         return weights

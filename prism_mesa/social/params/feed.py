@@ -1,4 +1,4 @@
-"""Parameters of feeds, and of what a post is worth to a reader."""
+"""Parameters of feeds, and of the utility of a post to a reader."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -129,7 +129,7 @@ class CandidateParams(Params):
 
 
 class SlotParams(Params):
-    """Places of a feed that are taken in any order of it: first by what is trending, then by what a search finds."""
+    """Places of a feed for trending posts first, then for posts that a search finds, in any order of the feed."""
 
     trending: int = Field(0, ge=0, le=100, description="places for what is trending")
     search: int = Field(0, ge=0, le=100, description="places for what a search finds")
@@ -189,7 +189,7 @@ class FeedParams(Params):
 
     @property
     def has_others(self) -> bool:
-        """Whether posts of authors whom a reader does not follow may be in a feed."""
+        """Whether a feed may have posts of authors that a reader does not follow."""
         also, slots = self.candidates, self.slots
         drawn = self.weights.out_of_network if self.weights is not None else 0
         return any(
@@ -198,13 +198,13 @@ class FeedParams(Params):
 
 
 class UtilityParams(Params):
-    """What a post is worth to a reader, in units of relevance; an agent compares it with its band.
+    """The utility of a post to a reader, in units of relevance; an agent compares it with its band.
 
     ``weight * relevance + sensitivity * (reason + reshared - theta * log(1 + age) + mood)``: random utility (McFadden
-    1974) with one part that lies in what a post is about, and the others in log-odds of engaging. The reason is ``g *
-    appeal``, or for posts by a close tie the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader engages
-    because the post appeals or because a friend wrote it. Age is that of the root, in hours. With a sensitivity of 0
-    utility is relevance.
+    1974). One part is the topic of the post, the others are in log-odds of engaging. The reason is ``g * appeal``, or
+    for posts by a close tie the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader engages because the
+    post appeals or because a friend wrote it. Age is that of the root, in hours. With a sensitivity of 0 utility is
+    relevance.
     """
 
     weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")

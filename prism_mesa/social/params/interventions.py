@@ -1,4 +1,4 @@
-"""Settings that change while a run goes on: parameters."""
+"""Parameters of interventions, which change settings during a run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who follows whom: parameters."""
+"""Parameters of the network."""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -14,7 +14,7 @@ _BLOCKS: Final = OnlyWith("network.kind", "stochastic_block")
 
 
 class NetworkRatesParams(Params):
-    """How often agents change their minds about each other where network.dynamics is live: probabilities."""
+    """Probabilities of following, unfollowing, muting, blocking and reporting, with network.dynamics=live."""
 
     follow: Share = Field(
         0.002,

@@ -1,4 +1,4 @@
-"""An attribute of agents that moves by what they read: parameters."""
+"""Parameters of opinions, an attribute of agents that moves by what they read."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal

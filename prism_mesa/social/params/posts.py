@@ -1,4 +1,4 @@
-"""What is written: parameters."""
+"""Parameters of posts."""
 
 from typing import Annotated, Literal
 
@@ -9,9 +9,9 @@ from prism_mesa.without_effect import OnlyWith
 
 
 class SeededParams(Params):
-    """Posts that you place; their authors are drawn among those who fit in size and position, and take turns.
+    """Posts that you place; authors of the wanted size and position are drawn and take turns.
 
-    Each has a text of the corpus that is drawn for it, the same whoever writes it. The summary says who was chosen.
+    Each has a drawn text of the corpus, which does not depend on the author. The summary names the authors.
     """
 
     count: int = Field(0, ge=0, le=10_000, description="posts that are placed")
@@ -28,7 +28,7 @@ class SeededParams(Params):
 
 
 class PostsParams(Params):
-    """What is written."""
+    """The texts that agents post."""
 
     file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
     dates: Annotated[Literal["day_first", "month_first"] | None, OnlyWith("posts.file")] = Field(

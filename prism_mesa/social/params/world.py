@@ -1,4 +1,4 @@
-"""Files, simulated time, and records: parameters."""
+"""Parameters of files, simulated time, and records."""
 
 import codecs
 import re
@@ -70,7 +70,7 @@ class ClockParams(Params):
 
 
 class RecordsParams(Params):
-    """What is recorded, as shares of agents, or of posts; what is drawn stays drawn in all rounds and tables."""
+    """Shares of agents or posts that are recorded; the drawn ones are the same in all rounds and tables."""
 
     transitions: float | None = Field(
         None,

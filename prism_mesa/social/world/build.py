@@ -254,26 +254,19 @@ def _observed_interests(
     """Return each agent's mean topics of what it and its followees post, and the number of agents without any."""
     n, k = drawn.shape
     authors, place = np.unique(schedule.author, return_inverse=True)
-    own = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
+    sums = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
     for column in range(k):
-        own[:, column] = np.bincount(place, topics.vectors[schedule.text_id, column], len(authors))
-    own[:, k] = np.bincount(place, minlength=len(authors))
+        sums[:, column] = np.bincount(place, topics.vectors[schedule.text_id, column], len(authors))
+    sums[:, k] = np.bincount(place, minlength=len(authors))
     place_of = np.full(n, -1, np.int32)
     place_of[authors] = np.arange(len(authors))
     observed, without = drawn.copy(), 0
     for part in blocks(n):
-        found = _topics_read(part, own, place_of, network)
-        some = np.abs(found).max(axis=1) > 0
-        observed[part][some] = found[some]
-        without += int((~some).sum())
+        place = place_of[part]
+        total = np.where(place[:, None] >= 0, sums[place], 0)
+        add_up(part.start, network.indptr, network.indices, place_of, sums, total)
+        means = quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))
+        has_topics = np.abs(means).max(axis=1) > 0
+        observed[part][has_topics] = means[has_topics]
+        without += int((~has_topics).sum())
     return observed, without
-
-
-def _topics_read(
-    part: slice, own: npt.NDArray[np.int64], place_of: npt.NDArray[np.int32], network: FollowNetwork
-) -> npt.NDArray[np.int8]:
-    """Return the mean topics of the posts of each agent of a block and of those it follows."""
-    place = place_of[part]
-    total = np.where(place[:, None] >= 0, own[place], 0)
-    add_up(part.start, network.indptr, network.indices, place_of, own, total)
-    return quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))

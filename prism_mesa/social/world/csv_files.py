@@ -1,4 +1,4 @@
-"""CSV files as columns of text: nothing is taken for a number, a date or a blank that the file does not say."""
+"""CSV files as columns of text, without guesses of numbers, dates or blanks."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ class Header:
 
     Attributes:
         names: The columns, without blanks around them.
-        delimiter: What stands between them.
+        delimiter: The character between them.
         exact: Whether the file has the names without blanks around them.
     """
 
@@ -123,7 +123,7 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
 
 
 def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
-    """Return columns of ids: whole numbers if they all are written as such, else texts; blank cells as nulls.
+    """Return columns of ids: as whole numbers if all are written so, else as texts; blank cells as nulls.
 
     Raises:
         ValueError: As `read_csv`.
@@ -141,7 +141,7 @@ def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: File
 def _streamed(
     file: Path, header: Header, columns: Sequence[str], files: FilesParams, *, numbers: bool
 ) -> pa.Table | None:
-    """Return the columns, a block at a time; None if they are not such, or anything is wrong."""
+    """Return the columns, read a block at a time; None if not all are numbers, or anything is wrong."""
     if not header.exact:
         return None
     kinds = pa.csv.ConvertOptions(
@@ -170,7 +170,7 @@ def _streamed(
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array | None:
-    """Return texts as int64 if each is written as a whole number is: no zeros or plus in front, no blanks around.
+    """Return texts as int64 if each is written as a whole number: no zeros or plus in front, no blanks around.
 
     >>> whole_numbers(pa.array(["7", None, "-12"])).to_pylist(), whole_numbers(pa.array(["7", "007"]))
     ([7, None, -12], None)
@@ -183,7 +183,7 @@ def whole_numbers(texts: pa.Array) -> pa.Array | None:
 
 
 def _trimmed(texts: pa.Array) -> pa.DictionaryArray:
-    """Return texts without blanks around them, as codes; what is blank then is null."""
+    """Return texts without blanks around them, as codes; blank ones are nulls."""
     coded = texts.dictionary_encode()
     values = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.string()))
     blank = pc.index_in(coded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(coded.indices.type))

@@ -42,7 +42,7 @@ class AgentLLMs:
 
 
 def assign_llms(asked: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams) -> AgentLLMs:
-    """Return the agents' LLMs by `params`, or by the parameters of a reasoner made in Python."""
+    """Return the LLMs of agents, by `params` or by the parameters of a reasoner made in Python."""
     if not asks_llm(asked) or not (names := asked.llms):
         return AgentLLMs(streams)
     params = asked.params if asked.kind == "python" else params

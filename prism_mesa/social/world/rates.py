@@ -1,4 +1,4 @@
-"""How often agents come online and post: lognormal between agents, capped at 1, and by how many follow them."""
+"""Rates of coming online and posting: lognormal between agents, capped at 1, correlated with their followers."""
 
 from collections.abc import Callable
 from functools import cache
@@ -21,7 +21,7 @@ _NORMAL: Final = NormalDist()
 
 
 def popularity_scores(network: FollowNetwork, params: AgentsParams, streams: Streams) -> Floats | None:
-    """Return the normal score of each agent's rank by number of followers, shape (n,); None where it does not count.
+    """Return the normal score of each agent's rank by number of followers, shape (n,); None if popularity is 0.
 
     The rank-th of n agents, from 0, has the score ``inverse normal((rank + .5) / n)``; ties are ranked by a keyed draw.
     """
@@ -102,11 +102,11 @@ def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: f
     """Return the factor c with which min(1, c X) has the given mean, weighted by activity, for lognormal X of mean 1.
 
     Args:
-        mean: The mean that is wanted.
-        sigma: Of X.
-        activity: Mean of the activity, a lognormal that is capped at 1.
-        activity_sigma: Its sigma, before the cap.
-        shared: Correlation of the logarithms of both, before the caps.
+        mean: The wanted mean.
+        sigma: Sigma of X.
+        activity: Mean of the activity, a lognormal capped at 1.
+        activity_sigma: Sigma of the activity before the cap.
+        shared: Correlation of the logarithms of both before the caps.
 
     >>> weighted_scale(0.2, 1.7, 0.5, 1.0, 0.5) < weighted_scale(0.2, 1.7, 0.5, 1.0, 0.0) == capped_scale(0.2, 1.7)
     True

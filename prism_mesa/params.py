@@ -3,7 +3,7 @@
 import operator
 import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Final, get_args
@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PrivateAttr,
     ValidationError,
     ValidationInfo,
@@ -28,11 +29,29 @@ UserPath = Annotated[str, AfterValidator(os.path.expanduser)]
 Seed = Annotated[int, BeforeValidator(lambda value: fresh_seed() if value is None else value)]
 """A seed; None draws one."""
 
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A share, or a probability."""
+
+LogOdds = Annotated[float, Field(ge=-20, le=20)]
+
 ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
 """Keys whose value may be a mapping, which replaces an earlier value instead of merging with it."""
 
 FROM_PARAMS: Final = object()
 """The default of a model's `rng`: the parameters have the seed."""
+
+
+def known_or_object(name: str, known: Iterable[str]) -> str:
+    """Return a name that is known or has the form ``module:object``.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    module, _, target = name.partition(":")
+    if name not in known and not (module and target):
+        allowed, near = ", ".join(map(repr, known)), did_you_mean(name, known)
+        raise ValueError(f"Input should be {allowed}, or module:object of your own{near and f'.{near}'}")
+    return name
 
 
 class _Shown(reprlib.Repr):

@@ -1,8 +1,50 @@
-"""Keys that have no effect under a condition."""
+"""Keys that have no effect under a condition, and the notes that say so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+
+class OnlyWith:
+    """Marks a parameter that has no effect unless another key has one of some values.
+
+    It stands in the type of a field: ``rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")]``. On a
+    group it holds for all keys of the group except those that it names.
+
+    Args:
+        keys: Dotted keys, with white space between them; one that fits is enough.
+        values: The values that fit; without any, all except null, false and 0.
+    """
+
+    def __init__(self, keys: str, *values: object) -> None:
+        self.keys, self.values = keys.split(), values
+
+    def fault(self, values: Mapping[str, Any]) -> str:
+        """Return why the parameter has no effect beside these values of all keys, or an empty text if it has one."""
+        if any(values[key] in self.values if self.values else values[key] for key in self.keys):
+            return ""
+        if not self.values:
+            return f"it counts only with {' or '.join(self.keys)}"
+        [key] = self.keys
+        return f"it counts only with {key}={' or '.join(map(str, self.values))}, not {values[key]}"
+
+
+@cache
+def conditions(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[OnlyWith, ...]]:
+    """Return the marks of each key of some parameters, by dotted key, those of its groups first."""
+    marks_by_key: dict[str, tuple[OnlyWith, ...]] = {}
+    for name, field in kind.model_fields.items():
+        key, group = f"{prefix}{name}", field.annotation
+        marks = [mark for mark in field.metadata if isinstance(mark, OnlyWith)]
+        below: dict[str, tuple[OnlyWith, ...]] = {key: ()}
+        if isinstance(group, type) and issubclass(group, BaseModel):
+            below = conditions(group, f"{key}.")
+        for leaf, inner in below.items():
+            marks_by_key[leaf] = (*(mark for mark in marks if leaf not in mark.keys), *inner)
+    return marks_by_key
 
 
 @dataclass(frozen=True)

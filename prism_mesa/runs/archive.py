@@ -18,7 +18,7 @@ from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_text
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import columns_of, count_rows, has_table, read_table
-from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
+from prism_mesa.social.content.activity import Activity, ActivityKind, activity_line
 from prism_mesa.social.world.profiles import personality
 
 NOTE_CAP: Final = 200
@@ -79,7 +79,7 @@ class AgentSnapshot:
         last = self.activities[-most:] if most > 0 else ()
         before = self.activities[: len(self.activities) - len(last)]
         lines = [f"Before that you {counted(before)}."] if before else []
-        lines += [in_words(activity) for activity in last]
+        lines += [activity_line(activity) for activity in last]
         if not self.activities:
             lines.append("You have not posted, replied or reshared anything so far.")
         if not self.likes_recorded:

@@ -82,12 +82,12 @@ class PlatformRun:
 
     def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
         """Run it and keep it in a folder (see `lifecycle.run_to_completion`)."""
-        with self.model.guard_warnings.hold(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.chart):
             return run_to_completion(self, out, name, self.tables, dated=dated)
 
     def run_in_memory(self, records: Records, name: str) -> dict[str, Any]:
         """Run it and return its summary (see `lifecycle.run_in_memory`)."""
-        with self.model.guard_warnings.hold(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.chart):
             return run_in_memory(self, records, name)
 
     @property
@@ -102,7 +102,7 @@ class PlatformRun:
 
     def go_on(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
         """Go on with it in its folder (see `lifecycle.resume_to_completion`)."""
-        with self.model.guard_warnings.hold(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.chart):
             return resume_to_completion(self, folder, manifest, name, round_)
 
     @property

@@ -4,32 +4,34 @@ from collections.abc import Sequence
 from typing import Any
 
 import mesa
+import numpy as np
 
 from prism_mesa.errors import AgentError
-from prism_mesa.social.newcomers import add_row, existing_row
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
-from prism_mesa.social.state.population import GONE
+from prism_mesa.social.state.population import AWAY, GONE, WAITS
+from prism_mesa.social.world.profiles import draw_interests, draw_profiles
+from prism_mesa.social.world.rates import popularity_of_last
 
 
 class SocialAgent(PlatformAgent, mesa.Agent):
     """One user of the platform.
 
-    A subclass that overrides `step`, or anything else of this class, is scheduled by Mesa in every tick,
-    beside the columns, and does what its author wrote; its `step` may use `feed`, `read`, `fire`, `like`,
-    `reply`, `reshare` and `write`, and `follow`, `unfollow`, `mute`, `block` and `report`.
+    Mesa schedules the agents of a subclass that overrides `step`, or anything else of this class, in every tick,
+    beside the columns. Its `step` may use `feed`, `read`, `fire`, `like`, `reply`, `reshare` and `write`, and `follow`,
+    `unfollow`, `mute`, `block` and `report`.
 
     Args:
         model: The platform.
-        row: The row of the population to take over (the ordinary agent there is replaced); None makes a
-            new agent, who is on the platform from the next round on.
+        row: The row to take over from the ordinary agent there; None makes a new agent, which is on the platform
+            from the next round on.
         follows: Rows of the agents that a new agent follows.
         followers: Rows of the agents that follow a new agent.
         fields: Values for any settable field, for example ``engagement_threshold=0.7``.
 
     Raises:
-        AgentError: (a ValueError) if a field is out of its range, or the row is not there.
+        AgentError: (a ValueError) if a field is out of its range, or there is no such row.
         StateTypeError: (a TypeError) if `state` is no `AgentState`.
     """
 
@@ -77,9 +79,49 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         return self.model.platform
 
     def remove(self) -> None:
-        """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay.
+        """Leave the platform from the next round on (with a script at once); the posts stay.
 
-        `SocialModel.agents` and the counts of states are without it at once.
+        `SocialModel.agents` and the counts of states leave it out at once.
         """
         self._platform.leaving[self.row] = None
         super().remove()
+
+
+def existing_row(platform: Platform, row: int, *, is_there: bool = False) -> int:
+    """Return `row` if its agent is present, or may still come and `is_there` is false.
+
+    Raises:
+        AgentError: If there is no such row, or its agent has left for good.
+    """
+    population = platform.population
+    comes = 0 <= row < len(population) and not is_there and population.membership[row] in (WAITS, AWAY)
+    if not 0 <= row < len(population) or not (population.present[row] or comes) or row in platform.leaving:
+        raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(population) - 1})")
+    return int(row)
+
+
+def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]) -> int:
+    """Add a drawn agent to the population and the network, and return its row.
+
+    Raises:
+        AgentError: If one of `follows` or `followers` is no agent.
+    """
+    row = len(platform.population)
+    for other in (*follows, *followers):
+        existing_row(platform, other, is_there=True)
+    agents, params = np.array([row]), platform.params
+    streams = platform.streams.of(params.agents.seed)
+    interests = draw_interests(agents, platform.topics, streams)
+    new_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
+    platform.network = platform.network.with_agent(follows, followers)
+    popularity = popularity_of_last(platform.network, params.agents, streams)
+    newcomer = draw_profiles(agents, [new_id], interests, params, streams, popularity)
+    newcomer.attributes = platform.attributes.of_agents(agents, newcomer, platform.network)
+    newcomer.membership[:] = WAITS  # until the next round opens
+    platform.population.append(newcomer)
+    platform.population.state[row] = platform.chart.initial.code
+    platform.history.grow(1)
+    for exposure in (platform.exposure, platform.copies, platform.met):
+        exposure.grow(1)
+    platform.recorded.grow(row + 1)
+    return row

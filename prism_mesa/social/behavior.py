@@ -1,4 +1,4 @@
-"""How agents behave: the default chart, and which trigger meets an agent in which state. Both are data.
+"""How agents behave: the default chart, and the triggers that a round fires in each state.
 
 `social.round.effects` carries out what the chart decides.
 """
@@ -31,9 +31,9 @@ ENGAGING: Final = {
 }
 
 ENGAGES_BY: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
-"""States that are an engagement when they are entered -> its place in `domain.ACTIONS`."""
+"""States that are an engagement -> its place in `domain.ACTIONS`."""
 RELEASES_POST: Final = frozenset({IDLE, AgentState.SCROLLING, RESTING})
-"""States that let go of the post at hand, and of the pending action, when they are entered."""
+"""States that drop the current post and the pending action when they are entered."""
 
 FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
@@ -45,21 +45,21 @@ ROUND_ENDS: Final = "round_ends"
 IS_BELOW: Final = F.post.utility < F.agent.low_threshold
 """The post lies below the agent's band."""
 IS_INTERESTED: Final = F.post.utility > F.agent.high_threshold
-"""The post lies above it: what takes it to COMPOSING in the default chart."""
+"""The post lies above the band: the default chart goes to COMPOSING."""
 
 IS_VIRAL: Final = F.post.velocity > 100
 """The velocity guard of the contract: more than 100 engagements in the last rounds."""
 
 SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.utility >= F.agent.low_threshold))
-"""Interest, or a viral post inside the band: what `viral_chart` settles without the oracle."""
+"""Interest, or a viral post inside the band: `viral_chart` engages without the oracle."""
 _BAND: Final = (F.agent.low_threshold <= F.agent.engagement_threshold) & (
     F.agent.engagement_threshold <= F.agent.high_threshold
 )
-"""What holds of every agent's band, for the checks."""
+"""A condition that holds for every agent's band, for the checks."""
 
 _THRESHOLDS: Final = frozenset({"agent.low_threshold", "agent.engagement_threshold", "agent.high_threshold"})
 _BELOW: Final[dict[type[ast.cmpop], bool]] = {ast.Lt: True, ast.LtE: True, ast.Gt: False, ast.GtE: False}
-"""What comparing utility with a threshold gives below the band; above it, the reverse."""
+"""The value of comparing utility with a threshold below the band; above it, the reverse."""
 
 type Claimed = Expression | bool | None
 """See `claims_below`."""
@@ -67,9 +67,9 @@ type Claimed = Expression | bool | None
 
 @dataclass(frozen=True)
 class TriggerRule:
-    """In `state`, `trigger` is fired when the condition holds (None: always); the first such rule counts.
+    """Fires `trigger` in `state` when the condition holds (None: always); the first such rule counts.
 
-    A condition on the post does not hold where no post is at hand.
+    A condition on the post does not hold without a current post.
     """
 
     state: AgentState
@@ -77,7 +77,7 @@ class TriggerRule:
     when: Expression | None = None
 
     def holds(self, agent: object, post: object) -> bool:
-        """Return whether the condition holds for one agent and the post at hand, or None."""
+        """Return whether the condition holds for an agent and its current post, or None."""
         if self.when is None:
             return True
         return not (post is None and self.when.reads_post) and bool(self.when(agent, post))
@@ -91,7 +91,7 @@ TRIGGER_RULES: Final = (
     TriggerRule(COMPOSING, "compose_done"),
     *(TriggerRule(state, "action_done") for state in ENGAGING.values()),
 )
-"""Of these, `IGNORES` does not fire where a chart `claims` the post."""
+"""`IGNORES` does not fire where a chart `claims` the post."""
 
 FIRED: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for rule in TRIGGER_RULES})
 """All triggers that a round fires."""
@@ -102,9 +102,9 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
 
     Args:
         asks_action: Ask the oracle at `compose_done` for the kind of engagement, instead of drawing it.
-        engages: When an agent engages without asking. It passes by the other posts outside its band, and the oracle
-            is asked about those inside.
-        name: What messages call the chart.
+        engages: When an agent engages without asking. It ignores the other posts outside its band, and asks the oracle
+            about those inside.
+        name: The chart's name in messages.
     """
     transitions = [
         Transition(FEED_READY, IDLE, SCROLLING),
@@ -129,7 +129,7 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
 
 
 def _passing_by(engages: Guard) -> list[Guard]:
-    """Return the guard that is true outside the band where `engages` is false; none if it is always true there."""
+    """Return the guard that is true outside the band where `engages` is false; no guard if it is always true there."""
     if not isinstance(engages, Expression):
 
         def passes_by(agent: Any, post: Any) -> bool:
@@ -177,7 +177,7 @@ social_chart: Final = build_chart()
 
 _CHARTS: Final = {False: social_chart, True: build_chart(asks_action=True)}
 viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
-"""As the default, but a viral post inside the band is engaged with unasked (`statechart.chart`)."""
+"""As the default, but agents engage with a viral post inside the band without asking (`statechart.chart`)."""
 
 
 def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
@@ -186,9 +186,9 @@ def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statecha
         raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
         chart = load_chart(params.chart) if params.chart else _CHARTS[asks_action]
-    own = chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
-    own.invariant = _BAND if own.invariant is None else own.invariant
-    return own
+    copied = chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
+    copied.invariant = _BAND if copied.invariant is None else copied.invariant
+    return copied
 
 
 def load_chart(where: str) -> Statechart:
@@ -200,10 +200,9 @@ def load_chart(where: str) -> Statechart:
     key = "statechart.chart"
     chart, module = load_object(key, where, "prism_mesa.social.behavior:viral_chart")
     if not isinstance(chart, Statechart):
-        found = sorted(k for k, v in module.items() if isinstance(v, Statechart))
+        charts = ", ".join(sorted(k for k, v in module.items() if isinstance(v, Statechart))) or "none"
         module_name, _, name = where.partition(":")
-        told = f"charts in {module_name}: {', '.join(found) or 'none'}"
-        raise ConfigError(f"{key}: {where}: {name!r} is no Statechart ({told})")
+        raise ConfigError(f"{key}: {where}: {name!r} is no Statechart (charts in {module_name}: {charts})")
     return chart
 
 
@@ -229,9 +228,9 @@ def claims(chart: Statechart, agent: object, post: object) -> bool:
 
 
 def goes_by_band(chart: Statechart) -> bool:
-    """Return whether a chart engages above an agent's band, ignores below it, and leaves the rest open: the default."""
-    own, default = ([str(t) for t in one.transitions if t.source is EVALUATING] for one in (chart, social_chart))
-    return own == default
+    """Return whether a chart decides as the default: engages above the band, ignores below it, and asks inside it."""
+    evaluating, default = ([str(t) for t in c.transitions if t.source is EVALUATING] for c in (chart, social_chart))
+    return evaluating == default
 
 
 def claims_below(chart: Statechart) -> Claimed:
@@ -255,7 +254,7 @@ def claims_below(chart: Statechart) -> Claimed:
 
 
 def _settles(transition: Transition) -> bool:
-    """Return whether a transition does not mean *else*: it has a guard, and is no marker."""
+    """Return whether a transition has a guard and is no marker, so that it does not mean *else*."""
     return isinstance(transition.guard, Expression) or None not in (transition.guard, transition.target)
 
 

@@ -1,4 +1,4 @@
-"""Cascades: the reshare tree under each post, measured."""
+"""Measures of cascades, the reshare trees under posts."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ type Ids = npt.NDArray[np.integer[Any]]
 
 
 def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
-    """Return one row per post that is no reshare: its cascade.
+    """Return the cascade of each post that is no reshare, one row each.
 
     Args:
-        parent: Id of the post that each post passes on or answers; parents have smaller ids.
-        root: Id of the post whose cascade each belongs to.
+        parent: Id of the post that each post reshares or answers; parents have smaller ids.
+        root: Id of the first post of each post's cascade.
         kind: Codes of `domain.POST_KINDS`.
 
     Returns:

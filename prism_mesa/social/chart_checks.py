@@ -1,4 +1,4 @@
-"""What can be wrong with the guards of a chart on this platform: fields nobody has, guards that raise or are slow."""
+"""Checks of a chart's guards on this platform: unknown fields, and guards that raise or are never evaluated."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.feeds import readable
 from prism_mesa.social.tables import AGENTS, POSTS
-from prism_mesa.statechart import TIMEOUT, Expression, FailingGuard, Statechart, Transition, Values
+from prism_mesa.statechart import TIMEOUT, Expression, Statechart, Transition, Values
 from prism_mesa.statechart.checks import Finding, near_field
 from prism_mesa.statechart.values import UNKNOWN
 
@@ -43,28 +43,27 @@ _MET: Final = {(rule.trigger, rule.state) for rule in TRIGGER_RULES} | {(FEED_RE
 
 def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Values]) -> list[Finding]:
     """Return what `Statechart.check` finds, transitions that no round evaluates, and engaging below the band."""
-    found = chart.check(FIRED, fields)
+    findings = chart.check(FIRED, fields)
     for trigger, state, cell in chart.all_cells():
         is_fired = (trigger in (TIMEOUT, ROUND_ENDS) and state is not IDLE) or (trigger, state) in _MET
         never_ignores = trigger == IGNORES and tables.claimed is True
         if trigger in FIRED and (never_ignores or (cell.arms and not is_fired)):
-            text = "a round never fires this trigger in this state"
-            found.append(Finding("note", "never-met", cell.place, text))
+            findings.append(Finding("note", "never-met", cell.place, "a round never fires this trigger in this state"))
     claimed = claims_below(chart) if EVALUATING in chart.cells.get(IGNORES, {}) else False
     if claimed is True or isinstance(claimed, Expression):
         text = f"agents can also engage with posts below their band{'' if claimed is True else f', where {claimed}'}"
         text += "; to leave these out, add & (F.post.utility > F.agent.high_threshold) to the condition"
-        found.append(Finding("note", "below-band", "evaluating --decides-->", text))
-    return found
+        findings.append(Finding("note", "below-band", "evaluating --decides-->", text))
+    return findings
 
 
-def checked(
+def check_chart(
     chart: Statechart, tables: WalkTables, declared: Mapping[str, Values], glances: Iterable[int]
 ) -> tuple[str, ...]:
     """Check a chart, and return notes; `require_agent_fields` looks at the fields of agents later.
 
     Args:
-        chart: What is checked.
+        chart: What is check_chart.
         tables: Its tables.
         declared: Further fields that guards can read: the declared attributes.
         glances: All values that `feed.glances` has during the run.
@@ -86,29 +85,29 @@ def checked(
     return tuple(f"chart {chart.name}: {note}" for note in notes)
 
 
-_OF_MESA: Final = "remove pos cell random rng scenario create_agents from_dataframe".split()
-"""What else an agent of Mesa has."""
+_MESA_NAMES: Final = "remove pos cell random rng scenario create_agents from_dataframe".split()
+"""Further attributes of an agent of Mesa."""
 
 
 def require_free_names(declared: Attributes) -> None:
-    """Check that no attribute is called like something that agents or posts, or their tables, have already.
+    """Check that agents, posts, their tables and feeds have nothing else of the name of an attribute.
 
     Raises:
-        ConfigError: If one is.
+        ConfigError: If one of them has.
     """
     agents = {name.removeprefix("agent.") for name in READABLE if name.startswith("agent.")} | {
         *AGENTS.names,
-        *_OF_MESA,
+        *_MESA_NAMES,
         "llm",
     }
     posts = {name.removeprefix("post.") for name in READABLE if name.startswith("post.")} | set(POSTS.names)
-    of_feeds = {name.partition(".")[::2] for name in readable(NO_ATTRIBUTES)}
-    agents |= {name for of, name in of_feeds if of == "agent"}
-    posts |= {name for of, name in of_feeds if of == "post"} | {f"author_{name}" for name in declared.agents}
-    for whose, own, taken in (("agents", declared.agents, agents), ("posts", declared.posts, posts)):
-        for name in own:
+    in_feeds = {name.partition(".")[::2] for name in readable(NO_ATTRIBUTES)}
+    agents |= {name for root, name in in_feeds if root == "agent"}
+    posts |= {name for root, name in in_feeds if root == "post"} | {f"author_{name}" for name in declared.agents}
+    for owners, attributes, taken in (("agents", declared.agents, agents), ("posts", declared.posts, posts)):
+        for name in attributes:
             if name in taken:
-                raise ConfigError(f"attributes: {name}: {whose} have something of that name: give it another")
+                raise ConfigError(f"attributes: {name}: {owners} have something of that name: give it another")
 
 
 def agent_fields(chart: Statechart, readable: Mapping[str, Values]) -> Iterator[tuple[Transition, str]]:
@@ -123,16 +122,16 @@ def agent_fields(chart: Statechart, readable: Mapping[str, Values]) -> Iterator[
 def require_agent_fields(
     chart: Statechart, agents: Iterable[object], declared: Mapping[str, Values], *, has_scripts: bool
 ) -> None:
-    """Raise if a guard reads a field of agents that none can have.
+    """Raise if a guard reads a field that no agent can have.
 
-    An action or a script may give agents new fields while they act: then nothing is known beforehand, and a guard that
-    finds none is counted as raising.
+    An action or a script may give agents new fields later. Then nothing is checked here, and a guard that finds no
+    field counts as raising.
 
     Args:
-        chart: Whose guards.
-        agents: The agents that were made so far; those of classes of a user's own are among them.
-        declared: As for `checked`.
-        has_scripts: Whether any of them acts by a script.
+        chart: The chart with the guards.
+        agents: The agents that were made so far, with those of your own classes.
+        declared: As for `check_chart`.
+        has_scripts: Whether any agent acts by a script.
 
     Raises:
         ChartError: For the first such guard.
@@ -153,43 +152,36 @@ class GuardWarnings:
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._said: set[Transition] = set()
-        self._held = 0
+        self._warned: set[Transition] = set()
+        self._depth = 0
 
-    def explicit_values(self, chart: Statechart) -> list[int]:
-        """Return the places in the chart of the guards that were spoken of."""
-        return [place for place, transition in enumerate(chart.transitions) if transition in self._said]
+    def warned_places(self, chart: Statechart) -> list[int]:
+        """Return the places in the chart of the guards that users were warned of."""
+        return [place for place, transition in enumerate(chart.transitions) if transition in self._warned]
 
-    def leave_said(self, chart: Statechart, places: Iterable[int]) -> None:
-        """Take back what `explicit_values` returned."""
-        self._said = {chart.transitions[place] for place in places}
+    def restore_warned(self, chart: Statechart, places: Iterable[int]) -> None:
+        """Take back what `warned_places` returned."""
+        self._warned = {chart.transitions[place] for place in places}
 
-    def say(self, chart: Statechart) -> None:
-        """Warn of the guards that raised and were not spoken of yet; not during `hold`."""
-        for guard in [] if self._held else chart.failing_guards():
-            if guard.transition not in self._said:
-                self._said.add(guard.transition)
-                self._warn(_warning_text(guard))
+    def warn_new(self, chart: Statechart) -> None:
+        """Warn of the guards that have raised since the last warning; within `deferred` do nothing."""
+        for guard in [] if self._depth else chart.failing_guards():
+            if guard.transition not in self._warned:
+                self._warned.add(guard.transition)
+                counted = "(model.chart.guard_errors goes on counting; statechart.strict=true lets it raise)"
+                self._warn(f"{guard} and counts as false there {counted}")
 
     @contextlib.contextmanager
-    def hold(self, chart: Statechart) -> Iterator[None]:
-        """Keep warnings back until the block ends, for the counts of all of it."""
-        self._held += 1
+    def deferred(self, chart: Statechart) -> Iterator[None]:
+        """Defer warnings until the block ends, so that they have the counts of all of it."""
+        self._depth += 1
         try:
             yield
         finally:
-            self._held -= 1
-            self.say(chart)
-
-
-def _warning_text(guard: FailingGuard) -> str:
-    return (
-        f"{guard} and counts as false there (model.chart.guard_errors goes on counting; "
-        "statechart.strict=true lets it raise)"
-    )
+            self._depth -= 1
+            self.warn_new(chart)
 
 
 def guards_that_always_fail(chart: Statechart) -> str:
-    """Return in words which guards raised each time that they were asked, at least `FEW_TIMES`; empty if none did."""
-    found = [guard for guard in chart.failing_guards() if guard.every_time and guard.times >= FEW_TIMES]
-    return "; ".join(map(str, found))
+    """Return the guards that raised every time they were evaluated, at least `FEW_TIMES`; empty if none did."""
+    return "; ".join(str(guard) for guard in chart.failing_guards() if guard.every_time and guard.times >= FEW_TIMES)

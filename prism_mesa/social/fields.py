@@ -1,4 +1,4 @@
-"""The fields of agents and posts that have a column or known values, and these values: once, for guards and checks."""
+"""The fields of agents and posts that have a column or known values, for guards and checks."""
 
 from collections.abc import Mapping
 from math import inf
@@ -29,4 +29,4 @@ FIELD_VALUES: Final[Mapping[str, Values]] = {
     "post.kind": Values(names=POST_KINDS),
 }
 REGISTERS: Final = (*FIELD_NAMES, *(f"agent.{name}" for name in AGENT_FIELDS))
-"""What programs of guards can read; the place of a name is its register. Declared attributes follow."""
+"""Names that programs of guards can read; the place of a name is its register. Declared attributes follow."""

@@ -1,7 +1,7 @@
-"""A Mesa model whose agents are rows of a population; Mesa's agents are made over them when somebody asks for them.
+"""A Mesa model whose agents are rows of a population; the objects are made when they are first read.
 
-Agents of a class with a script are scheduled by Mesa; the columns move all others. Who was removed is gone for Mesa at
-once, and from the population when the next round opens. Mesa knows nothing of who is not there, but may come.
+Mesa schedules the agents of classes with a script; the columns move all others. Mesa forgets a removed agent at once,
+the population when the next round opens. Mesa does not know agents that may still come.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,18 +30,18 @@ class PopulationModel(PlatformModel):
 
     @property
     def agents(self) -> Any:
-        """All agents as a Mesa AgentSet, by row; those that nobody asked for before are made now."""
+        """All agents as a Mesa AgentSet, by row; missing objects are made now."""
         self._make_agents()
         return super().agents
 
     @property
     def agents_by_type(self) -> Any:
-        """All agents as Mesa AgentSets by their class; those that nobody asked for before are made now."""
+        """All agents as Mesa AgentSets by their class; missing objects are made now."""
         self._make_agents()
         return super().agents_by_type
 
     def remove_all_agents(self) -> None:
-        """Let all agents leave the platform."""
+        """Remove all agents from the platform."""
         self._make_agents()
         super().remove_all_agents()
 
@@ -51,23 +51,23 @@ class PopulationModel(PlatformModel):
         return list(self.agents_by_type)
 
     def _make_agents(self) -> None:
-        """Make the agents that nobody asked for before, and put all in the order of rows; Mesa's own come last."""
-        if not self._all_made:  # who comes later is made as it comes
+        """Make the missing objects, and sort all agents by row; agents of other classes come last."""
+        if not self._all_made:  # agents that come later are made as they come
             for row in np.flatnonzero(self.population.present).tolist():
                 if row not in self._adopted and row not in self.leaving:
                     SocialAgent(self, row)
             self._all_made = True
         if not self._in_order:
             for agents in (super().agents, *super().agents_by_type.values()):
-                agents.sort(_row_of, ascending=True, inplace=True)
+                agents.sort(_sort_key, ascending=True, inplace=True)
             self._in_order = True
 
     def agent(self, row: int) -> SocialAgent:
-        """Return the agent of a row; it is made when first asked for."""
+        """Return the agent of a row; it is made on the first call."""
         return self._adopted.get(row) or SocialAgent(self, row)
 
     def register_agent(self, agent: mesa.Agent) -> None:
-        """Take in an agent; Mesa calls it for each new one. One of the platform takes over its row."""
+        """Register a new agent, as Mesa calls it; an agent of the platform takes over its row."""
         super().register_agent(agent)
         if not isinstance(agent, SocialAgent):
             agent.unique_id = -agent.unique_id  # ids above 0 are rows + 1
@@ -84,27 +84,27 @@ class PopulationModel(PlatformModel):
 
     @property
     def made_by_class(self) -> dict[type[Any], list[Any]]:
-        """The agents that somebody asked for, and those that are Mesa's alone, by class; last those who may come."""
-        found = {kind: list(agents) for kind, agents in super().agents_by_type.items()}
+        """The agents whose objects were made, and agents of other classes, by class; last those that may come."""
+        by_class = {kind: list(agents) for kind, agents in super().agents_by_type.items()}
         people = self.population
         for row, agent in self._adopted.items():
             if not people.present[row] and people.membership[row] in (WAITS, AWAY) and row not in self.leaving:
-                found[type(agent)].append(agent)
-        return found
+                by_class[type(agent)].append(agent)
+        return by_class
 
     def have_moved(self, rows: Iterable[int]) -> None:
-        """Let Mesa know the agents of some rows who are on the platform, and forget those who are not."""
-        known, self._all_made = super().agents, False
+        """Register the agents of some rows that are on the platform with Mesa, and remove those that are not."""
+        registered, self._all_made = super().agents, False
         for agent in filter(None, map(self._adopted.get, rows)) if self._adopted else ():
             is_there = bool(self.population.present[agent.row]) and agent.row not in self.leaving
-            if is_there and agent not in known:
+            if is_there and agent not in registered:
                 super().register_agent(agent)
                 agent.unique_id, self._in_order = agent.row + 1, False
             elif not is_there:
                 mesa.Agent.remove(agent)
 
     def agent_of_class[A: SocialAgent](self, row: int, kind: type[A]) -> A:
-        """Return the agent of a row; one of another class makes room for a new one, whose `__init__` is not called."""
+        """Return the agent of a row, replaced if it is of another class; the new one's `__init__` is not called."""
         agent = self._adopted.get(row)
         if type(agent) is not kind:
             agent = kind.__new__(kind)
@@ -113,11 +113,11 @@ class PopulationModel(PlatformModel):
         return agent
 
     def put_in_order(self, kinds: Sequence[type[Any]], agents: Sequence[SocialAgent]) -> None:
-        """Let Mesa have these classes, and these agents, in this order; all others come before them."""
+        """Sort Mesa's classes and agents in this order; all others come before them."""
         place = {agent: i for i, agent in enumerate(agents)}
         by_type = super().agents_by_type
-        for one in (super().agents, *by_type.values()):
-            one.sort(lambda agent: place.get(agent, -1), ascending=True, inplace=True)
+        for agent_set in (super().agents, *by_type.values()):
+            agent_set.sort(lambda agent: place.get(agent, -1), ascending=True, inplace=True)
         for kind in kinds:
             if kind in by_type:
                 by_type[kind] = by_type.pop(kind)
@@ -125,7 +125,7 @@ class PopulationModel(PlatformModel):
 
     @property
     def made_agents(self) -> Iterable[SocialAgent]:
-        """The agents that somebody asked for, in the order of asking."""
+        """The agents whose objects were made, in the order in which they were."""
         return self._adopted.values()
 
     @property
@@ -139,41 +139,38 @@ class PopulationModel(PlatformModel):
         return self.params.scheduler == "mesa" or self.has_scripted_classes
 
     def for_copy(self, platform: Platform) -> PlainAgents:
-        """Return who has the agents of a copy of the platform, which does without Mesa.
+        """Return the agents of a copy of the platform, without Mesa.
 
         Raises:
-            AgentError: If some agents have scripts: they are no state of the platform.
+            AgentError: If some agents have scripts, which the platform does not hold.
         """
         if self.has_scripted_classes:
             raise AgentError("agents with scripts of their own are copied with their model: copy.deepcopy(model)")
         return PlainAgents(platform)
 
     def step_scripts(self) -> None:
-        """Let Mesa call the `step` of the agents that it schedules."""
+        """Call the `step` of the agents that Mesa schedules."""
         if self.params.scheduler == "mesa":
             scheduled = list(self.agents)
         else:
             by_type = super().agents_by_type.items()
             scheduled = [agent for kind, agents in by_type if is_scripted(kind) for agent in agents]
-        # a set of its own: who is removed in this tick still does it, in any order of agents
+        # a new set, so that agents removed in this tick still act, in any order of agents
         AgentSet(scheduled, random=self.random).do("step")
 
     def state_counts(self) -> dict[AgentState, int]:
-        """Return the number of agents in each state, for `state_distribution` and `agents_in_state`.
-
-        Who was removed is counted no more, as in `agents`.
-        """
+        """Return the number of agents in each state, without removed ones, as in `agents`."""
         return self.population.state_counts(list(self.leaving))
 
 
-def _row_of(agent: mesa.Agent) -> float:
+def _sort_key(agent: mesa.Agent) -> float:
     return agent.row if isinstance(agent, SocialAgent) else float("inf")
 
 
 def is_scripted(kind: type) -> bool:
-    """Return whether agents of a class are scheduled by Mesa: it overrides something that columns would not see."""
+    """Return whether Mesa schedules agents of a class: if it overrides anything that the columns would not see."""
     if not issubclass(kind, SocialAgent):
         return True
-    own = kind.__mro__[: kind.__mro__.index(SocialAgent)]
-    known = vars(SocialAgent).keys() | vars(PlatformAgent).keys()
-    return any(name in known for base in own for name in vars(base) if not name.startswith("__"))
+    bases = kind.__mro__[: kind.__mro__.index(SocialAgent)]
+    ours = vars(SocialAgent).keys() | vars(PlatformAgent).keys()
+    return any(name in ours for base in bases for name in vars(base) if not name.startswith("__"))

@@ -34,9 +34,8 @@ from prism_mesa.social.snapshots import (
     save_generators,
     save_user_fields,
 )
-from prism_mesa.social.start import change_chart, start_platform
+from prism_mesa.social.start import change_chart, start_platform, warn
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
-from prism_mesa.social.warnings import warn
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 
@@ -51,8 +50,8 @@ class SocialModel(ModelCard, PopulationModel):
             keeps it in `seed`. The default is 42, so that the same call makes the same run.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
-        reasoner: Who answers open choices; None makes the one that the parameters name.
-        world: What was kept of the world of equal parameters; None: it is drawn.
+        reasoner: The reasoner that answers open choices; None makes the one that the parameters name.
+        world: The kept world of equal parameters; None draws the world.
         agent_reporters: Further reporters of agents for the DataCollector, by name; see docs/models.md.
         model_reporters: Further reporters of the model.
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
@@ -69,14 +68,14 @@ class SocialModel(ModelCard, PopulationModel):
             tick.
 
     Warns:
-        NotedWarning: What of the input was left out, taken otherwise than it may have been meant, or is more than there
-            can be; and which keys were set and have no effect. All stands in `notes` too.
+        NotedWarning: About input that was left out or may have been misread, values above what there can be, and keys
+            without effect. `notes` has all of it, too.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
         LLMFailureException: By `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
-        RunError: By whatever goes on with the model after a round that was broken off, by an interrupt or an error: of
-            that round some has happened, and some has not.
+        RunError: By every call that goes on after an interrupt or an error broke off a round, of which only a part has
+            happened.
     """
 
     def __init__(
@@ -94,11 +93,11 @@ class SocialModel(ModelCard, PopulationModel):
         **params: Any,
     ) -> None:
         before = vars(self).keys() - {"datacollector"}  # what a subclass has set
-        own = model_params(SocialParams, config, scenario, rng, params, "SocialModel")
-        super().__init__(rng=own.seed)
+        merged = model_params(SocialParams, config, scenario, rng, params, "SocialModel")
+        super().__init__(rng=merged.seed)
         if scenario is not None:
             self.scenario = scenario
-        self.platform = start_platform(own, chart=chart, reasoner=reasoner, recorder=recorder, world=world)
+        self.platform = start_platform(merged, chart=chart, reasoner=reasoner, recorder=recorder, world=world)
         self.guard_warnings = GuardWarnings(self.say)
         self._warned_of_shortfall = False
         self._broken_off = ""
@@ -108,14 +107,14 @@ class SocialModel(ModelCard, PopulationModel):
 
     @property
     def chart(self) -> Statechart:
-        """The chart that all agents go by; another one can be set until agents have moved by it.
+        """The chart of all agents; you can set another one until agents have moved.
 
-        What is set is copied, with this model's settings (`statechart.oracle_enabled`, `statechart.strict`). Agents in
-        the initial state of the chart before go to that of the new one.
+        The model copies the chart with its own settings (`statechart.oracle_enabled`, `statechart.strict`). Agents in
+        the initial state of the old chart go to that of the new one.
 
         Raises:
             ChartError: When it is set, if agents have moved, or the chart's check finds an error.
-            ConfigError: When it is set, if a distilled model has learned nothing of what it leaves open.
+            ConfigError: When it is set, if a distilled model has learned nothing of the choices that it leaves open.
         """
         return self.platform.chart
 
@@ -125,7 +124,7 @@ class SocialModel(ModelCard, PopulationModel):
 
     @property
     def recorder(self) -> RoundRecorder | None:
-        """Where records go; it can be set at any time."""
+        """The recorder; you can set another one at any time."""
         return self.platform.recorder
 
     @recorder.setter
@@ -152,7 +151,7 @@ class SocialModel(ModelCard, PopulationModel):
                 self.running, self._broken_off = False, self._broken_off or type(error).__name__
             raise
         self.running = self.running and self.rounds_done < self.params.rounds
-        self.guard_warnings.say(self.chart)
+        self.guard_warnings.warn_new(self.chart)
         if not self.running:
             self._warn_of_shortfall()
 
@@ -162,7 +161,7 @@ class SocialModel(ModelCard, PopulationModel):
         return self.round + 1
 
     def say(self, text: str) -> None:
-        """Warn of something, and keep it in `notes`."""
+        """Warn of something, and add it to `notes`."""
         self.platform.notes += (text,)
         warn(text)
 
@@ -172,7 +171,7 @@ class SocialModel(ModelCard, PopulationModel):
             raise RunError(f"{type(self).__name__}: {why}, and some of it has happened: make another model")
 
     def _collect(self, row: dict[str, float]) -> None:
-        """Let the DataCollector have a round's row, and the states of its ticks."""
+        """Collect a round's row, and the states of its ticks."""
         self.round_row = row
         self.prism_datacollector.collect_round(self)
         counts, ticks = self.platform.tick_counts, self.prism_datacollector.tables["ticks"]
@@ -182,36 +181,35 @@ class SocialModel(ModelCard, PopulationModel):
             ticks[name] += column
 
     def require_agent_fields(self) -> None:
-        """Raise ChartError if a guard reads a field that no agent can have; agents with own ones have been made."""
+        """Raise ChartError if a guard reads a field that no agent can have; make agents of your classes before."""
         declared = self.platform.attributes.known.fields
         require_agent_fields(self.chart, self.made_agents, declared, has_scripts=self.has_scripted_classes)
 
     def _advance_time(self, until: float) -> None:
         """Advance to a time, then warn of the guards that raised, with their counts."""
-        with self.guard_warnings.hold(self.chart):
+        with self.guard_warnings.deferred(self.chart):
             super()._advance_time(until)
 
     def run_model(self) -> None:
         """Run all rounds that are left. Guards that raise are warned of at the end, with their counts."""
         self._require_whole()
-        with self.guard_warnings.hold(self.chart):
+        with self.guard_warnings.deferred(self.chart):
             super().run_model()
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all that the rounds so far have changed, as plain data, to go on from there in another process.
 
-        It is taken between two rounds: after `step`, or before the first. Its arrays are those of the model, not
-        copies, and hold until the next round. An equal model that has just been made takes it back by `restore`:
-        what the parameters give is not in it. Of what users gave it fields that are numbers or texts are held as
-        they are, and objects say themselves what their state is. What guards, actions and scripts keep anywhere else
-        is not known.
+        Take it between two rounds: after `step`, or before the first. Its arrays are those of the model, not copies,
+        and are valid until the next round. A new model of equal parameters takes it back by `restore`. Fields that
+        you gave the model are included if they are numbers or texts; objects provide their own state. State that
+        guards, actions and scripts keep elsewhere is not included.
 
         Raises:
-            NotRestorableError: If agents, the reasoner, what users gave the model, or what Mesa is to do later have
-                state that no snapshot holds.
+            NotRestorableError: If agents, the reasoner, your objects, or what Mesa is to do later have state that no
+                snapshot holds.
         """
         self._require_whole()
-        warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.explicit_values(self.chart)}
+        warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.warned_places(self.chart)}
         return {
             "platform": self.platform.snapshot(),
             "agents": save_agents(self),
@@ -225,11 +223,11 @@ class SocialModel(ModelCard, PopulationModel):
         }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Go on from a `snapshot`, which a model of the same parameters, chart, reasoner and agents returned.
+        """Go on from a `snapshot` of a model with the same parameters, chart, reasoner and agents.
 
         Raises:
-            DataError: If it is none, or is damaged; the model is of no use then.
-            NotRestorableError: If agents, or the reasoner, cannot take back what is theirs.
+            DataError: If it is no snapshot, or is damaged; the model is of no use then.
+            NotRestorableError: If agents, or the reasoner, cannot take back their state.
         """
         if self.round >= 0:
             raise DataError("SocialModel.restore: the model has begun already; make another one")
@@ -243,29 +241,29 @@ class SocialModel(ModelCard, PopulationModel):
             restore_collected(self.their_datacollector, kept.get("theirs"))
             self.round_row = restored(kept["round_row"])
             self._warned_of_shortfall = kept["warned"]["shortfall"]
-            self.guard_warnings.leave_said(self.chart, kept["warned"]["guards"])
+            self.guard_warnings.restore_warned(self.chart, kept["warned"]["guards"])
         except BadInputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise DataError(f"the snapshot is damaged ({type(error).__name__}: {error})") from error
 
     def close(self) -> None:
-        """End the threads and connections of those who are asked; doing it twice does no harm.
+        """Close the threads and connections of the reasoner and the writer; closing twice does no harm.
 
-        Here at the latest, and after the last of `rounds`, a NotedWarning says if too many answers were fallbacks.
+        After the last of `rounds`, or here, a NotedWarning says if too many answers were fallbacks.
         """
         for asked in (self.reasoner, self.writer):
             if asked is not None:
                 asked.close()
-        self.guard_warnings.say(self.chart)
+        self.guard_warnings.warn_new(self.chart)
         self._warn_of_shortfall()
 
     def _warn_of_shortfall(self) -> None:
         """Warn, once, if an LLM gave less than `reasoner.max_fallback_share` allows."""
-        told = "" if self._warned_of_shortfall else shortfall(self.platform)
-        if told:
+        text = "" if self._warned_of_shortfall else shortfall(self.platform)
+        if text:
             self._warned_of_shortfall = True
-            self.say(told)
+            self.say(text)
 
 
 def _make_datacollector() -> RoundCollector:

@@ -40,7 +40,7 @@ from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.social.world.archetypes import make_archetypes
 from prism_mesa.social.world.build import StartingWorld
 from prism_mesa.social.world.kept import KEPT, world_to_keep
-from prism_mesa.social.world.llms import llms_of_agents
+from prism_mesa.social.world.llms import assign_llms
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
 
@@ -277,7 +277,7 @@ class Platform(Restorable):
     def _apply_settings(self) -> None:
         """Apply the settings of this round, and make what depends on them."""
         self.params = self.configured.at(self.round)
-        self.llms = llms_of_agents(self.reasoner, self.params.reasoner, self.attributes, self.streams)
+        self.llms = assign_llms(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
         homophily = Homophily(self.params.agents.homophily, self.attributes.known)
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily)

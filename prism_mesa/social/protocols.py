@@ -1,4 +1,4 @@
-"""What a platform needs from outside: somebody who keeps its records, and somebody who has its agents as objects."""
+"""What a platform needs from outside: a recorder, and its agents as objects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -8,10 +8,10 @@ import pandas as pd
 
 
 class RoundRecorder(Protocol):
-    """Where a platform's records go.
+    """Takes a platform's records.
 
-    One with a method ``wants(table) -> bool`` is asked by it which tables it wants: no rows are made of `rounds`,
-    `ticks`, `transitions`, `impressions`, `engagements`, `follows` and `churn` that it does not.
+    If it has a method ``wants(table) -> bool``, no rows of `rounds`, `ticks`, `transitions`, `impressions`,
+    `engagements`, `follows` and `churn` are made that it does not want.
     """
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
@@ -20,7 +20,7 @@ class RoundRecorder(Protocol):
 
 
 class Scripts(Protocol):
-    """The agents as objects: what guards and actions in Python are handed, and what acts by a script of its own."""
+    """The agents as objects: arguments of guards and actions in Python, and agents that act by a script."""
 
     @property
     def has_scripts(self) -> bool:
@@ -32,13 +32,13 @@ class Scripts(Protocol):
         ...
 
     def for_copy(self, platform: Any) -> "Scripts":
-        """Return who has the agents of a copy of the platform."""
+        """Return the agents of a copy of the platform."""
         ...
 
     def have_moved(self, rows: Sequence[int]) -> None:
-        """Take in that the agents of some rows have come or gone."""
+        """Update after the agents of some rows have come or gone."""
         ...
 
     def step_scripts(self) -> None:
-        """Let the agents that act by scripts do their tick."""
+        """Run the tick of the agents that act by scripts."""
         ...

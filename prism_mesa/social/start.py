@@ -1,12 +1,17 @@
-"""Starting a platform: its world, who decides and writes, and what a user should know about how the input was taken."""
+"""Starting a platform: its world, chart, reasoner and writer, and notes on how the input was read."""
 
+import contextlib
+import warnings
+from importlib.util import find_spec
 from math import isclose
+from pathlib import Path
+from typing import Final
 
-from prism_mesa.errors import ChartError, ConfigError
+from prism_mesa.errors import ChartError, ConfigError, NotedWarning
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
-from prism_mesa.social.chart_checks import checked, require_free_names
-from prism_mesa.social.content.writer import writer_of
+from prism_mesa.social.chart_checks import check_chart, require_free_names
+from prism_mesa.social.content.writer import choose_writer
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents
@@ -14,12 +19,24 @@ from prism_mesa.social.protocols import RoundRecorder
 from prism_mesa.social.round.shortfalls import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
-from prism_mesa.social.warnings import warn
-from prism_mesa.social.without_effect import interventions_without_effect, keys_without_effect
+from prism_mesa.social.without_effect import notes_without_effect
 from prism_mesa.social.world.build import make_world
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
+
+_mesa = find_spec("mesa")  # not imported: a platform needs none
+_INSIDE: Final = (
+    str(Path(__file__).parent.parent),
+    *(_mesa.submodule_search_locations or () if _mesa else ()),
+    contextlib.__file__.removesuffix(".py"),  # a whole name is no prefix to Python 3.12
+)
+"""Files whose lines a warning does not point at: it points at the user's line."""
+
+
+def warn(text: str) -> None:
+    """Warn of something that the notes of a platform or the summary of its run have, too."""
+    warnings.warn(f"SocialModel: {text}", NotedWarning, skip_file_prefixes=_INSIDE)
 
 
 def start_platform(
@@ -35,13 +52,13 @@ def start_platform(
     Args:
         params: All parameters.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
-        reasoner: Who answers open choices; None makes the one that the parameters name.
-        recorder: Where records go, if anywhere.
-        world: What was kept of the world of equal parameters; None: it is drawn.
+        reasoner: The reasoner that answers open choices; None makes the one that the parameters name.
+        recorder: The recorder, if any.
+        world: The kept world of equal parameters; None draws the world.
 
     Warns:
-        NotedWarning: What of the input was left out or taken otherwise than it may have been meant, and which keys
-            have no effect. All stands in `notes` too.
+        NotedWarning: About input that was left out or may have been misread, and about keys without effect. `notes`
+            has all of it, too.
 
     Raises:
         ConfigError: If parameters contradict each other, or a distilled model has learned nothing of what is left open.
@@ -50,47 +67,42 @@ def start_platform(
     """
     streams = Streams(params.seed)
     made_world = make_world(params, streams, world)
-    known = made_world.attributes.known
-    require_free_names(known)
-    own_chart, chart_notes = _own_chart(params, chart, known)
+    attributes = made_world.attributes.known
+    require_free_names(attributes)
+    chosen, chart_notes = _choose_chart(params, chart, attributes)
     asked = reasoner or make_reasoner(params.asked)
     if not hasattr(asked, "batch_reasoner"):
         raise ConfigError(
             f"SocialModel: reasoner: give a Reasoner, not {reasoner!r:.60}; for an LLM on a server set "
             "reasoner_kind='ollama', reasoner_model='llama3.2'"
         )
-    left = unlearned(asked.batch_reasoner, own_chart, known)
-    writer, why_not = writer_of(params, asked)
+    not_learned = unlearned(asked.batch_reasoner, chosen, attributes)
+    writer, why_not = choose_writer(params, asked)
     if asks_llm(asked):
         asked.begin()
-    platform = Platform(params, streams, own_chart, asked, made_world, writer, recorder)
+    platform = Platform(params, streams, chosen, asked, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)
-    made = {"given": reasoner is not None, "chart_given": chart is not None}
-    idle = (
-        *keys_without_effect(platform, made_world, **made),
-        *interventions_without_effect(platform, made_world, **made),
+    idle = notes_without_effect(
+        platform, made_world, reasoner_given=reasoner is not None, chart_given=chart is not None
     )
     total = sum(platform.llms.shares)
     scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
     notes = filter(None, [asked.note, why_not, scaled])
-    platform.notes += (*left, *notes, *idle, *chart_notes, *_announced(params))
-    for said in filter(None, (made_world.misfits, idle)):
-        warn("; ".join(said))
+    announced = [f"{each.text} (interventions)" for each in params.interventions]
+    platform.notes += (*not_learned, *notes, *idle, *chart_notes, *announced)
+    for texts in filter(None, (made_world.misfits, idle)):
+        warn("; ".join(texts))
     return platform
 
 
-def _announced(params: SocialParams) -> list[str]:
-    return [f"{one.said} (interventions)" for one in params.interventions]
-
-
 def change_chart(platform: Platform, chart: Statechart) -> None:
-    """Let another chart rule; a copy of it, with the settings of the platform.
+    """Set another chart: a copy of it, with the settings of the platform.
 
-    Agents in the initial state of the chart before go to that of the new one.
+    Agents in the initial state of the old chart go to that of the new one.
 
     Raises:
         ChartError: If agents have moved, or the chart's check finds an error.
-        ConfigError: If a distilled model has learned nothing of what it leaves open.
+        ConfigError: If a distilled model has learned nothing of the choices that the chart leaves open.
     """
     if platform.round >= 0 or platform.history.count.any() or platform.events.moves:
         raise ChartError(
@@ -99,24 +111,26 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
         )
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
-    known = platform.attributes.known
-    before, (new, chart_notes) = platform.chart, _own_chart(platform.params, chart, known)
-    answers = platform.reasoner.batch_reasoner
-    left, unlearned_before = unlearned(answers, new, known), unlearned(answers, platform.chart, known)
-    outdated = (*unlearned_before, *_own_chart(platform.params, before, known)[1])
+    attributes, before = platform.attributes.known, platform.chart
+    new, chart_notes = _choose_chart(platform.params, chart, attributes)
+    model = platform.reasoner.batch_reasoner
+    not_learned = unlearned(model, new, attributes)
+    outdated = (*unlearned(model, before, attributes), *_choose_chart(platform.params, before, attributes)[1])
     platform.set_chart(new)
-    platform.notes = (*(note for note in platform.notes if note not in outdated), *left, *chart_notes)
+    platform.notes = (*(note for note in platform.notes if note not in outdated), *not_learned, *chart_notes)
     platform.population.state[platform.population.state == before.initial.code] = new.initial.code
 
 
-def _own_chart(params: SocialParams, chart: Statechart | None, known: Attributes) -> tuple[Statechart, tuple[str, ...]]:
-    """Return the chart, or else that of the parameters, with settings and counts of its own, and notes on it.
+def _choose_chart(
+    params: SocialParams, chart: Statechart | None, attributes: Attributes
+) -> tuple[Statechart, tuple[str, ...]]:
+    """Return a copy of the chart, or else that of the parameters, with settings and counts of its own, and notes on it.
 
     Raises:
         ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
     """
-    own = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
+    chosen = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
     if chart is None and not params.statechart.chart:  # PRISM's own charts are tested
-        return own, ()
-    glances = [params.feed.glances, *(one.set.get("feed.glances", 1) for one in params.interventions)]
-    return own, checked(own, WalkTables(own, known), known.fields, glances)
+        return chosen, ()
+    glances = [params.feed.glances, *(each.set.get("feed.glances", 1) for each in params.interventions)]
+    return chosen, check_chart(chosen, WalkTables(chosen, attributes), attributes.fields, glances)

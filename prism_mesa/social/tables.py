@@ -237,8 +237,9 @@ def tables_with(declared: Attributes, llms: Sequence[str] = ()) -> dict[str, Tab
     """Return the tables of a run: `agents` gets the column `llm` if there are several, then the attributes."""
     agents = (
         *([Column("llm", "category", "the agent's LLM at the end of the run")] if llms else ()),
-        *(own.in_table("the agent") for own in declared.agents.values()),
+        *(attribute.in_table("the agent") for attribute in declared.agents.values()),
     )
-    posts = tuple(own.in_table("the post, of a reshare that of its root") for own in declared.posts.values())
+    root = "the post, of a reshare that of its root"
+    posts = tuple(attribute.in_table(root) for attribute in declared.posts.values())
     more = {AGENTS.name: agents, POSTS.name: posts}
     return {name: replace(table, columns=table.columns + more.get(name, ())) for name, table in SOCIAL_TABLES.items()}

@@ -15,7 +15,7 @@ from prism_mesa.errors import AgentError
 from prism_mesa.llm import Ledger, LLMClient
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.social import run
-from prism_mesa.social.content.activity import in_words
+from prism_mesa.social.content.activity import activity_line
 
 THOUGHT = '{"understanding": "They ask about me.", "verdict": "complete"}'
 
@@ -63,7 +63,7 @@ def test_prompts_hold_profile_and_deeds_and_the_talk_so_far(run_dir, busiest):
     for prompt in llm.prompts:
         assert busiest.who in prompt
         for activity in busiest.activities[-ACTIVITIES_SHOWN:]:
-            assert in_words(activity) in prompt
+            assert activity_line(activity) in prompt
     assert "<<< What did you do? >>>" in llm.prompts[0]
     assert "You said: <<< First answer. >>>" in llm.prompts[-1]
 
@@ -85,7 +85,7 @@ def test_before_the_run_nothing_is_told_and_a_round_cuts_history(run_dir, busies
             list(talk.chat_stream("What did you do?"))
         later = [activity for activity in busiest.activities if activity.round > at]
         assert later
-        assert not any(in_words(activity) in prompt for activity in later for prompt in llm.prompts)
+        assert not any(activity_line(activity) in prompt for activity in later for prompt in llm.prompts)
         assert ("You have not been on the platform yet" in llm.prompts[0]) == (at < 0)
 
 
@@ -162,7 +162,7 @@ def test_tools_show_the_platform_as_it_stood(run_dir, busiest):
     with pytest.raises(AgentError, match=r"there is no user 40 \(users: 0 \.\. 39\)"):
         back.look_at_profile(40)
     activity = records.snapshot(busiest.row, 2).activities[0]
-    assert in_words(activity) in back.what_i_did(f"{activity.author} {activity.text}")
+    assert activity_line(activity) in back.what_i_did(f"{activity.author} {activity.text}")
     assert back.what_i_did("zzz") == "You did nothing of the kind."
 
 

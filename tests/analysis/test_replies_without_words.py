@@ -11,7 +11,7 @@ from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.runs.social import run
-from prism_mesa.social.content.activity import activities_of, described, in_words
+from prism_mesa.social.content.activity import activity_line, post_lines, recent_activities
 from prism_mesa.social.content.drafts import Draft, _situation
 from prism_mesa.social.model import SocialModel
 
@@ -70,7 +70,7 @@ def quoting(records, writers, posts):
 def test_what_an_agent_did_to_one_names_both_authors(records, writers, posts):
     for _, activity, writer in quoting(records, writers, posts):
         assert (activity.quotes, activity.text in set(posts["text"])) == (writer, True)
-        line = in_words(activity)
+        line = activity_line(activity)
         assert line.index(f"<<< {activity.author} >>>'s post") < line.index(f"quotes <<< {writer} >>>: <<<")
         assert f"(quoting {writer}: " in first_person(activity)
 
@@ -86,11 +86,11 @@ def test_tools_of_an_interview_name_who_wrote_what_it_quotes(records, writers):
 
 def test_agents_are_told_who_wrote_what_it_quotes(model, writers):
     platform = model.platform
-    for post, line in zip(writers, described(platform, list(writers)), strict=True):
+    for post, line in zip(writers, post_lines(platform, list(writers)), strict=True):
         assert f"round {platform.posts.written[post]} (reply" in line
         assert f"no words; it quotes <<< {writers[post]} >>>: <<<" in line
         assert f"which quotes <<< {writers[post]} >>>." in _situation(platform, Draft(1, 0, post, "reply", ""))
-    done = [one for row in range(40) for one in activities_of(platform, row, 50) if one.post in writers]
+    done = [one for row in range(40) for one in recent_activities(platform, row, 50) if one.post in writers]
     about = [one for one in done if one.action != "post"]
     assert about
     assert all(one.quotes == writers[one.post] for one in about)
@@ -100,7 +100,7 @@ def test_agents_are_told_who_wrote_what_a_reshare_passes_on(model):
     posts, names = model.posts, model.population.names
     reshares = [post for post in range(len(posts)) if posts.kind[post] == 2]
     assert reshares
-    for post, line in zip(reshares, described(model.platform, reshares), strict=True):
+    for post, line in zip(reshares, post_lines(model.platform, reshares), strict=True):
         assert f"no words; it quotes <<< {names[posts.author[posts.origin(post)]]} >>>: <<<" in line
 
 

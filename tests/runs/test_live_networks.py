@@ -84,7 +84,7 @@ def test_rates_change_in_a_run_from_their_round_on(made, tmp_path):
 
 def test_keys_without_an_effect_are_said_also_those_of_interventions():
     interventions = [{"at": 1, "set": {"network": {"rates": {"follow": 0.5}}}}]
-    told = "network.rates.follow: no effect: network.dynamics=fixed: only scripts and tools change who follows whom"
+    told = "network.rates.follow: no effect: .*network.dynamics=live"
     with pytest.warns(PrismWarning, match=r"interventions: 0 \(from round 1 on\): " + told):
         SocialModel(small(rounds=2, interventions=interventions))
     with pytest.warns(PrismWarning, match="^SocialModel: " + told):

@@ -11,12 +11,12 @@ from worlds import named, plain
 from prism_mesa import Config, Reasoner
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm import factory
-from prism_mesa.params import explicit_values, leaves, nested
+from prism_mesa.params import leaves, nested
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.without_effect import TABLE, model_facts
+from prism_mesa.social.without_effect import IdleKeys, model_facts
 from prism_mesa.social.world.build import make_world
 
 ROOT = Path(__file__).parents[2]
@@ -182,12 +182,10 @@ def in_plain_world(values, world):
 
 
 def idle_in(values, world):
-    """Return the keys that have no effect in a world, whoever sets them, each with the place of its entry."""
+    """Return the keys that have no effect in a world, whoever sets them, each with the reason."""
     own = given_in(world)
     model = SocialModel(Config.model_validate(nested(values)), **own)
     model.close()
     made = make_world(model.params, model.streams)
-    known = model_facts(model, made, explicit_values(model.params), given="reasoner" in own, chart_given="chart" in own)
-    holding = [(place, row) for place, row in enumerate(TABLE) if row.when(known)]
-    found = {key: next((place for place, row in holding if row.holds(key)), None) for key, _ in leaves(Config)}
-    return {key: place for key, place in found.items() if place is not None}
+    idle = IdleKeys(model_facts(model, made, reasoner_given="reasoner" in own, chart_given="chart" in own))
+    return {key: reason for key, _ in leaves(Config) if (reason := idle.reason(key))}

@@ -5,14 +5,13 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from echo_agents import IDLE, RESTING, SCROLLING
-from worlds import differing, ran, small, staying
+from echo_agents import IDLE, SCROLLING
+from worlds import ran, small
 
 from prism_mesa.domain import Post
-from prism_mesa.errors import AgentError, ChartError
+from prism_mesa.errors import AgentError
 from prism_mesa.statechart import (
     AgentState,
-    F,
     Statechart,
     StateTransition,
     Transition,
@@ -21,20 +20,14 @@ from prism_mesa.statechart import (
 # the validation table of the data model
 
 
-@pytest.mark.parametrize("state", ["scrolling", "nowhere", None, 1])
+@pytest.mark.parametrize("state", ["scrolling", None])
 def test_a_state_that_is_no_agent_state_is_a_type_error_and_changes_nothing(agent, state):
     with pytest.raises(TypeError, match=r"SocialAgent\.state: .* is no AgentState"):
         agent.state = state
     assert agent.state is IDLE
 
 
-def test_a_list_of_options_set_as_the_state_is_told_how_to_go_on(agent):
-    with pytest.raises(TypeError, match=r"open choice: ask the oracle .* chart\.apply"):
-        agent.state = [AgentState.COMPOSING, AgentState.SCROLLING]
-    assert agent.state is IDLE
-
-
-@pytest.mark.parametrize("ticks", [-1, -(2**40), 2**31, 1.5, math.nan, "3", None])
+@pytest.mark.parametrize("ticks", [-1, 2**31, 1.5, math.nan])
 def test_ticks_in_state_below_0_or_not_whole_are_a_value_error(agent, ticks):
     agent.ticks_in_state = 3
     with pytest.raises(ValueError, match=r"SocialAgent\.ticks_in_state: .* is no whole number from 0 on"):
@@ -42,23 +35,11 @@ def test_ticks_in_state_below_0_or_not_whole_are_a_value_error(agent, ticks):
     assert agent.ticks_in_state == 3
 
 
-@pytest.mark.parametrize("threshold", [-0.001, 1.001, math.nan, math.inf])
-def test_an_engagement_threshold_outside_0_to_1_is_a_value_error(agent, threshold):
-    with pytest.raises(ValueError, match=r"SocialAgent\.engagement_threshold: .* is not in 0\.\.1"):
-        agent.engagement_threshold = threshold
-
-
-@pytest.mark.parametrize("threshold", [0, -5, 0.5, 2.5, 2**31, math.nan])
+@pytest.mark.parametrize("threshold", [0, 2.5, math.nan])
 def test_a_timeout_threshold_of_no_whole_tick_is_a_value_error(agent, threshold):
     with pytest.raises(ValueError, match=r"SocialAgent\.timeout_threshold: .* is no whole number from 1 on"):
         agent.timeout_threshold = threshold
     assert agent.timeout_threshold == 5
-
-
-@pytest.mark.parametrize("name", ["activity", "post_rate"])
-def test_rates_are_probabilities(agent, name):
-    with pytest.raises(ValueError, match=rf"SocialAgent\.{name}: 1\.2 is not in 0\.\.1"):
-        setattr(agent, name, 1.2)
 
 
 def test_a_pending_action_is_one_of_three_or_none(agent):
@@ -69,32 +50,11 @@ def test_a_pending_action_is_one_of_three_or_none(agent):
         agent.pending_action = "shout"
 
 
-def test_the_fields_have_the_data_models_defaults(agent):
-    assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (IDLE, 0, [])
-    assert (agent.timeout_threshold, agent.max_history_depth) == (5, 50)
-    assert 0 <= agent.engagement_threshold <= 1
-
-
-@pytest.mark.parametrize("value", [0.0, 0.7, 1.0])
-def test_a_field_reads_as_it_was_set_and_every_valid_end_is_allowed(agent, value):
-    agent.engagement_threshold = value
-    assert agent.engagement_threshold == value
-    agent.timeout_threshold, agent.ticks_in_state, agent.state = 1, 0, RESTING
-    assert (agent.timeout_threshold, agent.ticks_in_state, agent.state) == (1, 0, RESTING)
-
-
 def test_the_band_lies_half_to_either_side_of_the_threshold():
     agent = small(agents_band=0.3).agent(0)
     agent.engagement_threshold = 0.5
     assert agent.low_threshold == pytest.approx(0.35)
     assert agent.high_threshold == pytest.approx(0.65)
-
-
-def test_setting_a_field_of_one_agent_touches_no_other():
-    changed, plain = small(), small()
-    changed.agent(3).activity = 0.123
-    assert differing(changed, plain) == ["numbers"]
-    assert [i for i in range(30) if changed.population.activity[i] != plain.population.activity[i]] == [3]
 
 
 # who it is
@@ -109,11 +69,6 @@ def test_an_agent_tells_who_it_is_from_its_columns(agent):
     assert 1 <= len(agent.interests) <= 3
     agent.name = "Zoe Zhang"
     assert agent.name == "Zoe Zhang"
-
-
-def test_an_unknown_attribute_is_an_attribute_error(agent):
-    with pytest.raises(AttributeError, match="'SocialAgent' object has no attribute 'mood'"):
-        _ = agent.mood
 
 
 @pytest.mark.parametrize(
@@ -137,12 +92,6 @@ def test_interest_is_above_the_band_and_a_viral_post_inside_it_engages(relevance
 # history and export
 
 
-def walk(agent, n):
-    for _ in range(n):
-        agent.fire("feed_ready")
-        agent.fire("round_ends")
-
-
 @pytest.mark.parametrize("depth", [1, 3, 4])
 def test_history_keeps_the_last_entries_first_in_first_out(depth):
     agent = small(statechart_max_history_depth=depth).agent(0)
@@ -154,85 +103,11 @@ def test_history_keeps_the_last_entries_first_in_first_out(depth):
     assert [(e.from_state, e.to_state) for e in agent.state_history] == walk_agents[:8][-depth:]
 
 
-def test_history_of_depth_0_keeps_nothing_and_agents_move_all_the_same():
-    none, some = ran(small(statechart_max_history_depth=0)), ran(small())
-    assert all(len(agent.state_history) == 0 for agent in none.agents)
-    assert none.agent(0).to_dict()["state_history"] == []
-    assert differing(none, some) == ["history", "history.count"]
-
-
-def test_history_is_never_longer_than_its_depth_in_a_run():
-    model = ran(small(statechart_max_history_depth=4, agents_activity=1.0))
-    assert max(len(agent.state_history) for agent in model.agents) == 4
-
-
-def limited(**params):
-    model = small(statechart_max_history_depth=6, agents_activity=1.0, **params)
-    for row, depth in ((0, 0), (1, 2), (2, 5)):
-        model.agent(row).max_history_depth = depth
-    return model
-
-
-def test_each_agent_keeps_as_much_history_as_its_own_depth_allows_by_columns_and_by_rows():
-    columns, rows, whole = ran(limited()), ran(limited(scheduler="mesa")), ran(small(agents_activity=1.0))
-    for row, depth in ((0, 0), (1, 2), (2, 5), (3, 6)):
-        entries = list(columns.agent(row).state_history)
-        assert entries == list(rows.agent(row).state_history)
-        assert entries == (list(whole.agent(row).state_history)[-depth:] if depth else [])
-
-
-def test_history_that_was_dropped_does_not_come_back_with_a_greater_depth():
-    model = ran(limited())
-    agent = model.agent(3)
-    before = list(agent.state_history)
-    agent.max_history_depth = 2
-    agent.max_history_depth = 6
-    assert agent.state_history == before[-2:]
-    agent.fire("feed_ready")
-    assert agent.state_history[:2] == before[-2:]
-    assert len(agent.state_history) == 3
-
-
-def test_depths_of_agents_go_on_from_a_snapshot():
-    first, rest = ran(limited()), small(statechart_max_history_depth=6, agents_activity=1.0)
-    rest.restore(first.snapshot())
-    assert [rest.agent(row).max_history_depth for row in range(4)] == [0, 2, 5, 6]
-    assert [list(rest.agent(row).state_history) for row in range(4)] == [
-        list(first.agent(row).state_history) for row in range(4)
-    ]
-
-
-@pytest.mark.parametrize("depth", [51, -1, 2.5, None, "3"])
+@pytest.mark.parametrize("depth", [51, -1, 2.5])
 def test_a_depth_beyond_that_of_the_chart_is_refused(agent, depth):
     with pytest.raises(AgentError, match=r"SocialAgent\.max_history_depth: "):
         agent.max_history_depth = depth
     assert agent.max_history_depth == 50
-
-
-def test_a_depth_that_an_action_sets_is_taken_back_if_the_action_raises():
-    def action(agent, context):
-        agent.max_history_depth = 1
-        raise RuntimeError("in the midst")
-
-    transitions = [Transition("feed_ready", IDLE, SCROLLING), Transition("go", SCROLLING, IDLE, action=action)]
-    chart = Statechart(states={IDLE, SCROLLING}, transitions=transitions, initial=IDLE)
-    agent = small(chart=chart).agent(0)
-    agent.fire("feed_ready")
-    with pytest.raises(RuntimeError, match="midst"):
-        agent.fire("go")
-    assert (agent.max_history_depth, len(agent.state_history)) == (50, 1)
-
-
-def test_history_reads_as_a_list(agent):
-    walk(agent, 2)
-    history = agent.state_history
-    assert len(history) == 4
-    assert history[0].trigger == "feed_ready"
-    assert history[-1].trigger == "round_ends"
-    assert history[1:3] == list(history)[1:3]
-    assert history == list(history)
-    assert "feed_ready" in repr(history)
-    assert history != []
 
 
 def test_an_entry_can_be_appended_and_comes_back_whole():
@@ -241,12 +116,6 @@ def test_an_entry_can_be_appended_and_comes_back_whole():
     entry = StateTransition(IDLE, SCROLLING, "feed_ready", time, {"post_id": 0})
     model.agent(0).state_history.append(entry)
     assert model.agent(0).state_history[-1] == entry
-
-
-def test_an_entry_of_a_trigger_that_the_model_does_not_know_is_refused(agent):
-    entry = StateTransition(IDLE, SCROLLING, "sneezes", agent.now)
-    with pytest.raises(AgentError, match="'sneezes' is no trigger of social"):
-        agent.state_history.append(entry)
 
 
 def test_timestamps_are_simulated_time_in_utc():
@@ -304,12 +173,6 @@ def test_an_open_choice_fired_by_hand_is_asked_and_counted():
     assert model.counts["open"] == 1
 
 
-def test_a_mapping_will_do_as_context(agent):
-    agent.state = AgentState.EVALUATING
-    assert agent.fire("decides", {"relevance": 1.0, "post_id": "post_123"}) is AgentState.COMPOSING
-    assert agent.state_history[-1].context is None  # no post of this platform
-
-
 def test_an_action_that_raises_leaves_the_agent_as_it_was():
     def breaks(agent, post):
         raise RuntimeError("out of paper")
@@ -321,46 +184,3 @@ def test_an_action_that_raises_leaves_the_agent_as_it_was():
     with pytest.raises(RuntimeError, match="out of paper"):
         agent.fire("feed_ready")
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (IDLE, 2, 0)
-
-
-def test_a_transition_that_the_history_cannot_hold_is_refused_before_its_action_runs():
-    ran_too_early = []
-    acts = Transition("wakes", IDLE, SCROLLING, action=lambda agent, post: ran_too_early.append(agent.row))
-    agent = small().agent(4)
-    with pytest.raises(AgentError, match="'wakes' is no trigger of social"):
-        Statechart([IDLE, SCROLLING], [acts], IDLE).fire(agent, "wakes")
-    assert (agent.state, ran_too_early) == (IDLE, [])
-
-
-def test_a_choice_that_was_not_offered_cannot_be_applied(agent):
-    with pytest.raises(ChartError, match=r"idle --feed_ready--> resting: not declared \(targets: scrolling\)"):
-        agent.model.chart.apply(agent, "feed_ready", RESTING)
-
-
-def test_a_step_of_an_idle_agent_does_nothing(agent):
-    agent.step()
-    assert (agent.state, agent.ticks_in_state) == (IDLE, 0)
-
-
-def test_a_step_counts_the_tick_and_times_out_at_the_threshold():
-    agent = small(chart=staying()).agent(0)
-    agent.state, agent.timeout_threshold = SCROLLING, 3
-    seen = []
-    for _ in range(3):
-        agent.step()
-        seen.append((agent.state, agent.ticks_in_state))
-    assert seen == [(SCROLLING, 1), (SCROLLING, 2), (RESTING, 0)]
-
-
-def test_resting_ends_after_two_ticks_whatever_the_agents_own_threshold():
-    agent = small().agent(0)
-    agent.state, agent.timeout_threshold = RESTING, 100
-    agent.step()
-    assert (agent.state, agent.ticks_in_state) == (RESTING, 1)
-    agent.step()
-    assert agent.state is SCROLLING
-
-
-def test_guards_and_agents_read_the_same_numbers(agent):
-    agent.engagement_threshold = 0.3
-    assert (F.agent.engagement_threshold == 0.3)(agent, None) is True

@@ -82,15 +82,6 @@ def test_a_chart_that_is_refused_leaves_the_one_before(chart, message):
     assert (model.chart, model.tables) == (before, tables)
 
 
-def test_agents_that_were_put_somewhere_stay_there_and_new_ones_begin_where_the_chart_says():
-    model = small()
-    model.agent(4).state = RESTING
-    model.chart = awake
-    assert model.agent(4).state is RESTING
-    assert {agent.state for agent in model.agents if agent.row != 4} == {SCROLLING}
-    assert SocialAgent(model).state is SCROLLING
-
-
 def test_a_chart_of_which_a_distilled_model_has_learned_nothing_is_refused():
     model = small(reasoner=_distilled(social_chart))
     before = model.chart
@@ -101,26 +92,3 @@ def test_a_chart_of_which_a_distilled_model_has_learned_nothing_is_refused():
     with pytest.raises(ConfigError, match="learned nothing of what this chart leaves open"):
         model.chart = Statechart(states, [*others, *left], IDLE)
     assert model.chart is before
-
-
-def notes_of(text, **given):
-    return [note for note in small(**given).notes if text in note]
-
-
-def test_a_chart_under_which_agents_do_not_glance_at_posts_is_told_why():
-    keen = Transition("sees_post", SCROLLING, COMPOSING, guard=F.post.velocity > 20)
-    keen_chart = Statechart(AgentState, [keen, *social_chart.transitions], IDLE, name="keen")
-    for chart, why in ((eager, "evaluating --ignores-->"), (keen_chart, "scrolling --sees_post-->")):
-        assert [why in note for note in notes_of("feed.glances", chart=chart, feed_glances=5)] == [True]
-        assert notes_of("feed.glances", chart=chart, feed_glances=1) == []
-        later = [{"at": 2, "set": {"feed.glances": 5}}]
-        assert len(notes_of("feed.glances has no", chart=chart, feed_glances=1, interventions=later)) == 1
-    assert notes_of("chart", chart=viral_chart, feed_glances=5) == notes_of("chart", feed_glances=5) == []
-
-
-def test_a_chart_that_takes_the_place_of_another_brings_its_own_notes():
-    model = small(feed_glances=5)
-    model.chart = eager
-    assert sum("feed.glances" in note for note in model.notes) == 1
-    model.chart = social_chart
-    assert not any("feed.glances" in note for note in model.notes)

@@ -43,51 +43,12 @@ def test_a_new_agent_shifts_nobody_elses_draws():
     assert [with_newcomer.history.entries(i) for i in range(30)] == [without.history.entries(i) for i in range(30)]
 
 
-def test_a_new_agents_id_is_nobody_elses(tmp_path):
-    (tmp_path / "edges.csv").write_text("src,dst\n1,2\n2,3\n")
-    model = small(network_edges=str(tmp_path / "edges.csv"))
-    made = [SocialAgent(model).agent_id for _ in range(2)]
-    assert len({"1", "2", "3", *made}) == 5
-    assert model.population.ids == ["1", "2", "3", *made]
-
-
-def test_mesas_create_agents_makes_new_ones():
-    model = small()
-    made = SocialAgent.create_agents(model, 3, activity=1.0, timeout_threshold=[2, 3, 4])
-    assert sorted(agent.row for agent in made) == [30, 31, 32]
-    assert [agent.timeout_threshold for agent in made] == [2, 3, 4]
-    assert len(ran(model, 1).agents) == 33
-
-
-@pytest.mark.parametrize("row", [-1, 30, 1000])
-def test_there_is_no_agent_outside_the_population(row):
-    with pytest.raises(AgentError, match=rf"row {row} holds no agent \(rows: 0 \.\. 29\)"):
-        SocialAgent(small(), row)
-
-
-@pytest.mark.parametrize("others", [{"follows": [30]}, {"followers": [-1]}])
-def test_a_new_agent_cannot_follow_who_is_not_there(others):
-    model = small()
-    with pytest.raises(AgentError, match="holds no agent"):
-        SocialAgent(model, **others)
-    assert len(model.population) == 30
-
-
 @pytest.mark.parametrize("fields", [{"mood": 1}, {"n_unread": 3}, {"scripted": True}, {"step": None}])
 def test_a_field_that_is_unknown_or_cannot_be_set_is_named_and_no_agent_is_made(fields):
     model = small()
     with pytest.raises(AgentError, match=f"SocialAgent has no field '{next(iter(fields))}' that can be set"):
         SocialAgent(model, **fields)
     assert len(model.population) == len(model.agents) == 30
-
-
-def test_a_new_agent_with_a_bad_value_is_not_on_the_platform():
-    model = small()
-    with pytest.raises(AgentError, match=r"engagement_threshold: 7 is not in 0\.\.1"):
-        SocialAgent(model, engagement_threshold=7)
-    ran(model, 1)
-    assert len(model.agents) == 30
-    assert agents_in_state(IDLE, model) == 30
 
 
 def test_an_agent_taken_over_keeps_its_row_and_the_ordinary_one_is_replaced():
@@ -136,25 +97,6 @@ def test_all_counts_of_states_say_the_same_after_an_agent_was_removed(scheduler)
         all_count(30 - gone)
 
 
-class Counter(SocialAgent):
-    """Throws somebody out in the middle of a round, and counts before and after."""
-
-    def step(self):
-        if self.model.tick == 3 and not self.model.round:
-            self.model.agent(2).remove()
-        self.model.said.append((state_distribution(self.model), state_distribution(self.model.agents)))
-
-
-@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
-def test_counts_within_a_round_agree_as_well(scheduler):
-    model = small(scheduler=scheduler, agents_activity=1.0)
-    Counter(model, 9)
-    model.said = []
-    ran(model, 2)
-    assert [one for one, _ in model.said] == [other for _, other in model.said]
-    assert {sum(one.values()) for one, _ in model.said} == {30, 29}
-
-
 def test_agents_come_in_the_order_of_rows_whatever_was_asked_for_before():
     model = small()
     model.agent(17)
@@ -170,16 +112,6 @@ def test_agents_come_in_the_order_of_rows_whatever_was_asked_for_before():
     assert [agent.row for agent in model.agents_by_type[Echo]] == [4, 25]
     model.step()
     assert [agent.row for agent in model.agents] == rows
-
-
-def test_a_removed_agent_cannot_be_taken_over():
-    model = small()
-    model.agent(8).remove()
-    with pytest.raises(AgentError, match="row 8 holds no agent"):
-        SocialAgent(model, 8)
-    ran(model, 1)
-    with pytest.raises(AgentError, match="row 8 holds no agent"):
-        SocialAgent(model, 8)
 
 
 class Moderator(SocialAgent):

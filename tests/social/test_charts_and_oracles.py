@@ -4,47 +4,27 @@ import pytest
 from lively_worlds import COMPOSING, EVALUATING, IDLE, LIVELY, RESTING, SCROLLING, moves, rounds_of
 from worlds import named, ran, small
 
-from prism_mesa.errors import ChartError, ConfigError, PrismWarning
+from prism_mesa.errors import ConfigError, PrismWarning
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.social.behavior import social_chart
-from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import AgentState, Statechart, Transition
 
 # charts of users' own
 
 
-def test_a_chart_is_named_as_module_and_object():
-    viral = SocialModel(agents_n=30, statechart_chart="prism_mesa.social.behavior:viral_chart")
-    assert viral.chart.name == "viral"
-
-
-@pytest.mark.parametrize("chart", [42, [], Statechart])
-def test_what_is_no_chart_is_one_line_that_says_how_to_name_one(chart):
-    with pytest.raises(ChartError, match=r"^chart: .* is no Statechart \(statechart.chart=module:object names one"):
-        SocialModel(agents_n=30, chart=chart)
-
-
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("nonsense", "write it as module:object"),
         ("no.such.module:chart", "cannot import 'no.such.module'"),
         (
             "prism_mesa.social.behavior:RESTING",
             r"'RESTING' is no Statechart \(charts in .*: social_chart, viral_chart\)",
         ),
-        ("math:chart", r"'chart' is no Statechart \(charts in math: none\)"),
     ],
 )
 def test_a_chart_that_is_not_there_is_a_config_error(where, message):
     with pytest.raises(ConfigError, match=rf"statechart\.chart: {where}: {message}"):
         small(statechart_chart=where)
-
-
-def test_a_chart_with_an_unreachable_state_is_refused():
-    chart = Statechart([IDLE, SCROLLING, RESTING], [Transition("feed_ready", IDLE, SCROLLING)], IDLE, name="island")
-    with pytest.raises(ChartError, match="chart island: resting: no path of transitions leads to this state"):
-        small(statechart_chart=named(chart, "island"))
 
 
 def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
@@ -61,25 +41,6 @@ def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
     assert model.row_by_row_guards == {"idle --feed_ready--> resting [breaks()]"}
     with pytest.raises(ZeroDivisionError, match="no ground"):
         ran(small(statechart_chart=where, statechart_strict=True, **LIVELY), 1)
-
-
-def test_a_chart_may_evaluate_without_a_post_at_hand():
-    transitions = [t for t in social_chart.transitions if t.trigger != "feed_ready"]
-    chart = Statechart(
-        AgentState, [*transitions, Transition("feed_ready", IDLE, EVALUATING)], IDLE, timeouts={RESTING: 2}
-    )
-    model = small(statechart_chart=named(chart, "hasty"), **LIVELY)
-    with pytest.warns(PrismWarning, match=r"raised 30 times \(AttributeError: 'NoneType'"):
-        ran(model, 1)
-    first = moves(model, tick=1)
-    assert {row["trigger"] for row in first} == {"decides"}
-    assert {row["post"] for row in first} == {-1}
-
-
-def test_two_models_do_not_share_the_count_of_guard_errors():
-    one, other = small(), small()
-    one.chart.guard_errors["x"] += 1
-    assert other.chart.guard_errors == social_chart.guard_errors == {}
 
 
 # the oracle, played by a function
@@ -104,15 +65,6 @@ def test_a_function_can_be_the_llm():
     assert model.sources["llm"] == len(prompts) == len(set(prompts))
     names = [agent.name for agent in model.agents]
     assert all(any(name in prompt for name in names) for prompt in prompts)
-
-
-def test_an_llm_that_always_declines_leaves_only_what_the_chart_settles():
-    with Reasoner(lambda prompt: says(SCROLLING)) as reasoner:
-        model = ran(
-            small(reasoner=reasoner, agents_band=1.0, agents_threshold_mean=0.5, agents_threshold_sd=0.0, **LIVELY)
-        )
-    assert model.totals["likes"] == model.totals["replies"] == model.totals["reshares"] == 0
-    assert {(row["open"], row["to_state"]) for row in moves(model, trigger="decides")} == {(True, "scrolling")}
 
 
 @pytest.mark.parametrize(("fallback", "goes_to"), [("first", {"composing"}), ("stay", set())])

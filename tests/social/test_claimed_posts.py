@@ -5,9 +5,7 @@ from types import SimpleNamespace
 import pytest
 from worlds import differing, ran, small
 
-from prism_mesa.social.behavior import build_chart, claims_below, social_chart, viral_chart
-from prism_mesa.social.chart_checks import findings_on
-from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.behavior import build_chart, social_chart, viral_chart
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
@@ -94,37 +92,6 @@ def test_below_the_band_ignores_is_for_the_posts_that_decides_does_not_claim(nam
     assert n_claimed > 0
 
 
-def test_charts_that_engage_above_the_band_alone_claim_nothing_below_it():
-    assert claims_below(social_chart) is claims_below(viral_chart) is False
-    assert claims_below(build_chart(engages=NOT_NOTED & IS_ABOVE)) is False
-    assert claims_below(build_chart(engages=(F.agent.low_threshold < F.post.utility) & NOT_NOTED)) is False
-    assert claims_below(build_chart(engages=~IS_BELOW)) is False
-    assert str(claims_below(build_chart(engages=IS_ABOVE | NOT_NOTED))) == str(IS_ABOVE | NOT_NOTED)
-
-
-@pytest.mark.parametrize(
-    ("engages", "condition"),
-    [
-        (NOT_NOTED, str(NOT_NOTED)),
-        (IS_ABOVE | NOT_NOTED, str(IS_ABOVE | NOT_NOTED)),
-        (NOT_NOTED & IS_ABOVE, None),
-        (IS_ABOVE, None),
-    ],
-)
-def test_a_chart_that_engages_below_the_band_is_found_and_noted(engages, condition):
-    model = small(chart=build_chart(engages=engages), **NOTED)
-    told = [note for note in model.notes if "below their band" in note]
-    found = findings_on(model.chart, WalkTables(model.chart, model.attributes.known), model.attributes.known.fields)
-    assert len(told) == sum(finding.kind == "below-band" for finding in found) == (condition is not None)
-    assert all(condition in note for note in told)
-
-
-def test_a_note_says_which_runs_to_compare_a_chart_without_glances_with():
-    chart = build_chart(engages=lambda agent, post: post.utility > agent.high_threshold)
-    [note] = [note for note in small(chart=chart, feed_glances=10).notes if "feed.glances has no effect" in note]
-    assert "only with runs under feed.glances=1" in note
-
-
 HEEDING = [NOT_NOTED & IS_ABOVE, lambda agent, post: not post.noted and post.utility > agent.high_threshold]
 
 
@@ -145,26 +112,6 @@ def test_a_post_that_fails_the_engaging_condition_is_passed_by_unless_the_band_l
     assert heeding.fire(Agent(), "decides", post) == expected
 
 
-def test_an_engaging_callable_that_raises_counts_as_a_condition_that_fails():
-    agent = SimpleNamespace(state=EVALUATING, low_threshold=0.4, high_threshold=0.6, ticks_in_state=0)
-    agent.max_history_depth, agent.state_history = 0, []
-    chart = build_chart(engages=lambda agent, post: 1 / post.likes > 0.3)
-    assert chart.fire(agent, "decides", SimpleNamespace(utility=0.9, likes=0)) is SCROLLING
-    assert sum(chart.guard_errors.values()) == 1
-
-
-def test_agents_that_heed_labels_like_labelled_posts_less_and_nobody_is_asked_more():
-    def of(chart):
-        model = ran(small(chart=chart, rng=4, agents_band=0.05, **NOTED, **LIVELY), 12)
-        rows = model.recorder.tables["engagements"]
-        labelled = [row for row in rows if model.post(row["post"], row["agent"]).noted]
-        return len(labelled), len(rows), model.totals["open"]
-
-    plain, heeding = of(build_chart()), of(build_chart(engages=NOT_NOTED & IS_ABOVE))
-    assert heeding[0] < plain[0] / 3
-    assert heeding[2] <= plain[2] * 1.1
-
-
 def test_what_only_widens_what_the_oracle_is_asked_is_found_and_noted():
     below_or_open = (SCROLLING, IS_BELOW), (None,)
     narrowed = deciding((COMPOSING, NOT_NOTED & IS_ABOVE), *below_or_open)
@@ -180,11 +127,3 @@ def test_what_only_widens_what_the_oracle_is_asked_is_found_and_noted():
         assert widened(chart) == []
     apart = deciding((COMPOSING, F.post.likes > 9), (None, (F.post.likes > 3) & (F.post.likes <= 9)), (SCROLLING,))
     assert widened(apart) == []
-
-
-def test_guards_that_no_round_can_ask_are_noted():
-    lost = Transition("decides", SCROLLING, COMPOSING, guard=F.post.likes > 3)
-    lost_chart = Statechart(AgentState, [lost, *social_chart.transitions], IDLE, name="lost")
-    assert any("scrolling --decides-->" in note for note in small(chart=lost_chart).notes)
-    assert any("evaluating --ignores-->" in note for note in small(chart=EVERYTHING["unguarded"]).notes)
-    assert not any("--ignores-->" in note for note in small(chart=MIXED["viral below the band"]).notes)

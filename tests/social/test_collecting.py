@@ -1,8 +1,5 @@
 """What a model collects for its users: PRISM's rows, reporters that are added, and collectors that take their place."""
 
-import copy
-import pickle
-
 import mesa
 import pytest
 from worlds import small
@@ -69,17 +66,6 @@ def test_each_round_gives_one_row_whoever_collects_it(kind):
         assert len(model.datacollector.get_agent_vars_dataframe()) == 30 * ROUNDS
 
 
-def test_a_row_of_the_time_before_the_first_round_is_collected_where_a_user_asks_for_it():
-    class FromTheStart(After):
-        def __init__(self, **params):
-            super().__init__(**params)
-            self.datacollector.collect(self)
-
-    model = small(FromTheStart, rounds=2)
-    model.run_model()
-    assert model.datacollector.get_model_vars_dataframe()["round"].tolist() == [-1, 0, 1]
-
-
 def test_reporters_are_added_to_what_is_collected():
     model = small(
         rounds=2,
@@ -101,27 +87,6 @@ def test_reporters_that_cannot_be_added_are_named(kind):
         kind(model_reporters={own: "seed"})
     with pytest.raises(ConfigError, match=r"agent_reporters: give reporters by name.* not 'state'"):
         kind(agent_reporters="state")
-
-
-def test_reporters_of_nations_are_added_and_a_collector_of_ones_own_gets_a_row_a_quarter():
-    model = EconomyModel(rounds=2, agent_reporters={"strength": lambda nation: nation.state.gdp})
-    model.run_model()
-    agents = model.datacollector.get_agent_vars_dataframe()
-    assert agents["strength"].equals(agents["gdp"].rename("strength"))
-
-    class Own(EconomyModel):
-        def __init__(self, **params):
-            super().__init__(**params)
-            self.datacollector = mesa.DataCollector(model_reporters={"quarter": "quarter"})
-
-        def step(self):
-            super().step()
-            self.datacollector.collect(self)
-
-    model = Own(rounds=2)
-    model.run_model()
-    assert model.datacollector.get_model_vars_dataframe()["quarter"].tolist() == ["2009Q4", "2010Q1"]
-    assert len(model.prism_datacollector.get_model_vars_dataframe()) == 2
 
 
 def test_batch_run_returns_what_a_user_collects():
@@ -149,22 +114,3 @@ def test_what_was_collected_goes_on_from_a_snapshot(kind):
     assert whole.datacollector.get_agent_vars_dataframe().equals(rest.datacollector.get_agent_vars_dataframe())
     with pytest.raises(DataError, match="datacollector: its model_reporters are not those of the run"):
         small(rounds=4).restore(first.snapshot())
-
-
-def test_a_field_that_a_subclass_sets_before_it_is_made_goes_on_from_a_snapshot():
-    first, rest = small(Before, rounds=3), small(Before, rounds=3)
-    first.own = 7
-    first.run_for(1)
-    rest.restore(first.snapshot())
-    assert rest.own == 7
-
-
-def test_models_with_reporters_by_name_can_be_pickled_and_all_can_be_copied():
-    model = small(recorder=None, rounds=3, agent_reporters={"at": "row"})
-    model.step()
-    again = pickle.loads(pickle.dumps(model))
-    copied = copy.deepcopy(small(After, recorder=None, rounds=3))
-    for one in (again, copied):
-        one.run_model()
-        assert one.round == 2
-    assert len(again.datacollector.get_model_vars_dataframe()) == 3

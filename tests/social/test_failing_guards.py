@@ -4,12 +4,11 @@ import warnings
 
 import own_charts
 import pytest
-from worlds import PLAIN_FILE, plain, ran, small
+from worlds import PLAIN_FILE, plain, small
 
 from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
-from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
@@ -79,35 +78,11 @@ def test_each_guard_has_a_warning_of_its_own_also_one_that_begins_to_fail_later(
     assert "[breaks_late()] raised 30 times (LookupError: no opinion any more)" in said[1]
 
 
-def test_two_kinds_of_errors_of_one_guard_are_one_warning():
-    def either(agent, post):
-        raise (KeyError if agent.row % 2 else IndexError)(agent.row)
-
-    model = small(chart=with_guards(either), **LIVELY)
-    [said], _ = caught(model.step)
-    assert "KeyError" in said
-    assert "IndexError" in said
-    assert "each of the 30 times" in said
-
-
-def test_what_raises_after_the_last_round_is_said_when_the_model_is_closed():
-    model = small(chart=with_guards(breaks, trigger="wakes"))
-    assert caught(model.step)[0] == []
-    assert caught(lambda: model.agent(3).fire("wakes"))[0] == []
-    [said], _ = caught(model.close)
-    assert "[breaks()]" in said
-    assert caught(model.close)[0] == []
-
-
 def test_a_warning_points_at_the_line_that_ran_the_rounds():
     model = small(chart=with_guards(breaks), **LIVELY)
     with pytest.warns(PrismWarning, match="breaks") as found:
         model.run_for(1)
     assert found[0].filename == __file__
-
-
-def test_a_model_whose_guards_hold_warns_of_nothing():
-    assert caught(lambda: ran(small(**LIVELY), 2))[0] == []
 
 
 # A run
@@ -131,33 +106,6 @@ def test_a_guard_that_raises_every_time_ends_the_run_as_failed_with_its_tables(t
     assert manifest["error"].startswith("the guard of evaluating --decides--> composing [")
     assert read_table(result.run_dir, "rounds")["round"].tolist() == [0, 1, 2]
     assert f"raised each of the {times} times" in said[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chart", ["breaking", "seldom"])
-def test_a_guard_that_raises_now_and_then_leaves_the_run_done(tmp_path, chart):
-    [said], result = caught(lambda: run_with(chart, tmp_path, rounds=6))
-    assert result.status == "done"
-    [times] = result.summary["guard_errors"].values()
-    assert f"raised {times:,} times" in said
-
-
-def test_values_that_a_guard_gave_in_compiled_rounds_alone_count_too():
-    model = small(chart=own_charts.seldom, **LIVELY)
-    assert caught(model.step)[0] == []  # all posts are of round 0: the compiled walk asks alone
-    model.posts.round[:] = 1
-    caught(model.step)
-    [failing] = model.chart.failing_guards()
-    assert failing.times > 5
-    assert not failing.every_time
-
-
-def test_a_few_failures_do_not_end_a_run(tmp_path):
-    quiet = {"agents": {"n": 3, "activity": 1.0, "activity_sigma": 0.0}, "rounds": 1}
-    chart = with_guards(breaks)
-    _, result = caught(lambda: run(plain(BUSY | quiet | {"network": {"mean_degree": 1}}), out=tmp_path, chart=chart))
-    assert list(result.summary["guard_errors"].values()) == [3]
-    assert result.status == "done"
 
 
 @pytest.mark.slow
@@ -200,61 +148,7 @@ def test_a_guard_on_a_field_that_nobody_has_is_bad_input(prism, tmp_path, monkey
         assert not (tmp_path / "results").exists()
 
 
-def test_a_model_refuses_a_field_that_no_post_has():
-    with pytest.raises(ChartError, match=r"no post has a field 'post.velocty'\. Did you mean 'post.velocity'\?"):
-        small(chart=own_charts.misspelt)
-
-
 def test_a_model_refuses_a_field_that_no_agent_has_when_its_first_round_opens():
     model = small(chart=own_charts.deciding_by(F.agent.openess > 3, "open"))
     with pytest.raises(ChartError, match=r"no agent has a field 'agent.openess'\. Did you mean 'agent.openness'\?"):
         model.step()
-
-
-class Moody(SocialAgent):
-    """Has a mood, and no script."""
-
-    mood = 4
-
-
-class Weary(SocialAgent):
-    """Gets tired by a script."""
-
-    def step(self):
-        self.fatigue = 7
-        super().step()
-
-
-@pytest.mark.parametrize("field", ["mood", "fatigue", "luck"])
-def test_fields_that_agents_of_ones_own_have_may_be_read(field):
-    model = small(chart=own_charts.deciding_by(getattr(F.agent, field) > 3, field), **LIVELY)
-    (Weary if field == "fatigue" else Moody)(model, 5)
-    model.agent(5).luck = 4
-    [said], _ = caught(lambda: ran(model, 2))  # the others have none
-    assert f"has no attribute '{field}'" in said
-    composed = {row["agent"] for row in model.recorder.tables["transitions"] if row["to_state"] == "composing"}
-    assert composed == {5}
-
-
-def test_a_field_that_an_action_gives_agents_may_be_read():
-    def tires(agent, post):
-        agent.fatigue = 7
-
-    kept = [t for t in own_charts.tired.transitions if t.trigger != "feed_ready"]
-    transitions = [*kept, Transition("feed_ready", IDLE, SCROLLING, action=tires)]
-    model = small(chart=Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}), **LIVELY)
-    assert caught(lambda: ran(model, 2))[0] == []
-    assert any(row["to_state"] == "composing" for row in model.recorder.tables["transitions"])
-
-
-def test_a_field_that_is_no_column_is_read_of_the_agent_itself():
-    model = small(chart=own_charts.deciding_by(F.agent.name == "nobody", "named"), **LIVELY)
-    assert caught(lambda: ran(model, 1))[0] == []
-
-
-def test_what_only_a_script_fires_may_read_a_context_of_its_own():
-    chart = with_guards(F.post.urgency > 3, trigger="wakes")
-    model = small(chart=chart)
-    assert model.agent(3).fire("wakes", {"urgency": 5}) is RESTING
-    [finding] = [f for f in chart.check(["decides"], ["agent.x"]) if "field 'post.urgency'" in f.message]
-    assert (finding.level, finding.kind) == ("warning", "unknown-field")

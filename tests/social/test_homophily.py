@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from worlds import ran, small
 
-from prism_mesa.errors import ConfigError, NotedWarning
+from prism_mesa.errors import ConfigError
 from prism_mesa.runs.config import make_config
-from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.measures.exposure import external_internal
 
@@ -40,15 +39,6 @@ def test_noise_draws_some_values_anew_and_is_added_to_numbers():
     numbers = np.array(of_communities({"range": [-3, 3], "inherits": "community", "noise": 0.2}, agents__n=3000))
     assert (numbers - np.repeat([-2, 0, 2], 1000)).std() == pytest.approx(0.2, abs=0.02)
     assert numbers[:1000].mean() == pytest.approx(-2, abs=0.02)
-
-
-def test_who_comes_later_has_no_community_and_what_is_drawn():
-    own = {"of": "agent", "range": [-1, 1]}
-    worlds = [make_config({**BLOCKS, "agents.n": 30, "attributes": {"own": own | more}}) for more in INHERITS_OR_NOT]
-    assert len({SocialAgent(SocialModel(config), follows=[0]).own for config in worlds}) == 1
-
-
-INHERITS_OR_NOT = ({"inherits": "community", "noise": 0.3}, {})
 
 
 @pytest.mark.parametrize(
@@ -108,33 +98,3 @@ def test_who_is_unlike_is_engaged_with_and_followed_less_each_by_its_own_key():
     assert then < -0.1  # who engages follows
     assert abs(as_before) < 0.2
     assert following == pytest.approx((1 - 3) / (1 + 3), abs=0.15)
-
-
-def test_it_can_begin_and_end_in_a_run():
-    settings = {"agents.homophily.by": "party", "agents.homophily.following": 20.0, "agents.homophily.engaging": 0.0}
-    model = ran(small(**MIXED, interventions=[{"at": 3, "until": 6, "set": settings}]), 9)
-    side = model.population.attributes[:, 0]
-    new = [row for row in model.recorder.tables["follows"] if row["event"] == "follow"]
-    across = [row["round"] for row in new if side[row["agent"]] != side[row["other"]]]
-    assert {row["round"] for row in new} == set(range(9))
-    assert set(across) == {0, 1, 2, 6, 7, 8}
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"agents_homophily_following": 2.0}, "agents.homophily.following: no effect: it goes by nothing"),
-        ({"agents_homophily_by": "party"}, "agents.homophily.by: no effect: neither engaging nor following goes by it"),
-        (
-            {"agents_homophily_by": "party", "agents_homophily_engaging": 2.0, "network_dynamics": "live"},
-            "agents.homophily.engaging: no effect: utility.sensitivity=0",
-        ),
-        (
-            {"agents_homophily_by": "party", "agents_homophily_following": 2.0, "utility_sensitivity": 0.05},
-            "agents.homophily.following: no effect: network.dynamics=fixed",
-        ),
-    ],
-)
-def test_what_nothing_goes_by_is_said(settings, said):
-    with pytest.warns(NotedWarning, match=said):
-        small(**PARTY | settings)

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from key_worlds import NOBODY, ROOT, another, without_embedded
+from key_worlds import NOBODY, another, without_embedded
 from minds import THINKS, quiet
 from worlds import Memory
 
@@ -11,7 +11,7 @@ from prism_mesa.economy.model import EconomyModel
 from prism_mesa.errors import PrismWarning
 from prism_mesa.llm import LLMClient, LLMParams
 from prism_mesa.params import leaves, nested
-from prism_mesa.runs.config import EconomyConfig, load
+from prism_mesa.runs.config import EconomyConfig
 
 
 @pytest.fixture(autouse=True)
@@ -29,16 +29,11 @@ def advises(prompt):
     return '{"action": "Cut interest rates by 25 basis points", "reasoning": "Growth.", "confidence": 0.5}'
 
 
-OWN = {"name": "Sweden", "policy": "nothing"}
-
-
 NATIONS = {
     "the default": lambda made: ({}, {}),
     "chance": lambda made: ({"economy.policy": "random"}, {}),
     "one nation": lambda made: ({"economy.nations": ["Sweden"]}, {}),
-    "its own policy": lambda made: ({"economy.nations": [OWN]}, {"economy.policy": "random"}),
     "an LLM in Python": lambda made: ({"economy.policy": "llm"}, {}),
-    "a client in Python": lambda made: ({"economy.policy": "llm"}, {}),
     "no tools": lambda made: (
         {
             "economy.policy": "llm",
@@ -103,16 +98,3 @@ def test_so_it_is_with_nations(world, made, monkeypatch):
     said = {key for note in notes for key in note.partition(": no effect: ")[0].split(", ")}
     assert said == set(changed)
     assert other == plain
-
-
-@pytest.mark.slow
-def test_the_command_of_nations_says_it_too(prism, tmp_path):
-    code, out, err = prism("economy", "rounds=2", "economy.policy=taylor", "economy.noise=1", "--out", tmp_path)
-    assert code == 0
-    assert "economy.noise" not in err
-    assert "input       economy.noise: no effect: no LLM decides for any nation (economy.policy=llm)" in out
-
-
-def test_the_file_of_nations_sets_nothing_in_vain():
-    config = load(EconomyConfig, ROOT / "configs" / "economy.yaml", ["economy.policy=taylor"])
-    assert EconomyModel(config).notes == ()

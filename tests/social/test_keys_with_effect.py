@@ -2,7 +2,7 @@
 
 import pytest
 from key_worlds import ROOT, SMALL, another, differing_tables, idle_in, outcome, table
-from worlds import PLAIN_FILE, plain, small
+from worlds import PLAIN_FILE, plain
 
 from prism_mesa import Config, load_config
 from prism_mesa.errors import ConfigError, PrismWarning
@@ -18,6 +18,7 @@ NO_TABLE_SHOWS = {
     "clock.start",
     "scheduler",
     "statechart.max_history_depth",
+    "statechart.strict",
     "threads",
 }
 """Keys that are no factors: how fast it is, and what only Python sees."""
@@ -101,10 +102,6 @@ def test_the_command_says_it_in_its_summary_and_nowhere_else(prism, tmp_path):
     assert code == 0
     assert "input       reasoner.model: no effect: the rule decides in this run" in out
     assert "Warning" not in err
-
-
-def test_a_value_that_is_the_default_is_not_set():
-    assert small(feed_x_algo_rate_like=0.00234, network_rewire=0.1).notes == ()
 
 
 def test_a_kind_of_network_beside_edges_is_told_as_it_was_said_however_the_config_came(tmp_path):

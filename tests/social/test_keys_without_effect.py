@@ -1,17 +1,13 @@
 """Keys that are said to have no effect have none."""
 
-import warnings
-
 import pytest
-from key_worlds import NOBODY, another, differing_tables, idle_in, in_plain_world, outcome, table, without_embedded
-from worlds import named, plain_keywords
+from key_worlds import NOBODY, another, differing_tables, idle_in, in_plain_world, outcome, without_embedded
+from worlds import named
 
 from prism_mesa import Config
 from prism_mesa.errors import PrismWarning
 from prism_mesa.llm.clients.embedded import embedded_fault
 from prism_mesa.params import leaves
-from prism_mesa.social.model import SocialModel
-from prism_mesa.social.without_effect import TABLE
 
 # -- worlds in which keys have no effect -----------------------------------------------------------------
 
@@ -25,7 +21,6 @@ OPINIONS = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "opini
 
 WORLDS = {
     "the plain one": lambda made: ({}, {}),
-    "nothing goes by who is alike": lambda made: ({"attributes": LEANING}, ALIKE),
     "alike, and nobody follows": lambda made: ({"attributes": LEANING, **ALIKE, "utility.sensitivity": 0.05}, {}),
     "alike, and utility is relevance": lambda made: ({"attributes": LEANING, **ALIKE, "network.dynamics": "live"}, {}),
     "opinions that repel": lambda made: ({**OPINIONS, "opinions.rule": "assimilation_repulsion"}, {}),
@@ -36,33 +31,20 @@ WORLDS = {
     ),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
     "no close ties": lambda made: ({"utility.sensitivity": 0.05, "network.close_ties": 0}, {}),
-    "all are equally popular": lambda made: ({"network.follower_sigma": 0, "network.followee_sigma": 0.8}, {}),
     "blocks": lambda made: ({"network.kind": "stochastic_block"}, {}),
     "edges": lambda made: (
         {"network.edges": made["edges"], "network.mean_degree": None},
         {"network.kind": "barabasi_albert", "agents.n": 77},
     ),
     "profiles": lambda made: ({"agents.profiles": made["profiles"], "agents.activity": None}, {}),
-    "activity of a file and posting apart": lambda made: (
-        {"agents.profiles": activities(made["tmp"]), "agents.post_sigma": 0.5, "agents.activity": None},
-        {},
-    ),
-    "nobody posts": lambda made: ({"agents.post_rate": 0, "posts.seeded.count": 3}, {"agents.posting": "always"}),
-    "nobody comes online": lambda made: ({"agents.activity": 0}, {}),
-    "bare texts": lambda made: ({"posts.file": made["bare"]}, {}),
     "a chart in Python": lambda made: ({}, {}),
     "a reasoner in Python": lambda made: (
         {},
         {"reasoner.kind": "ollama", "reasoner.ledger_path": "x", "reasoner.distilled": "x", "reasoner.llm_share": 0.5},
     ),
     "no oracle": lambda made: ({"statechart.oracle_enabled": False}, {"reasoner.ledger_path": "x"}),
-    "no oracle, but a writer": lambda made: ({"statechart.oracle_enabled": False, **WRITES, **made["server"]}, {}),
     "no LLM there": lambda made: ({"reasoner.kind": "auto", "reasoner.host": NOBODY}, {"reasoner.ledger_path": "x"}),
     "distilled": lambda made: ({"reasoner.kind": "distilled", "reasoner.distilled": made["distilled"]}, {}),
-    "distilled in its place": lambda made: (
-        {"reasoner.kind": "auto", "reasoner.host": NOBODY, "reasoner.distilled": made["distilled"]},
-        {"reasoner.llm_share": 0.5},
-    ),
     "a server": lambda made: (
         {**made["server"], "reasoner.attempts": 1, "reasoner.answer": "probabilities"},
         {"reasoner.distilled": made["distilled"]},
@@ -73,20 +55,11 @@ WORLDS = {
         {"reasoner.kind": "auto", "reasoner.host": NOBODY, **TINY},
         {"reasoner.model": "x"},
     ),
-    "a network that moves by others than these": lambda made: (
-        {"network.dynamics": "live", "network.rates.follow": 0, "network.rates.unfollow": 0},
-        {},
-    ),
-    "no band": lambda made: ({"agents.band": 0}, {}),
     "a writer without tools": lambda made: (
         {**WRITES, **made["server"], "deliberation.max_tool_calls": 0, "deliberation.iterations": 2},
         {},
     ),
 }
-
-
-def activities(folder):
-    return table(folder / "a.csv", ["agent", "activity"], [(i, 0.3 + i / 60) for i in range(30)])
 
 
 TINY = {"agents.n": 12, "rounds": 1}
@@ -113,38 +86,6 @@ def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     said = {key for note in notes if ": no effect: " in note for key in note.partition(": no effect: ")[0].split(", ")}
     assert said == set(changed)
     assert differing_tables(plain, other) == set()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
-def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
-    tried = set()
-    for world, of in WORLDS.items():
-        base, more = of(made)
-        with without_embedded(monkeypatch, world), warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrismWarning)
-            tried |= set(idle_in(in_plain_world(base, world) | more, world).values())
-    assert [row.keys for place, row in enumerate(TABLE) if place not in tried] == []
-
-
-@pytest.mark.parametrize(
-    "posting",
-    [{"agents_posting": "online", "agents_post_sigma": 0.5, "agents_popularity": 0.5}, {"agents_posting": "online"}],
-)
-def test_activity_of_a_file_leaves_its_keys_to_the_scale_of_posting_online(posting, tmp_path):
-    given = plain_keywords(agents_n=30, agents_profiles=activities(tmp_path), **posting)
-    unchanged = SocialModel(**given)
-    for changed in ({"agents_activity": 0.2}, {"agents_activity_sigma": 0.4}):
-        model = SocialModel(**given | changed)
-        assert not any("no effect" in note for note in model.notes)
-        assert model.population.activity.tolist() == unchanged.population.activity.tolist()
-        assert model.population.post_rate.tolist() != unchanged.population.post_rate.tolist()
-
-
-def test_every_entry_of_the_table_is_about_keys_that_there_are():
-    known = [key for key, _ in leaves(Config)]
-    for own in (own for row in TABLE for own in row.keys.split()):
-        assert own in known or (own.endswith(".*") and any(key.startswith(own[:-1]) for key in known))
 
 
 @pytest.fixture(autouse=True)

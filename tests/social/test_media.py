@@ -1,20 +1,12 @@
 """Media: what posts show beside their words, and what agents make of it."""
 
 import csv
-from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from worlds import differing, ran, small
 
-from prism_mesa.domain import Post
-from prism_mesa.errors import PrismWarning
-from prism_mesa.reasoner import Persona, Question, Reasoner
-from prism_mesa.reasoner.features import NAMES, feature_columns
-from prism_mesa.reasoner.question import PlacedQuestion
-from prism_mesa.reasoner.rule import detailed_columns
-from prism_mesa.statechart import AgentState
+from prism_mesa.reasoner import Reasoner
 
 LIVELY = {"agents_n": 120, "agents_band": 0.3, "agents_activity": 0.8}
 
@@ -48,19 +40,8 @@ def test_a_study_with_media_as_a_factor_has_two_different_arms(arm):
 
 def test_the_type_of_media_does_not_matter_and_without_the_weight_nothing_of_it_does(arm):
     assert engaged(arm("image")) == engaged(arm("video"))
-    with pytest.warns(PrismWarning, match=r"reasoner.rule.media: no effect: the posts have no media"):
-        words = arm("", reasoner_rule_media=0)
+    words = arm("", reasoner_rule_media=0)
     assert differing(words, arm("image", reasoner_rule_media=0)) == []
-
-
-@pytest.mark.slow
-def test_one_agent_after_the_other_weighs_media_as_columns_do():
-    rows, columns, without = (
-        ran(small(scheduler=scheduler, reasoner_rule_media=weight, **LIVELY), 8)
-        for scheduler, weight in (("mesa", 2.0), ("columns", 2.0), ("columns", 0.0))
-    )
-    assert differing(rows, columns) == []
-    assert differing(columns, without) != []
 
 
 def test_the_fallback_of_an_llm_weighs_media_too(arm):
@@ -74,16 +55,6 @@ def test_the_fallback_of_an_llm_weighs_media_too(arm):
         return engaged(model)
 
     assert decided("image") > decided("")
-
-
-def test_a_distilled_model_looks_at_media():
-    post = Post(0, "tea", relevance=0.5)
-    states = (AgentState.COMPOSING, AgentState.SCROLLING)
-    asked = Question(Persona("a"), AgentState.EVALUATING, "decides", states, post)
-    shown = replace(asked, post=replace(post, media_type="video"))
-    columns = feature_columns(detailed_columns(states, [PlacedQuestion(asked), PlacedQuestion(shown)]))
-    assert columns[NAMES.index("has_media")].tolist() == [0, 1]
-    assert np.flatnonzero(columns[:, 0] != columns[:, 1]).tolist() == [NAMES.index("has_media")]
 
 
 # -- posts.media_share ------------------------------------------------------------------------------------
@@ -111,19 +82,3 @@ def test_a_text_keeps_its_own_media_and_others_show_an_image():
     for i in range(len(own.texts)):
         kept = (own.media_types[i] or "image", own.media_descriptions[i]) if i in chosen else ("", "")
         assert (corpus.media_types[i], corpus.media_descriptions[i]) == kept
-
-
-def test_a_weight_of_media_that_no_text_has_is_told():
-    with pytest.warns(
-        PrismWarning, match=r"reasoner.rule.media: no effect: the posts have no media \(posts.media_share\)"
-    ):
-        small(posts_media_share=0, reasoner_rule_media=1)
-    assert small(posts_media_share=0.1, reasoner_rule_media=1).notes == ()
-
-
-def test_the_share_of_media_counts_inside_the_band_only():
-    few, many = (ran(small(posts_media_share=share, **LIVELY), 5) for share in (0.1, 0.9))
-    assert engaged(many) > engaged(few)
-    asleep = LIVELY | {"agents_band": 0}
-    none, every = (ran(small(posts_media_share=share, **asleep), 5) for share in (0, 1))
-    assert differing(none, every) == []

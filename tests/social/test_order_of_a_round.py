@@ -4,12 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from lively_worlds import COMPOSING, EVALUATING, IDLE, LIVELY, RESTING, SCROLLING, moves, rounds_of
+from lively_worlds import EVALUATING, IDLE, LIVELY, RESTING, SCROLLING, moves, rounds_of
 from worlds import named, ran, small, staying
 
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
-from prism_mesa.statechart import AgentState, F, Statechart, Transition
+from prism_mesa.statechart import AgentState, Statechart, Transition
 
 # the order of a round
 
@@ -38,12 +38,6 @@ def test_a_round_goes_from_feed_ready_at_tick_0_to_round_ends_after_the_last_tic
     assert Counter(row["trigger"] for row in moves(model, round=0))["feed_ready"] == 30
 
 
-def test_an_agent_fires_at_most_once_a_tick():
-    model = ran(small(**LIVELY))
-    fired = Counter((row["round"], row["tick"], row["agent"]) for row in moves(model))
-    assert set(fired.values()) == {1}
-
-
 def test_each_move_leaves_the_state_that_the_one_before_entered():
     model = ran(small(agents_band=0.4))
     at = dict.fromkeys(range(30), "idle")
@@ -65,11 +59,6 @@ def test_who_comes_online_is_who_gets_feed_ready_and_the_others_stay_idle():
     assert 0 < sum(opened.values()) < 90
 
 
-def test_agents_of_activity_0_never_come_and_of_activity_1_always():
-    assert rounds_of(ran(small(agents_activity=0.0)))["online"].tolist() == [0, 0, 0]
-    assert rounds_of(ran(small(**LIVELY)))["online"].tolist() == [30, 30, 30]
-
-
 def test_a_decision_follows_the_band():
     model = ran(small(agents_band=0.2, **LIVELY))
     agents = {agent.row: agent for agent in model.agents}
@@ -88,18 +77,6 @@ def test_a_decision_follows_the_band():
     assert seen["asked"] == model.totals["open"]
 
 
-def test_a_band_of_no_width_asks_nobody():
-    assert ran(small(agents_band=0.0, **LIVELY)).totals["open"] == 0
-
-
-def test_with_the_oracle_disabled_nobody_is_asked_and_the_first_option_is_taken():
-    model = ran(small(agents_band=1.0, statechart_oracle_enabled=False, **LIVELY))
-    assert (model.totals["open"], dict(model.sources)) == (0, {})
-    decided = moves(model, trigger="decides")
-    assert {row["to_state"] for row in decided} == {"composing"}
-    assert len(decided) > 20
-
-
 def test_composing_becomes_the_action_that_was_drawn_from_the_propensities():
     only_likes = ran(small(agents_reply=0.0, agents_reshare=0.0, **LIVELY))
     assert only_likes.totals["likes"] > 0
@@ -109,13 +86,6 @@ def test_composing_becomes_the_action_that_was_drawn_from_the_propensities():
     total = sum(actions.values())
     assert total > 500
     assert actions["like"] / total == pytest.approx(0.5, abs=0.06)
-
-
-def test_asks_action_leaves_the_kind_of_engagement_to_the_oracle():
-    model = ran(small(reasoner_asks_action=True, agents_band=0.0, **LIVELY))
-    composed = moves(model, trigger="compose_done")
-    assert {row["open"] for row in composed} == {True}
-    assert model.totals["open"] == len(composed) > 5
 
 
 # what is visible when
@@ -154,15 +124,6 @@ def test_counters_are_those_of_the_opening_of_the_round_for_everybody_in_it():
     assert max(next(iter(v))[0] for v in told.values()) > 0
 
 
-def test_a_post_leaves_the_feeds_after_its_window():
-    model = small(feed_window=2, feed_size=100, **LIVELY)
-    for _ in range(5):
-        model.step()
-        p = model.population
-        shown = np.concatenate([p.feed[i, : p.n_feed[i]] for i in range(30)])
-        assert (model.posts.round[shown] > model.round - 2).all()
-
-
 # timeouts
 
 
@@ -182,28 +143,3 @@ def test_an_agent_times_out_after_its_own_ticks_and_rests_for_two():
     ]
     others = [(row["tick"], row["to_state"]) for row in moves(model, agent=1)]
     assert others == [(0, "scrolling"), (5, "resting"), (7, "scrolling"), (12, "resting"), (13, "idle")]
-
-
-def test_a_timeout_comes_before_any_other_trigger():
-    model = ran(small(statechart_default_timeout_ticks=1, **LIVELY))
-    assert {row["trigger"] for row in moves(model)} == {"feed_ready", "timeout", "round_ends"}
-    assert model.totals["impressions"] == 0
-
-
-def test_a_draft_that_times_out_is_dropped():
-    chart = Statechart(
-        AgentState,
-        [t for t in social_chart.transitions if t.trigger != "compose_done"]
-        + [
-            Transition("compose_done", COMPOSING, s, guard=F.agent.ticks_in_state > 99)
-            for s in AgentState
-            if "eng" in s
-        ],
-        IDLE,
-        timeouts={RESTING: 2},
-    )
-    model = ran(small(statechart_chart=named(chart, "stuck"), agents_threshold_mean=0.3, **LIVELY))
-    assert {row["trigger"] for row in moves(model, from_state="composing")} == {"timeout", "round_ends"}
-    assert model.totals["likes"] + model.totals["replies"] + model.totals["reshares"] == 0
-    assert {agent.pending_action for agent in model.agents} == {None}
-    assert {agent.current_post for agent in model.agents} == {None}

@@ -1,12 +1,9 @@
 """A platform without Mesa: built, stepped, copied and compared."""
 
-import inspect
-import pickle
 import subprocess
 import sys
 import threading
 from collections import deque
-from contextlib import closing
 from copy import deepcopy
 
 import numpy as np
@@ -16,12 +13,10 @@ from own_charts import SCROLLING
 from worlds import plain, ran, small
 
 from prism_mesa.errors import AgentError
-from prism_mesa.llm import Ledger
 from prism_mesa.params import nested
-from prism_mesa.reasoner import Reasoner
+from prism_mesa.social.agent import add_row
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.newcomers import add_row
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
@@ -129,13 +124,6 @@ def test_with_mesa_it_lives_as_it_does_without(params):
     assert not list(differing(alone, model.platform))
 
 
-def test_a_platform_and_its_population_say_in_one_line_what_they_are():
-    platform = started()
-    run_round(platform)
-    assert repr(platform.population) == "<Population: 60 agents>"
-    assert repr(platform) == "<Platform: 60 agents, round 1 of 20, seed 42, decided by rule-based reasoner>"
-
-
 def test_a_copy_is_a_branch_that_goes_on_like_the_original():
     trunk = started()
     run_round(trunk)
@@ -157,34 +145,6 @@ def test_a_branch_of_a_run_leaves_the_run_and_its_folder_alone():
     assert model.round_row == rows_of_branch[-1]
 
 
-def test_a_branch_with_an_llm_goes_on_like_the_original(tmp_path):
-    model = small(agents_n=40, reasoner=Reasoner(lambda prompt: "composing"))
-    with Ledger(tmp_path / "own.sqlite") as own, closing(model):
-        model.reasoner.record(own, "run")
-        model.step()
-        branch = deepcopy(model.platform)
-        n_answers = len(list(own.asked()))
-        row = run_round(branch)
-        assert len(list(own.asked())) == n_answers
-        model.step()
-        assert model.round_row == row
-        branch.reasoner.close()
-
-
-def test_a_model_goes_on_from_another_platform_and_its_agents_with_it():
-    model = small(agents_n=40)
-    agent = model.agent(3)
-    model.step()
-    before, now = deepcopy(model.platform), agent.now
-    model.step()
-    after = model.round_row
-    model.platform = before
-    assert (model.round, agent.now) == (0, now)
-    model.step()
-    assert model.round_row == after
-    assert model.platform.scripts is model
-
-
 def test_agents_with_scripts_are_copied_with_their_model_only():
     model = small(agents_n=20)
     Echo(model, 3)
@@ -195,13 +155,6 @@ def test_agents_with_scripts_are_copied_with_their_model_only():
     model.step()
     other.step()
     assert other.round_row == model.round_row
-
-
-def test_a_platform_can_be_pickled():
-    platform = started()
-    run_round(platform)
-    copied = pickle.loads(pickle.dumps(platform))
-    assert run_round(copied) == run_round(platform)
 
 
 def test_guards_and_actions_in_python_are_handed_agents_without_mesa():
@@ -227,24 +180,3 @@ def test_who_comes_is_there_in_the_next_round_and_who_left_is_gone():
     assert (row, len(platform.population), platform.population.present[7]) == (60, 61, False)
     with pytest.raises(AgentError, match="row 7 holds no agent"):
         add_row(platform, follows=[7], followers=[])
-
-
-def test_what_is_read_on_the_model_is_the_platforms_and_cannot_be_set_there():
-    model = small(agents_n=20)
-    for name in vars(model.platform).keys() - {"chart", "recorder", "scripts", "walk_buffers", "depths"}:
-        assert getattr(model, name) is getattr(model.platform, name)
-        with pytest.raises(AttributeError, match=f"SocialModel.{name} can only be read"):
-            setattr(model, name, None)
-
-
-def test_triggers_have_places_and_what_is_none_has_minus_one():
-    platform = started()
-    assert [platform.trigger_code(name) for name in platform.chart.triggers] == list(
-        range(len(platform.chart.triggers))
-    )
-    assert platform.trigger_code("no such trigger") == -1
-
-
-def test_a_platform_is_made_of_these_and_all_else_follows_from_them():
-    made_of = "params streams chart reasoner world writer recorder".split()
-    assert list(inspect.signature(Platform).parameters) == made_of

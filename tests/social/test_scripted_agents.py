@@ -48,21 +48,6 @@ def test_a_bot_likes_replies_and_writes_and_it_appears_in_the_next_round():
     assert model.post(own, 0).text == "Hear, hear"
 
 
-def test_a_script_is_called_once_a_tick_also_when_the_agent_is_idle():
-    calls = []
-
-    class Counting(SocialAgent):
-        def step(self):
-            calls.append((self.model.round, self.model.tick))
-
-    model = small(ticks_per_round=3)
-    agent = Counting(model, 2, activity=0.0)
-    assert agent.scripted
-    assert not model.agent(3).scripted
-    ran(model, 2)
-    assert calls == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]
-
-
 def test_what_a_script_reads_is_an_impression_and_is_not_shown_again():
     class Reader(SocialAgent):
         def step(self):

@@ -23,7 +23,7 @@ from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question
 from prism_mesa.reasoner.oracle import reason_in
 from prism_mesa.reasoner.pmi import band_position
 from prism_mesa.social.behavior import IGNORES, SEES_POST, TRIGGER_RULES, goes_by_band
-from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.content.activity import cleaned
 from prism_mesa.social.round.presence import local_hours
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT, AgentState

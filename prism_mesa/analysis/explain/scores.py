@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.llm.text import NAME_CAP, plain
-from prism_mesa.social.params import FeedParams
+from prism_mesa.social.params import FEED_MODES, FeedParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
 from prism_mesa.social.round.feeds import engagement_rates
@@ -101,21 +101,25 @@ def explain_scores(feed: Candidates) -> Made | None:
     return None if explain is None else explain(feed)
 
 
+def _why(feed: Candidates) -> str:
+    return FEED_MODES[feed.params.mode].why.format(attribute=feed.params.attribute)
+
+
 def _chronological(feed: Candidates) -> Made:
     age = feed.platform.round - feed.platform.posts.round[feed.post].astype(np.int64)
-    return Made("the newest come first (age in rounds)", np.zeros(len(age)), read={"age": age}, is_shown=False)
+    return Made(_why(feed), np.zeros(len(age)), read={"age": age}, is_shown=False)
 
 
 def _random(feed: Candidates) -> Made:
     keys, now = feed.platform.posts.key[feed.post], feed.platform.round
     draw = feed.platform.streams.uniform("feed order", feed.readers, round_=now, index=keys)
-    return Made("drawn anew each round, the highest draw first", draw, read={"draw": draw}, is_shown=False)
+    return Made(_why(feed), draw, read={"draw": draw}, is_shown=False)
 
 
 def _preference(feed: Candidates) -> Made:
     match = feed.platform.matches(feed.readers, feed.post)
     read = {"relevance": relevance_of(match)}
-    return Made("the most relevant come first", match.astype(np.float64), read=read, is_shown=False)
+    return Made(_why(feed), match.astype(np.float64), read=read, is_shown=False)
 
 
 def _predicted(feed: Candidates) -> Made:
@@ -142,29 +146,25 @@ def _predicted(feed: Candidates) -> Made:
         "negative feedback": (weights.weight_negative, 2.0 * (1.0 - relevance) * weights.rate_negative),
         "report": (weights.weight_report, 2.0 * (1.0 - relevance) * weights.rate_report),
     }
-    how = "by predicted engagement, each kind with its weight, in proportion to relevance"
-    return Made(how, score, terms, factors, {"relevance": relevance})
+    return Made(_why(feed), score, terms, factors, {"relevance": relevance})
 
 
 def _bridging(feed: Candidates) -> Made:
     """Return the shares of impressions that groups engaged with, each shrunk towards that of all visible posts."""
     score = feed.scoring.good[feed.post - feed.outbox.first]
-    name, groups = feed.params.attribute or "", feed.platform.groups or NO_GROUPS
+    groups = feed.platform.groups or NO_GROUPS
     engaged, seen = groups.counts.of_roots(feed.platform.posts.root[feed.post])
     read = {}
     for group in range(groups.counts.n):
         read[f"engaged of group {group + 1}"] = np.array(
             [f"{a} of {b}" for a, b in zip(engaged[:, group].tolist(), seen[:, group].tolist(), strict=True)]
         )
-    return Made(
-        f"by what all groups by {name} engage with (likes, replies and reshares of impressions)", score, read=read
-    )
+    return Made(_why(feed), score, read=read)
 
 
 def _diverse(feed: Candidates) -> Made:
     relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
-    how = "the most relevant come first, but further posts of an author, and of a group, count less"
-    return Made(how, np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
+    return Made(_why(feed), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
 def _own_feed(feed: Candidates, own_feed: UserFeed) -> Made:

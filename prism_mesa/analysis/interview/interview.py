@@ -32,7 +32,7 @@ from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.process.machine import provenance, wall_clock
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
-from prism_mesa.social.content.activity import in_words
+from prism_mesa.social.content.activity import activity_line
 from prism_mesa.streams import digest64, fresh_seed
 
 ACTIVITIES_SHOWN: Final = 8  # the last activities, which are in every prompt; tools find the others
@@ -49,7 +49,7 @@ def make_context(records: RunRecords, snapshot: AgentSnapshot, params: Deliberat
     before = snapshot.activities[:-ACTIVITIES_SHOWN]
 
     def recall(question: str) -> list[str]:
-        return [in_words(activity) for activity in best_matches(before, question, searched, RECALLED)]
+        return [activity_line(activity) for activity in best_matches(before, question, searched, RECALLED)]
 
     memory = snapshot.memory(ACTIVITIES_SHOWN) or "You have not been on the platform yet: you remember nothing of it."
     return TurnContext(

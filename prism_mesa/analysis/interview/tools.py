@@ -11,7 +11,7 @@ from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.errors import AgentError
 from prism_mesa.llm.text import NAME_CAP
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
-from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
+from prism_mesa.social.content.activity import Activity, ActivityKind, activity_line
 from prism_mesa.social.state.topics import STOP_WORDS
 
 MOST: Final = 5  # lines of a tool's result
@@ -37,7 +37,7 @@ class RecallTools:
         """
         activities = self.snapshot.activities
         matches = best_matches(activities, about, searched) if about.strip() else activities[-MOST:]
-        lines = [f"(post {activity.post}) {in_words(activity)}" for activity in matches]
+        lines = [f"(post {activity.post}) {activity_line(activity)}" for activity in matches]
         return "\n".join(lines) or "You did nothing of the kind."
 
     def read_thread(self, post: int) -> str:

@@ -18,7 +18,7 @@ from prism_mesa.deliberation import (
 )
 from prism_mesa.deliberation.conversation import call_text, reasoning_text
 from prism_mesa.errors import printable
-from prism_mesa.social.content.activity import Activity, in_words
+from prism_mesa.social.content.activity import Activity, activity_line
 
 CONSTRAINED: Final = "answers are constrained to what the agent did"
 """The note on a constrained LLM, for which the check against the records cannot fail."""
@@ -156,7 +156,7 @@ def did_text(activity: Activity) -> str:
     >>> print(did_text(Activity(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."
     """
-    text = in_words(activity).replace('"', "'")
+    text = activity_line(activity).replace('"', "'")
     return text.replace(": you ", ": ", 1).replace("<<< ", '"').replace(" >>>", '"')
 
 

@@ -1,4 +1,4 @@
-"""What an agent did, as prompts and people are told it, and what agents wrote down for themselves."""
+"""Activities and notes of agents, as prompts and people read them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,20 +9,22 @@ import numpy as np
 from prism_mesa.deliberation import Note
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import POST_KINDS
+from prism_mesa.llm.text import plain, unframed
 from prism_mesa.social.behavior import ENGAGING
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import NO_POST, unpacked_move
-from prism_mesa.social.state.posts import NO_PARENT
+from prism_mesa.social.state.posts import NO_PARENT, WORDS_CAP
 from prism_mesa.social.state.texts import NO_TEXT
+from prism_mesa.social.tables import COUNTERS
 
 type ActivityKind = Literal["post", "like", "reply", "reshare"]
 
 TEXT_SHOWN: Final = 200
-"""Characters of a text in what is told of an activity."""
-_LEAST_TOLD: Final = 60
+"""Characters of a text in the line of an activity."""
+_SHORTEST: Final = 60
 NAME_SHOWN: Final = 80
 LIKES_KEPT: Final = 12
-"""Likes by a tool that are kept of an agent: they are no change of state, so its history does not hold them."""
+"""Likes by a tool that are kept of an agent; its history of states does not include them."""
 ROUNDS_BACK: Final = 50
 """How far an agent looks back on a platform: rounds."""
 _LIKES: Final = ENGAGING["like"]
@@ -30,15 +32,15 @@ _LIKES: Final = ENGAGING["like"]
 
 @dataclass(frozen=True)
 class Activity:
-    """Something that an agent did to a post, or a post of its own.
+    """An engagement of an agent with a post, or a post that it wrote.
 
     Attributes:
-        round: When it was done.
-        post: The post that it was done to; for a post of its own, that one.
-        author: The name of that post's author; empty for an own one.
+        round: The round in which it happened.
+        post: The post that the agent engaged with or wrote.
+        author: The name of that post's author; empty if the agent wrote it.
         text: The text that the post shows: its own, or that of the post that it reshares or answers without words.
-        words: What the agent said itself, in a reply or a comment.
-        tick: When in the round; -1 where that is not known.
+        words: The agent's own words in a reply or a comment.
+        tick: The tick; -1 if it is unknown.
         quotes: The name of the author of `text`, if it is another post's text.
     """
 
@@ -55,10 +57,10 @@ class Activity:
 _DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you reshared"}
 
 
-def in_words(activity: Activity) -> str:
-    """Return an activity in one line, texts and names as data.
+def activity_line(activity: Activity) -> str:
+    """Return an activity as one line, with texts and names quoted.
 
-    >>> print(in_words(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
+    >>> print(activity_line(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
     Round 3: you replied to <<< Ada Lopez >>>'s post <<< Rain again. >>> with <<< It suits me. >>>
     """
     text = quoted(activity.text, TEXT_SHOWN)
@@ -74,78 +76,76 @@ def in_words(activity: Activity) -> str:
     return f"Round {activity.round}: {_DID[activity.action]} {whose} {text}{how}"
 
 
-def activities_of(platform: Platform, row: int, most: int) -> list[Activity]:
-    """Return the last activities of an agent, at most `most`, oldest first: up to this round, with its posts so far.
+def recent_activities(platform: Platform, row: int, most: int) -> list[Activity]:
+    """Return at most `most` last activities of an agent, oldest first, up to this round.
 
-    Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
-    rest for `ROUNDS_BACK` rounds.
+    Likes go back as far as the agent's history of states (the last `LIKES_KEPT` likes by a tool), all else goes back
+    `ROUNDS_BACK` rounds.
     """
-    found = [*_published(platform, row, most), *_likes(platform, row, most)]
-    return sorted(found, key=lambda activity: (activity.round, activity.tick, activity.post))[-most:] if most else []
+    activities = [*_published(platform, row, most), *_likes(platform, row, most)]
+    activities.sort(key=lambda activity: (activity.round, activity.tick, activity.post))
+    return activities[-most:] if most else []
 
 
 def _published(platform: Platform, row: int, most: int) -> list[Activity]:
     posts = platform.posts
     first = posts.first_visible(platform.round, ROUNDS_BACK)
-    own = (first + np.flatnonzero(posts.author[first : posts.n_there(platform.round)] == row))[-most:]
-    found = []
-    for post in own.tolist():
+    published = (first + np.flatnonzero(posts.author[first : posts.n_there(platform.round)] == row))[-most:]
+    activities = []
+    for post in published.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            found.append(Activity(written, "post", post, text=posts.said(post)))
+            activities.append(Activity(written, "post", post, text=posts.said(post)))
         else:
-            parent, words = int(posts.parent[post]), int(posts.words[post])
-            said = "" if words == NO_TEXT else posts.texts[words]
-            found.append(_activity(platform, written, kind, parent, said))
-    return found
+            parent, text_id = int(posts.parent[post]), int(posts.words[post])
+            words = "" if text_id == NO_TEXT else posts.texts[text_id]
+            activities.append(_activity(platform, written, kind, parent, words))
+    return activities
 
 
 def _likes(platform: Platform, row: int, most: int) -> list[Activity]:
-    found = []
+    activities = []
     for move, clock, post in platform.history.entries(row):
         round_, tick = platform.time_of_day.round_and_tick(clock)
         if unpacked_move(move)[2] is _LIKES and post != NO_POST and round_ < platform.round:
-            found.append(_activity(platform, round_, "like", post, tick=tick))
+            activities.append(_activity(platform, round_, "like", post, tick=tick))
     by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
-    found += [_activity(platform, round_, "like", post, tick=tick) for round_, tick, post in by_tool]
-    return sorted(found, key=lambda activity: (activity.round, activity.tick))[-most:]
+    activities += [_activity(platform, round_, "like", post, tick=tick) for round_, tick, post in by_tool]
+    return sorted(activities, key=lambda activity: (activity.round, activity.tick))[-most:]
 
 
 def _activity(
     platform: Platform, round_: int, action: ActivityKind, post: int, words: str = "", *, tick: int = -1
 ) -> Activity:
-    writer, text = said_by(platform, post)
+    writer, text = author_and_text(platform, post)
     author = platform.population.names[platform.posts.author[post]]
     quotes = "" if platform.posts.origin(post) == post else writer
     return Activity(round_, action, post, author, text, words, tick, quotes)
 
 
-def said_by(platform: Platform, post: int) -> tuple[str, str]:
-    """Return the author's name and the text that a post shows; a reshare or a reply may only quote them."""
+def author_and_text(platform: Platform, post: int) -> tuple[str, str]:
+    """Return the author's name and the text that a post shows; a reshare or reply without words shows another's."""
     posts = platform.posts
     origin = posts.origin(post)
     return platform.population.names[posts.author[origin]], posts.said(origin)
 
 
-def described(platform: Platform, posts: Sequence[int]) -> list[str]:
-    """Return posts as an agent reads them: number, author, when, what, counts; a line each, shorter in a long list."""
-    own, lines = platform.posts, []
-    cap = max(_LEAST_TOLD, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
+def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:
+    """Return a line for each post as an agent reads it, with its number, author and counts; shorter in a long list."""
+    table, lines = platform.posts, []
+    cap = max(_SHORTEST, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
     for post in posts:
-        author = int(own.author[post])
+        author, root = int(table.author[post]), int(table.root[post])
         name = quoted(platform.population.names[author], NAME_SHOWN)
-        root = int(own.root[post])
-        counts = [(int(getattr(own, column)[root]), column) for column in ("likes", "replies", "reshares")]
-        counted = ", ".join(f"{n} {what}" for n, what in counts if n)
-        kind = POST_KINDS[own.kind[post]]
-        about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
-        text = quoted(own.shown([post])[0], cap)
-        if own.origin(post) != post and own.words[post] == NO_TEXT:
-            text = f"no words; it quotes {quoted(said_by(platform, post)[0], NAME_SHOWN)}: {text}"
-        lines.append(
-            f"post {post} by {name} (agent {author}), round {own.written[post]}{about}: {text}"
-            + (f" [{counted}]" if counted else "")
-        )
+        counts = {column: int(getattr(table, column)[root]) for column in COUNTERS}
+        counted = ", ".join(f"{n} {column}" for column, n in counts.items() if n)
+        kind = POST_KINDS[table.kind[post]]
+        about = f" ({kind} to post {table.parent[post]})" if table.parent[post] != NO_PARENT else ""
+        text = quoted(table.shown([post])[0], cap)
+        if table.origin(post) != post and table.words[post] == NO_TEXT:
+            text = f"no words; it quotes {quoted(author_and_text(platform, post)[0], NAME_SHOWN)}: {text}"
+        line = f"post {post} by {name} (agent {author}), round {table.written[post]}{about}: {text}"
+        lines.append(f"{line} [{counted}]" if counted else line)
     return lines
 
 
@@ -154,7 +154,7 @@ NOTE_CAP: Final = 200
 
 
 def recalled(platform: Platform, row: int, about: str) -> list[str]:
-    """Return the notes of an agent that come to mind of a text, best first."""
+    """Return the notes of an agent that fit a text, best first."""
     most = platform.params.deliberation.notes_told
     if not most or not platform.notebook.of(row):
         return []
@@ -163,15 +163,30 @@ def recalled(platform: Platform, row: int, about: str) -> list[str]:
 
 
 def keep_notes(platform: Platform) -> None:
-    """Let what agents wrote down in this round become notes, by tick and agent, which they have from now on."""
-    noted = sorted(platform.events.notes, key=lambda note: note[:2])  # stable: each agent's in its own order
-    if not noted:
+    """Add the notes that agents wrote in this round to the notebook, by tick and agent, and record them."""
+    notes = sorted(platform.events.notes, key=lambda note: note[:2])  # stable: keeps the order of each agent
+    if not notes:
         return
-    vectors = platform.topics.place([text for _, _, text, _ in noted])
-    for (_, row, text, importance), vector in zip(noted, vectors, strict=True):
+    vectors = platform.topics.place([text for _, _, text, _ in notes])
+    for (_, row, text, importance), vector in zip(notes, vectors, strict=True):
         platform.notebook.add(row, Note(text, platform.hours, importance, tuple(vector.tolist())))
     if platform.recorder is not None:
         kinds = {"tick": np.int32, "agent": np.int32, "text": object, "importance": np.int32}
-        columns = zip(kinds.items(), zip(*noted, strict=True), strict=True)
-        told = {name: np.array(values, kind) for (name, kind), values in columns}
-        platform.recorder.write("notes", {"round": np.full(len(noted), platform.round, np.int32)} | told)
+        pairs = zip(kinds.items(), zip(*notes, strict=True), strict=True)
+        columns = {name: np.array(values, kind) for (name, kind), values in pairs}
+        platform.recorder.write("notes", {"round": np.full(len(notes), platform.round, np.int32)} | columns)
+
+
+_MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
+
+
+def cleaned(text: str) -> str:
+    r"""Return words as one line of at most `WORDS_CAP` characters, without quotation marks around it or delimiters.
+
+    >>> cleaned('  "Rain again.\nOh well." ')
+    'Rain again. Oh well.'
+    """
+    line = unframed(text, 2 * WORDS_CAP)
+    while len(line) > 1 and (line[0], line[-1]) in _MARKS:
+        line = line[1:-1].strip()
+    return plain(line, WORDS_CAP)

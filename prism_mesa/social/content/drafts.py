@@ -1,7 +1,7 @@
-"""What an LLM writes for agents: replies, comments, and posts of their own, each in a turn of thinking and writing.
+"""Texts that an LLM writes for agents: replies, comments and posts, each in a turn of thinking and writing.
 
-All turns of a moment go on side by side, in the order of ticks and agents, so that neither that order nor the order
-of the LLM's answers changes what is written. What does not come is left out, counted, and nothing stands in for it.
+Turns go on side by side, in the order of ticks and agents; the order of the LLM's answers does not change a text.
+Texts that do not come are counted and left out.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,14 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.prompt import profile_text
-from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_words, recalled, said_by
-from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.content.activity import (
+    NAME_SHOWN,
+    activity_line,
+    author_and_text,
+    cleaned,
+    recalled,
+    recent_activities,
+)
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.questions import personalities
@@ -72,25 +78,25 @@ _RESPONSES: Final = {
 }
 EXAMPLES: Final = {
     action: tuple(
-        Example(said, response, ReasoningResult(**dict(zip(_PARTS, thought, strict=True))) if thought else None)
-        for said, response, thought in zip_longest(_SAID, responses, _THOUGHTS)
+        Example(text, response, ReasoningResult(**dict(zip(_PARTS, thought, strict=True))) if thought else None)
+        for text, response, thought in zip_longest(_SAID, responses, _THOUGHTS)
     )
     for action, responses in _RESPONSES.items()
 }
-"""How others have thought and written, for prompts."""
+"""Examples of thoughts and texts, for prompts."""
 ACTIVITIES_SHOWN: Final = 3
-"""Last activities of an agent that its prompts tell."""
+"""Last activities of an agent in its prompts."""
 AT_A_TIME: Final = 4
-"""Drafts that are written side by side where there are limits: a number that no replay could see differently."""
+"""Drafts that are written side by side under limits; a fixed number, so that a replay repeats them."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What an agent is to write, and when: about a post, or (`action` "post") about a text of the corpus.
+    """A text that an agent is to write about a post, or (`action` "post") about a text of the corpus.
 
     Attributes:
         post: The post that it answers or passes on, or `NO_POST`.
-        about: What that post says, or the text that is talked about.
+        about: The text of that post, or of the corpus.
     """
 
     tick: int
@@ -101,42 +107,42 @@ class Draft:
 
 
 def draft_texts(platform: Platform, writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows) -> list[str]:
-    """Return words for replies and reshares, an empty text where none came; all arguments have one length."""
+    """Return words for replies and reshares, an empty text where none came; arguments have equal lengths."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
-    drafts = [Draft(t, a, p, ACTIONS[code], said_by(platform, p)[1]) for t, a, p, code in columns]
+    drafts = [Draft(t, a, p, ACTIONS[code], author_and_text(platform, p)[1]) for t, a, p, code in columns]
     return _write_all(platform, writer, drafts)
 
 
 def draft_posts(platform: Platform, writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
-    """Return what authors post about texts of the corpus, an empty text where nothing came."""
+    """Return the words of posts about texts of the corpus, an empty text where none came."""
     about = [platform.posts.texts[text] for text in texts.tolist()]
     drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
     return _write_all(platform, writer, drafts)
 
 
 def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
-    """Let turns for all drafts go on side by side, and return their words.
+    """Run the turns of all drafts side by side, and return their words.
 
-    Where there are limits, few go on at a time, in the order in which a limit is spent: what is left of it then goes
-    into whole turns, and not into thoughts that nobody lives to put into words.
+    Under limits only a few run at a time, in the order in which a limit is spent, so that it goes into whole turns
+    and not into thoughts without words.
     """
-    told: list[list[Event]] = [[] for _ in drafts]
+    events: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
     for places in _groups(platform, writer, drafts):
         turns = [steps(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in places]
-        own = [told[i] for i in places]
-        responses = run_turns(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
+        log = [events[i] for i in places]
+        responses = run_turns(writer, turns, lambda turn, event, log=log: log[turn].append(event))  # type: ignore[misc]
         for i, response in zip(places, responses, strict=True):
             words[i] = "" if response is None else cleaned(response)
-    for text, events in zip(words, told, strict=True):
-        reasons = [event.reason for event in events if isinstance(event, AgentErrorEvent)]
+    for text, of_draft in zip(words, events, strict=True):
+        reasons = [event.reason for event in of_draft if isinstance(event, AgentErrorEvent)]
         platform.written["written" if text else "budget" if reasons[-1:] == ["budget"] else "failed"] += 1
-    _record(platform, drafts, told)
+    _record(platform, drafts, events)
     return words
 
 
 def _groups(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
-    """Return which drafts are written side by side."""
+    """Return the groups of drafts that are written side by side."""
     places = list(range(len(drafts)))
     if not writer.budget.limited:
         return [places] if places else []
@@ -151,7 +157,7 @@ def _priority(platform: Platform, row: int) -> float:
 
 
 def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
-    row, own = draft.agent, platform.params.deliberation
+    row, params = draft.agent, platform.params.deliberation
     tools = PlatformTools(platform, row, tick=draft.tick)
     people = platform.population
     [interests] = platform.topics.words_of(people.interests[[row]])
@@ -164,15 +170,15 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
         accept=lambda text: _is_of_use(text, draft.about),
         accepts="own words",
         recall=lambda text: recalled(platform, row, text),
-        limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens),
+        limits=Limits(params.iterations, params.max_tool_calls, params.max_tokens),
         place=RunPosition(platform.round, row, draft.tick, *platform.llms.of(np.array([row]), people)),
         priority=_priority(platform, row),
     )
 
 
 def _situation(platform: Platform, draft: Draft) -> str:
-    """Return what an agent knows when it writes: what it did last, and what is before it."""
-    did = [in_words(activity) for activity in activities_of(platform, draft.agent, ACTIVITIES_SHOWN)]
+    """Return the situation of an agent that writes: its last activities, and its subject."""
+    did = [activity_line(activity) for activity in recent_activities(platform, draft.agent, ACTIVITIES_SHOWN)]
     parts = ["What you did last:\n" + "\n".join(did)] if did else []
     if draft.post == NO_POST:
         parts.append("You are about to write a post. This is what people talk about.")
@@ -181,22 +187,22 @@ def _situation(platform: Platform, draft: Draft) -> str:
         whose = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
         what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
         is_quoted = platform.posts.origin(draft.post) != draft.post
-        quotes = f", which quotes {quoted(said_by(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
+        quotes = f", which quotes {quoted(author_and_text(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
         parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}{quotes}.")
     return "\n\n".join(parts)
 
 
 def _is_of_use(text: str, about: str) -> bool:
-    """Return whether words are more than what they are about, said again."""
+    """Return whether words say more than a repetition of their subject."""
     words = cleaned(text).casefold()
     return any(char.isalnum() for char in words) and words != cleaned(about).casefold()
 
 
-def _record(platform: Platform, drafts: Sequence[Draft], told: Sequence[Sequence[Event]]) -> None:
-    """Give what agents thought, called and said to the recorder: a row for each event."""
+def _record(platform: Platform, drafts: Sequence[Draft], events: Sequence[Sequence[Event]]) -> None:
+    """Record what agents thought, called and said: a row for each event."""
     if platform.recorder is None:
         return
-    rows = [(draft, *_row(event)) for draft, events in zip(drafts, told, strict=True) for event in events]
+    rows = [(draft, *_row(event)) for draft, log in zip(drafts, events, strict=True) for event in log]
     rows = [row for row in rows if row[1]]
     if not rows:
         return
@@ -209,7 +215,7 @@ def _record(platform: Platform, drafts: Sequence[Draft], told: Sequence[Sequence
 
 
 def _row(event: Event) -> tuple[str, str]:
-    """Return the kind of an event and what it says; nothing for a call that is told when it has ended."""
+    """Return the kind of an event and its text; empty for the start of a call, whose end has a row."""
     match event:
         case AgentTextEvent():
             return event.type, event.text

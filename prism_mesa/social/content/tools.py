@@ -1,7 +1,7 @@
-"""What an agent can look up and do on the platform while it thinks: typed tools for one turn.
+"""Tools of an agent in one turn: it can look things up on the platform, and act.
 
-They see the platform as it stood when the round opened. What they do is noted in the round's `Events`, for the commit:
-nobody sees it before the next round, so a round stays free of order.
+Tools see the platform as it was when the round opened. Acts go to the round's `Events` for the commit; others see them
+from the next round on, so that the order of agents does not matter.
 """
 
 from collections import deque
@@ -20,30 +20,21 @@ from prism_mesa.social.content.activity import (
     NAME_SHOWN,
     NOTE_CAP,
     TEXT_SHOWN,
-    activities_of,
-    described,
-    in_words,
+    activity_line,
+    cleaned,
+    post_lines,
     recalled,
+    recent_activities,
 )
-from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged
-from prism_mesa.social.round.follow_rules import (
-    BLOCK,
-    FOLLOW,
-    MUTE,
-    REPORT,
-    TOOL,
-    UNBLOCK,
-    UNFOLLOW,
-    UNMUTE,
-)
+from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, TOOL, UNBLOCK, UNFOLLOW, UNMUTE
 from prism_mesa.social.round.follows import note_decision, other_row
 from prism_mesa.social.state.population import NO_POST, Rows
 
-FOUND: Final = 5
-"""Posts that a search or a thread brings at most."""
+MOST_POSTS: Final = 5
+"""Posts that a search or a thread shows at most."""
 
 
 class PlatformTools:
@@ -51,8 +42,8 @@ class PlatformTools:
 
     Args:
         platform: The platform.
-        row: Who thinks.
-        tick: When; what it does counts then, or when it reads the post, if that is later.
+        row: The agent.
+        tick: The tick of its acts, unless it reads the post later.
     """
 
     def __init__(self, platform: Platform, row: int, *, tick: int) -> None:
@@ -61,10 +52,10 @@ class PlatformTools:
         self.tick = tick
 
     def registry(self, *, acts: bool) -> ToolRegistry:
-        """Return the tools as a loop knows them.
+        """Return the registry of the tools.
 
         Args:
-            acts: Whether there is a feed to read and to act on: not when a round opens, before feeds are ranked.
+            acts: Whether there is a feed to read and act on, which there is not when a round opens.
         """
         looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
         activities = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
@@ -82,7 +73,7 @@ class PlatformTools:
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
         self._read_rest()
-        return "\n".join(described(self.platform, self._feed())) or "Your feed is empty."
+        return "\n".join(post_lines(self.platform, self._feed())) or "Your feed is empty."
 
     def read_thread(self, post: int) -> str:
         """Read a post, what it answers, and the latest replies to it.
@@ -98,7 +89,7 @@ class PlatformTools:
         above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
         recent = self._recent()
         below = recent[posts.parent[recent] == post]
-        thread = np.array([*above, post, *below[-FOUND:].tolist()])
+        thread = np.array([*above, post, *below[-MOST_POSTS:].tolist()])
         return "\n".join(self._described(thread, looked_at=int(posts.author[post])))
 
     def look_at_profile(self, agent: int) -> str:
@@ -113,12 +104,12 @@ class PlatformTools:
         if platform.relations.are_apart(np.array([self.row]), np.array([agent]))[0]:
             return f"You see nothing of agent {agent}: a block stands between the two of you."
         recent = self._recent()
-        own = recent[platform.posts.author[recent] == agent]
+        published = recent[platform.posts.author[recent] == agent]
         name = quoted(platform.population.names[agent], NAME_SHOWN)
         [interests] = platform.topics.words_of(platform.population.interests[[agent]])
         likes = quoted(", ".join(interests), TEXT_SHOWN)
         head = f"{name} (agent {agent}) likes {likes}; {platform.network.n_followers[agent]} followers."
-        return "\n".join([head, *self._described(own[-FOUND:], looked_at=agent)])
+        return "\n".join([head, *self._described(published[-MOST_POSTS:], looked_at=agent)])
 
     def search_posts(self, words: str) -> str:
         """Search the posts of the last rounds for what is nearest to some words.
@@ -133,9 +124,9 @@ class PlatformTools:
         wanted = words.casefold().strip()
         if wanted:
             holds = np.array([wanted in text.casefold() for text in posts.shown(ids)], np.bool_)
-            nearness[holds] += np.int64(2) ** 32  # whoever says them comes first
-        best = np.lexsort((-ids, -nearness))[:FOUND]
-        return "\n".join(described(self.platform, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
+            nearness[holds] += np.int64(2) ** 32  # posts with these words come first
+        best = np.lexsort((-ids, -nearness))[:MOST_POSTS]
+        return "\n".join(post_lines(self.platform, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
 
     def recall(self, about: str = "") -> str:
         """Recall your notes, and what you did on the platform, latest first.
@@ -144,9 +135,8 @@ class PlatformTools:
             about: What the notes should be about.
         """
         lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.platform, self.row, about)]
-        lines += [
-            in_words(activity) for activity in activities_of(self.platform, self.row, 2 * FOUND)[::-1]
-        ]  # the end may be cut
+        activities = recent_activities(self.platform, self.row, 2 * MOST_POSTS)[::-1]  # the end may be cut
+        lines += [activity_line(activity) for activity in activities]
         return "\n".join(lines) or "You have done nothing yet."
 
     def remember(self, note: str, importance: int) -> str:
@@ -280,22 +270,22 @@ class PlatformTools:
         )
 
     def _seen_at_all(self, ids: Rows) -> Rows:
-        """Return those of some posts that are by nobody of whom the agent sees nothing, and go back to nobody such."""
+        """Return the posts whose author, and whose root's author, the agent does not hide."""
         posts, hides = self.platform.posts, self.platform.relations.hides
         row = np.full(len(ids), self.row)
         return ids[~(hides(row, posts.author[ids]) | hides(row, posts.author[posts.root[ids]]))]
 
     def _described(self, ids: Rows, *, looked_at: int) -> list[str]:
-        """Return posts, a line each; of those by others whom it has muted, or a block keeps away, only that.
+        """Return a line for each post; posts of muted or blocked authors are named but not shown.
 
-        Who is `looked_at` is shown on purpose, muted or not.
+        The author `looked_at` is shown even if muted.
         """
         posts, relations, row = self.platform.posts, self.platform.relations, np.full(len(ids), self.row)
         writers = (posts.author[ids], posts.author[posts.root[ids]])
         apart = np.logical_or.reduce([relations.are_apart(row, writer) for writer in writers])
         muted = np.logical_or.reduce([relations.hides(row, writer) & (writer != looked_at) for writer in writers])
         shown = ids[~(apart | muted)].tolist()
-        lines = dict(zip(shown, described(self.platform, shown), strict=True))
+        lines = dict(zip(shown, post_lines(self.platform, shown), strict=True))
         for post, is_apart in zip(ids[apart | muted].tolist(), apart[apart | muted].tolist(), strict=True):
             why = "a block stands between you and its author" if is_apart else "you have muted its author"
             lines[post] = f"post {post} is not shown: {why}"
@@ -312,7 +302,7 @@ class PlatformTools:
             raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
 
     def _read_rest(self) -> None:
-        """Count the posts of the feed that the agent had not read as read: impressions like any other."""
+        """Count all posts of the feed as read; new ones are impressions like any other."""
         read_posts(self.platform, self.row, self.tick, len(self._feed()))
 
     def _words(self, text: str) -> str:
@@ -322,7 +312,7 @@ class PlatformTools:
         return words
 
     def _act(self, action: ActionName, post: int, words: str = "") -> None:
-        """Note an engagement with a post of the feed: a root is liked and reshared, a post answered, once."""
+        """Note an engagement with a post of the feed; a root is liked and reshared, and a post answered, only once."""
         self._require_in_feed(post)
         code = ACTIONS.index(action)
         if has_engaged(self.platform, self.row, post, code):
@@ -331,6 +321,7 @@ class PlatformTools:
         note_engagement(self.platform, self.row, post, code, words, tick=max(self.tick, self._read_at(post)))
 
     def _read_at(self, post: int) -> int:
-        """Return when the agent read a post in this round: it may have, after what it writes about."""
-        found = (tick[(agent == self.row) & (seen == post)] for tick, agent, seen in self.platform.events.impressions)
-        return min((int(ticks.min()) for ticks in found if len(ticks)), default=0)
+        """Return the tick in which the agent read a post in this round, 0 if it has not."""
+        impressions = self.platform.events.impressions
+        read = (tick[(agent == self.row) & (seen == post)] for tick, agent, seen in impressions)
+        return min((int(ticks.min()) for ticks in read if len(ticks)), default=0)

@@ -1,7 +1,6 @@
-"""Who words what agents publish: nobody, sentences from a table, or an LLM.
+"""Words of what agents publish: none, sentences from a table, or texts of an LLM.
 
-The words of replies and reshares are noted in the round's `Events`, for the commit; those of agents' own posts are
-texts of the table of posts.
+The words of replies and reshares go to the round's `Events`, for the commit; own posts become texts of `posts`.
 """
 
 from typing import Final
@@ -20,7 +19,7 @@ from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import WORDS_CAP
 
 TEXTS_SHARE: Final = 0.5
-"""Share of what the reasoner's limits have left that texts may take while choices are still to be made."""
+"""Share of the rest of the reasoner's limits that texts may take while choices are still to be made."""
 
 SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("reply", "doubting"): (
@@ -48,7 +47,7 @@ SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
         "Passing this on to everyone who likes {topic}.",
     ),
 }
-"""What `content: template` lets agents say about a topic, by action and by how agreeable they are."""
+"""Sentences of `content: template` about a topic, by action and tone."""
 
 _TABLE: Final = [sentence for sentences in SENTENCES.values() for sentence in sentences]
 _EACH: Final = len(_TABLE) // len(SENTENCES)
@@ -56,8 +55,8 @@ _NO_TOPIC: Final = "this"
 _AGREEABLE: Final = BIG_FIVE.index("agreeableness")
 
 
-def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, str]:
-    """Return the LLM that writes, if one is to, and why it is not there although one was asked for, in words.
+def choose_writer(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, str]:
+    """Return the LLM that writes, or None, and why it is missing if one was asked for.
 
     Raises:
         ConfigError: If `content` is llm and the parameters name no LLM, or limit a turn's seconds.
@@ -66,18 +65,22 @@ def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, str]
         return None, ""
     from prism_mesa.reasoner import make_writer
 
-    own = params.deliberation
-    if own.max_seconds is not None:
+    deliberation = params.deliberation
+    if deliberation.max_seconds is not None:
         raise ConfigError(
-            "deliberation.max_seconds: a run with content: llm is to repeat, which clocks do not; set "
+            "deliberation.max_seconds: a run with content: llm must be repeatable, and clocks are not; set "
             "deliberation.max_tokens, and seconds for an interview of the run"
         )
-    temperature, most = own.temperature, own.max_answer_tokens
-    return make_writer(params.reasoner, reasoner, temperature=temperature, max_answer_tokens=most)
+    return make_writer(
+        params.reasoner,
+        reasoner,
+        temperature=deliberation.temperature,
+        max_answer_tokens=deliberation.max_answer_tokens,
+    )
 
 
 def write(platform: Platform) -> None:
-    """Give words to the replies and reshares of the round; what a script has worded itself stays as it is."""
+    """Give words to the replies and reshares of the round that have none from a script."""
     if platform.params.content == "none":
         return
     left = platform.events.unwritten(*counted(platform))
@@ -93,12 +96,12 @@ def write(platform: Platform) -> None:
 
 
 def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
-    """Return what agents post of themselves, as ids of texts: with an LLM its words, where it finds some.
+    """Return the texts of agents' own posts, as ids: with an LLM its words, if it gives any.
 
     Args:
         platform: The platform.
-        authors: Who posts.
-        texts: The text of the corpus that each has drawn: what it would post, and what it writes about.
+        authors: The agents that post.
+        texts: The drawn text of the corpus of each: the subject of the LLM's words, or the post itself.
     """
     if platform.writer is None or not len(authors):
         return texts
@@ -106,11 +109,11 @@ def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
 
     with platform.writer.budget.limited_to(platform.round, TEXTS_SHARE, TEXTS_SHARE):
         words = draft_posts(platform, platform.writer, authors, texts)
-    some = np.flatnonzero(np.array([bool(text) for text in words]))
-    own = texts.astype(np.int64)
-    if len(some):
-        own[some] = platform.posts.add_texts([words[i] for i in some.tolist()], texts[some].tolist())
-    return own
+    written = np.flatnonzero(np.array([bool(text) for text in words]))
+    text_ids = texts.astype(np.int64)
+    if len(written):
+        text_ids[written] = platform.posts.add_texts([words[i] for i in written.tolist()], texts[written].tolist())
+    return text_ids
 
 
 def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> TemplateTexts:
@@ -119,15 +122,15 @@ def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, act
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
     sentence = kind * _EACH + platform.streams.integers("template", agent, _EACH, round_=platform.round, tick=tick)
     names = [plain(name, WORDS_CAP) for name in platform.topics.names] + [_NO_TOPIC]
-    code, place = np.unique(sentence * len(names) + _topics_of(platform, post), return_inverse=True)
+    code, place = np.unique(sentence * len(names) + _nearest_topics(platform, post), return_inverse=True)
     texts = [plain(_TABLE[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in code.tolist()]
     keys = engagement_keys(agent, post, action)
     order = np.argsort(keys)
     return TemplateTexts(texts, keys[order], place[order].astype(np.int32))
 
 
-def _topics_of(platform: Platform, post: Rows) -> Rows:
-    """Return the name nearest to what each post says, as a place in `Topics.names`; their number where none is near."""
+def _nearest_topics(platform: Platform, post: Rows) -> Rows:
+    """Return the place in `Topics.names` of the name nearest to each post; the number of names where none is near."""
     texts, place = np.unique(platform.posts.text_id[post], return_inverse=True)
     nearest = platform.topics.nearest_name(platform.posts.text_vectors[texts]).astype(np.int64)
     return np.where(nearest < 0, len(platform.topics.names), nearest)[place]

@@ -1,28 +1,28 @@
-"""Parameters of the agents: who they are, and when they come and go."""
+"""Parameters of agents, homophily and churn."""
 
 import math
 from collections.abc import Iterable
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.params import Params, UserPath
+from prism_mesa.params import LogOdds, Params, Share, UserPath
 from prism_mesa.social.params.feed import MOST_POSTS
+from prism_mesa.without_effect import OnlyWith
 
 
 class ChurnParams(Params):
-    """Agents who join, leave and come back, each with a probability per round, as the round opens; round 0 has none."""
+    """Agents join, leave and come back with a probability per round, as the round opens, from round 1 on."""
 
-    waiting: float = Field(
-        0.0, ge=0, le=1, description="share of agents who are not there as the run begins, but wait to join"
+    waiting: Share = Field(
+        0.0, description="share of agents that are not on the platform at the start and wait to join"
     )
-    join: float = Field(0.0, ge=0, le=1, description="probability of one who waits to join, per round")
-    leave: float = Field(0.0, ge=0, le=1, description="probability of one who is there to leave, per round")
-    back: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="probability of one who has left so to come back, per round (0: all leave for good)",
+    join: Annotated[Share, OnlyWith("agents.churn.waiting")] = Field(
+        0.0, description="probability per round that a waiting agent joins"
+    )
+    leave: Share = Field(0.0, description="probability per round that an agent leaves")
+    back: Share = Field(
+        0.0, description="probability per round that an agent that has left so comes back (0: all leave for good)"
     )
 
 
@@ -30,29 +30,27 @@ DEFAULT_HOURS: Final = (
     0.363, 0.284, 0.264, 0.257, 0.257, 0.261, 0.293, 0.351, 0.57, 1.184, 1.625, 1.82,
     1.868, 1.793, 1.924, 1.915, 1.92, 1.744, 1.386, 1.071, 0.871, 0.718, 0.74, 0.52,
 )  # fmt: skip
-"""Three quarters the hours of 179,974 tweets by 525 members of the US Congress (Eastern Time), a quarter flat."""
+"""A mix of the hours of 179,974 tweets by 525 members of the US Congress (Eastern Time; 3/4) and equal hours (1/4)."""
 
 
 class HomophilyParams(Params):
-    """How much less agents engage with and follow those who are unlike them.
+    """How much less agents engage with and follow agents that are unlike them.
 
-    Two agents are unlike by 0 to 1: by how far their numbers are apart, as a part of the range; other values are alike
-    (0) or not (1).
+    Two agents are unlike by 0 to 1: by the difference of their numbers as a share of the range; texts and truth values
+    are alike (0) or not (1).
     """
 
-    by: str | None = Field(None, description="attribute of agents by which they are alike; null: nothing goes by that")
-    engaging: float = Field(
+    by: str | None = Field(None, description="attribute of agents that makes two of them alike; null: no homophily")
+    engaging: Annotated[LogOdds, OnlyWith("utility.sensitivity")] = Field(
         1.1,
-        ge=-20,
-        le=20,
-        description="log-odds of engaging that a post has less if who wrote it is unlike the reader by 1; below 0 more "
+        description="log-odds of engaging that a post loses if its author is unlike the reader by 1; below 0 it gains "
         "(assumed, as following)",
     )
-    following: float = Field(
+    following: Annotated[float, OnlyWith("network.dynamics", "live")] = Field(
         1.1,
         ge=0,
         le=20,
-        description="what the logarithm of the probability of following is lower for one who is unlike by 1, by all "
+        description="decrease of the logarithm of the probability of following an agent that is unlike by 1, in all "
         "rules of network.rates (co-partisans follow back about 3 times as often: Mosleh et al. 2021, "
         "doi:10.1073/pnas.2022761118)",
     )
@@ -61,64 +59,62 @@ class HomophilyParams(Params):
 class AgentsParams(Params):
     """Who the agents are."""
 
-    n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
-    band: float = Field(0.008, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
-    threshold_mean: float = Field(0.195, ge=0, le=1, description="mean engagement threshold, in units of relevance")
-    threshold_sd: float = Field(0.04, ge=0, le=0.5, description="its standard deviation between agents")
-    activity: float = Field(
-        0.15, ge=0, le=1, description="mean probability of coming online in a round, before agents.hours caps it"
+    n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file has its own")
+    band: Share = Field(0.008, description="width of the band of utility in which the oracle is asked")
+    threshold_mean: Share = Field(0.195, description="mean engagement threshold, in units of relevance")
+    threshold_sd: float = Field(0.04, ge=0, le=0.5, description="standard deviation of the threshold between agents")
+    activity: Share = Field(
+        0.15, description="mean probability of coming online in a round, before agents.hours caps it"
     )
-    post_rate: float = Field(0.18, ge=0, le=1, description="mean probability of posting in a round")
+    post_rate: Share = Field(0.18, description="mean probability of posting in a round")
     activity_sigma: float = Field(
         0.9,
         ge=0,
         le=5,
-        description="spread of activity between agents (sigma of a lognormal, capped at 1); without post_sigma of "
-        "posting too",
+        description="spread of activity between agents (lognormal sigma, capped at 1); without post_sigma also of "
+        "posting",
     )
     post_sigma: float | None = Field(
         4.0,
         ge=0,
         le=5,
-        description="spread of posting between agents (lognormal sigma), drawn apart from activity; null: one draw "
-        "serves both",
+        description="spread of posting between agents (lognormal sigma), drawn independently of activity; null: one "
+        "draw for both",
     )
-    popularity: float = Field(
+    popularity: Share = Field(
         0.9,
-        ge=0,
-        le=1,
         description="correlation of the logarithms of activity, and of posting, with the normal score of the rank by "
         "number of followers",
     )
     posting: Literal["always", "online"] = Field(
         "online",
-        description="when agents post: in any round, or only when online; post_rate is then per round online, its mean "
-        "weighted by activity; fewer posts come out where agents.hours caps the rounds of the most active",
+        description="when agents post: in any round, or only when online; then post_rate is per round online, its mean "
+        "weighted by activity; the cap of agents.hours on the most active agents lowers the number of posts",
     )
     persistence: float = Field(
         0.1,
         ge=0,
         lt=1,
-        description="bursts: probability that the draw of coming online lasts into the next round, so that who was "
-        "online is so again, and who was not is not; the means stay (0: rounds are independent)",
+        description="bursts: probability that an agent's draw of coming online is kept for the next round, so that it "
+        "stays online or offline; means do not change (0: rounds are independent)",
     )
     hours: tuple[float, ...] | None = Field(
         DEFAULT_HOURS,
         description="weights of the 24 hours of the day in UTC, of any sum: in a round the probability of coming "
-        "online is activity times the weight of its hours over the mean of all, at most 1, which "
-        "keeps those who are there most below their activity; null: alike",
+        "online is activity times the weight of its hours over the mean weight, at most 1, which lowers the activity "
+        "of the most active agents; null: all hours are alike",
     )
-    time_zone: str | None = Field(
+    time_zone: Annotated[str | None, OnlyWith("agents.hours agents.rhythm")] = Field(
         None,
-        description="attribute of agents that holds their hours from UTC (-5, 5.5, ...): agents.hours are then "
-        "hours of their own clocks; null: all live in UTC",
+        description="attribute of agents with their offset from UTC in hours (-5, 5.5, ...): agents.hours are then "
+        "local hours; null: all live in UTC",
     )
     rhythm: float = Field(
         0.0,
         ge=0,
         le=5,
-        description="habits: how much the weights of an agent's own 24 hours differ from agents.hours, the same every "
-        "day (sigma of a lognormal factor for each hour); the mean of its day stays, but for the cap at 1",
+        description="habits: how much an agent's own weights of the 24 hours differ from agents.hours, the same every "
+        "day (lognormal sigma of a factor for each hour); the mean of its day stays, except for the cap at 1",
     )
     session: float | None = Field(
         150.0,
@@ -126,18 +122,18 @@ class AgentsParams(Params):
         le=MOST_POSTS,
         description="mean posts that an agent looks at in a round before it leaves; null: all of its feed",
     )
-    session_sigma: float = Field(
-        0.8, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"
+    session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
+        0.8, ge=0, le=5, description="spread of the length of sessions (lognormal sigma)"
     )
-    like: float = Field(0.73, ge=0, le=1, description="mean share of likes among an agent's engagements")
-    reply: float = Field(0.05, ge=0, le=1, description="mean share of replies")
-    reshare: float = Field(0.22, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
+    like: Share = Field(0.73, description="mean share of likes among an agent's engagements")
+    reply: Share = Field(0.05, description="mean share of replies")
+    reshare: Share = Field(0.22, description="mean share of reshares; the three are scaled to add up to 1")
     propensity_sigma: float = Field(
         1.6, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the agents; null: the run's seed")
-    profiles: UserPath | None = Field(None, description="file with agents' own profiles (CSV, .tsv, .gz, Parquet)")
-    homophily: HomophilyParams = Field(default_factory=HomophilyParams)
+    profiles: UserPath | None = Field(None, description="file with profiles of agents (CSV, .tsv, .gz, Parquet)")
+    homophily: Annotated[HomophilyParams, OnlyWith("agents.homophily.by")] = Field(default_factory=HomophilyParams)
     churn: ChurnParams = Field(default_factory=ChurnParams)
 
     @field_validator("hours", mode="before")
@@ -147,10 +143,10 @@ class AgentsParams(Params):
             return None
         weights = list(hours) if isinstance(hours, Iterable) and not isinstance(hours, str | bytes | dict) else []
         try:
-            given = [float(weight) for weight in weights]
+            numbers = [float(weight) for weight in weights]
         except (TypeError, ValueError, OverflowError):
-            given = []
-        if len(given) != 24 or min(given) < 0 or not 0 < sum(given) < math.inf:
+            numbers = []
+        if len(numbers) != 24 or min(numbers) < 0 or not 0 < sum(numbers) < math.inf:
             what = f"{len(weights)} were given" if weights else f"not {hours!r}"
             raise ValueError(f"give 24 weights from 0 on, one for each hour, with a finite sum above 0; {what}")
         return weights

@@ -1,7 +1,7 @@
-"""Columns of one's own, of agents and of posts: parameters."""
+"""Attributes: columns that you add to agents and posts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from keyword import iskeyword
 from typing import Annotated, Final, Literal, Self
 
@@ -19,7 +19,7 @@ MOST_VALUES = 1000
 """Values that an attribute can be declared with."""
 
 _MOST: Final = 1e12
-"""Of a number: all whole ones up to it are kept exactly."""
+"""All whole numbers up to it are stored exactly."""
 
 type Value = StrictBool | StrictInt | StrictFloat | StrictStr
 type Number = Annotated[float, Field(ge=-_MOST, le=_MOST)]
@@ -28,7 +28,7 @@ type Number = Annotated[float, Field(ge=-_MOST, le=_MOST)]
 class AttributeParams(Params):
     """What an attribute is, and where its values come from.
 
-    They are drawn, unless `column`, `inherits` or `function` says otherwise; what a file leaves blank is drawn too.
+    Values are drawn unless `column`, `inherits` or `function` gives them; blank cells of a file are drawn, too.
     """
 
     of: Literal["agent", "post"] = Field(description="whose it is; a reshare has those of its root")
@@ -67,98 +67,96 @@ class AttributeParams(Params):
     told: bool = Field(False, description="whether prompts tell an LLM of it (not where reasoner.persona is archetype)")
 
     @property
-    def said(self) -> str:
-        """What its values are and where they come from, in words."""
-        kinds = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in self.values or ())
-        what = f"one of {kinds}" if self.values else "{:g} to {:g}".format(*self.range or (0.0, 0.0))
+    def text(self) -> str:
+        """The values and their source in a phrase."""
+        texts = ", ".join(map(value_text, self.values or ()))
+        values = f"one of {texts}" if self.values else "{:g} to {:g}".format(*self.range or (0.0, 0.0))
         noise = f", with noise of {self.noise:g}" if self.noise else ""
         drawn = f"drawn, normal around {self.mean:g} ({self.sd:g})" if self.sd and self.mean is not None else "drawn"
-        whose = "its" if self.of == "agent" else "its author's"
-        sources = {
-            self.column: f"from the column {self.column}, {drawn} where it is blank",
-            self.inherits: f"{whose} {self.inherits}{noise}",
-            self.function: f"worked out by {self.function}",
-        }
-        return f"{what}; {next((told for given, told in sources.items() if given is not None), drawn)}"
+        if self.column is not None:
+            return f"{values}; from the column {self.column}, {drawn} where it is blank"
+        if self.inherits is not None:
+            return f"{values}; {'its' if self.of == 'agent' else "its author's"} {self.inherits}{noise}"
+        return f"{values}; {drawn if self.function is None else f'worked out by {self.function}'}"
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _is_consistent(self) -> Self:
+        for fault in (*self._faults(), *self._value_faults(), *self._range_faults()):
+            raise ValueError(fault)
+        return self
+
+    def _faults(self) -> Iterator[str]:
         if (self.values is None) == (self.range is None):
-            raise ValueError("give either values or range")
+            yield "give either values or range"
         sources = [key for key in ("column", "inherits", "function") if getattr(self, key) is not None]
         if len(sources) > 1:
-            raise ValueError(f"{' and '.join(sources)}: give one of them; without any the values are drawn")
+            yield f"{' and '.join(sources)}: give one of them; without any the values are drawn"
         if self.of == "agent" and self.inherits not in (None, COMMUNITY):
-            raise ValueError(f"inherits: an agent has no author; it can inherit from its {COMMUNITY} alone")
+            yield f"inherits: an agent has no author; it can inherit from its {COMMUNITY} alone"
         if self.of == "agent" and self.inherits is not None and self.sd is not None:
-            raise ValueError("mean, sd: nothing normal is drawn where communities give the numbers")
+            yield "mean, sd: communities give the numbers, nothing is drawn"
         if self.noise and self.inherits is None:
-            raise ValueError("noise: there is nothing that it could be added to without inherits")
+            yield "noise: it is only for inherits"
         if self.function is not None and (self.share or self.sd is not None):
-            raise ValueError("share, mean, sd: nothing is drawn where function gives the values")
-        return self
+            yield "share, mean, sd: function gives the values, nothing is drawn"
 
-    @model_validator(mode="after")
-    def _values_can_be_drawn(self) -> Self:
+    def _value_faults(self) -> Iterator[str]:
         if self.values is None:
-            return self
+            return
         if self.mean is not None or self.sd is not None:
-            raise ValueError("mean, sd: are for range, not for values")
-        kinds = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in self.values}
-        if len(kinds) > 1:
-            raise ValueError("values: give all true and false, all numbers, or all texts")
-        if not all(-_MOST <= v <= _MOST for v in self.values if not isinstance(v, str)):
-            raise ValueError(f"values: a number has to lie in {-_MOST:g}..{_MOST:g}")
+            yield "mean, sd: are for range, not for values"
+        if len({str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in self.values}) > 1:
+            yield "values: give all true and false, all numbers, or all texts"
+        elif not all(-_MOST <= v <= _MOST for v in self.values if not isinstance(v, str)):
+            yield f"values: a number has to lie in {-_MOST:g}..{_MOST:g}"
         if len(set(self.values)) < len(self.values):
-            raise ValueError("values: one of them stands twice")
-        if any(isinstance(v, str) and not v.strip() for v in self.values):
-            raise ValueError("values: a text is blank, which stands for no value in files")
-        if any(isinstance(v, str) and v != v.strip() for v in self.values):
-            raise ValueError("values: a text begins or ends with a blank, which files are read without")
+            yield "values: one of them stands twice"
+        if any(isinstance(v, str) and (not v or v != v.strip()) for v in self.values):
+            yield "values: a text is empty, or begins or ends with a blank"
         if self.noise > 1:
-            raise ValueError("noise: is a probability (0..1) where there are values")
-        if self.share is not None:
-            if len(self.share) != len(self.values):
-                raise ValueError(f"share: give {len(self.values)} numbers, one for each value, not {len(self.share)}")
-            if min(self.share) < 0 or not 0 < sum(self.share) < math.inf:
-                raise ValueError("share: give numbers from 0 on with a finite sum above 0")
-        return self
+            yield "noise: is a probability (0..1) where there are values"
+        if self.share is not None and len(self.share) != len(self.values):
+            yield f"share: give {len(self.values)} numbers, one for each value, not {len(self.share)}"
+        elif self.share is not None and (min(self.share) < 0 or not 0 < sum(self.share) < math.inf):
+            yield "share: give numbers from 0 on with a finite sum above 0"
 
-    @model_validator(mode="after")
-    def _range_is_one(self) -> Self:
+    def _range_faults(self) -> Iterator[str]:
         if self.range is None:
-            return self
+            return
         low, high = self.range
         if low >= high:
-            raise ValueError(f"range: {low:g} is not below {high:g}")
+            yield f"range: {low:g} is not below {high:g}"
         if self.share is not None:
-            raise ValueError("share: is for values, not for range")
+            yield "share: is for values, not for range"
         if (self.mean is None) != (self.sd is None):
-            raise ValueError("mean, sd: give both or none")
+            yield "mean, sd: give both or none"
         if self.mean is not None and not low <= self.mean <= high:
-            raise ValueError(f"mean: {self.mean:g} is not in {low:g}..{high:g}")
-        return self
+            yield f"mean: {self.mean:g} is not in {low:g}..{high:g}"
 
 
-def check_attributes(given: Mapping[str, AttributeParams]) -> None:
-    """Check names, and what attributes say of each other.
+def check_attributes(attributes: Mapping[str, AttributeParams]) -> None:
+    """Check the names of attributes, and what they inherit from.
 
     Raises:
-        ValueError: If a name is none, or an attribute inherits from one that is not there or is of another kind.
+        ValueError: If a name is none, or an attribute inherits from one that does not exist or is of another kind.
     """
-    for name, own in given.items():
+    for name, params in attributes.items():
         if not name.isidentifier() or iskeyword(name) or name.startswith("_") or not name.isascii():
             raise ValueError(f"attributes: {name!r:.60} is no name (letters, digits and _, a letter first)")
-        if own.inherits is None or own.of == "agent":
+        if params.inherits is None or params.of == "agent":
             continue
-        source = given.get(own.inherits)
+        source = attributes.get(params.inherits)
+        where = f"attributes: {name}.inherits: "
         if source is None or source.of != "agent":
-            have = ", ".join(known for known, other in given.items() if other.of == "agent") or "none"
-            raise ValueError(f"attributes: {name}.inherits: {own.inherits!r:.60} is no attribute of agents ({have})")
-        if (source.values is None) != (own.values is None) or not set(source.values or ()) <= set(own.values or ()):
-            raise ValueError(f"attributes: {name}.inherits: {own.inherits} has other values than {name}")
-        if own.range and source.range and not own.range[0] <= source.range[0] <= source.range[1] <= own.range[1]:
-            raise ValueError(f"attributes: {name}.inherits: the range of {own.inherits} is not within that of {name}")
+            have = ", ".join(known for known, other in attributes.items() if other.of == "agent") or "none"
+            raise ValueError(f"{where}{params.inherits!r:.60} is no attribute of agents ({have})")
+        if (source.values is None) != (params.values is None) or not {*(source.values or ())} <= {
+            *(params.values or ())
+        }:
+            raise ValueError(f"{where}{params.inherits} has other values than {name}")
+        low, high = params.range or (-math.inf, math.inf)
+        if source.range and not low <= source.range[0] <= source.range[1] <= high:
+            raise ValueError(f"{where}the range of {params.inherits} is not within that of {name}")
 
 
 def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeParams]) -> None:
@@ -173,8 +171,9 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
     values = list(map(value_text, by.values or ())) if by is not None and by.of == "agent" else []
     if not values:
         have = ", ".join(name for name, each in attributes.items() if each.of == "agent" and each.values) or "none"
-        wanted = f"is no attribute of agents with values (there are: {have}): declare it under attributes"
-        raise ConfigError(f"reasoner.model_by: {reasoner.model_by!r:.60} {wanted}")
+        raise ConfigError(
+            f"reasoner.model_by: {reasoner.model_by!r:.60} is no attribute of agents with values (there are: {have})"
+        )
     if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
         known = shortened(", ".join(values), 200)
         allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"

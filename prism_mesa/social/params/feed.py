@@ -1,11 +1,13 @@
-"""Parameters of feeds, and of what a post is worth to a reader."""
+"""Parameters of feeds, and of the utility of a post to a reader."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params
+from prism_mesa.params import LogOdds, Params, Share, known_or_object
+from prism_mesa.without_effect import OnlyWith
 
 MOST_POSTS = 10_000
 """Posts that a feed can have."""
@@ -30,43 +32,83 @@ class XAlgoParams(Params):
     weight_reply_engaged: Weight = Field(75.0, description="weight of a predicted reply that the author engages with")
     weight_negative: Weight = Field(-74.0, description="weight of predicted negative feedback")
     weight_report: Weight = Field(-369.0, description="weight of a predicted report")
-    rate_like: float = Field(0.00234, ge=0, le=1, description="likes per impression, before anything is observed")
-    rate_reshare: float = Field(0.00117, ge=0, le=1, description="reshares per impression")
-    rate_reply: float = Field(0.0001, ge=0, le=1, description="replies per impression")
-    rate_good_click: float = Field(0.00466, ge=0, le=1, description="clicks per impression")
-    rate_profile_click: float = Field(0.00114, ge=0, le=1, description="profile clicks per impression")
-    rate_negative: float = Field(0.0001, ge=0, le=1, description="negative feedback per impression (assumed)")
-    rate_report: float = Field(0.00001, ge=0, le=1, description="reports per impression (assumed)")
-    reply_engaged: float = Field(0.1, ge=0, le=1, description="share of replies the author engages with (assumed)")
+    rate_like: Share = Field(0.00234, description="likes per impression, before anything is observed")
+    rate_reshare: Share = Field(0.00117, description="reshares per impression")
+    rate_reply: Share = Field(0.0001, description="replies per impression")
+    rate_good_click: Share = Field(0.00466, description="clicks per impression")
+    rate_profile_click: Share = Field(0.00114, description="profile clicks per impression")
+    rate_negative: Share = Field(0.0001, description="negative feedback per impression (assumed)")
+    rate_report: Share = Field(0.00001, description="reports per impression (assumed)")
+    reply_engaged: Share = Field(0.1, description="share of replies the author engages with (assumed)")
     prior_impressions: float = Field(20.0, gt=0, le=1e9, description="impressions that a prior rate is worth (assumed)")
-    out_of_network_factor: float = Field(
-        0.75, ge=0, le=1, description="score factor of a post from outside the network"
-    )
-    reply_factor: float = Field(0.75, ge=0, le=1, description="score factor of a reply")
-    author_decay: float = Field(0.5, ge=0, le=1, description="score factor for each further post of one author")
-    author_floor: float = Field(0.25, ge=0, le=1, description="lowest such factor")
+    out_of_network_factor: Share = Field(0.75, description="score factor of a post from outside the network")
+    reply_factor: Share = Field(0.75, description="score factor of a reply")
+    author_decay: Share = Field(0.5, description="score factor for each further post of one author")
+    author_floor: Share = Field(0.25, description="lowest such factor")
 
 
-class X2026Params(XAlgoParams):
-    """The weights published for X's home timeline in August 2026, on what this platform can observe.
+X_2026: Final = XAlgoParams(
+    weight_reply=5.0,
+    weight_good_click=0.4,
+    weight_profile_click=0.0,
+    weight_reply_engaged=0.0,
+    weight_negative=-43.2,
+    weight_report=-234.0,
+    reply_factor=1.0,
+)
+"""The weights published for X's home timeline in August 2026, on what this platform can observe.
 
-    Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. What this platform has none
-    of is left out (quotes, shares, dwell, photos, videos), and so are what mutual follows add to a reply (15),
-    semantic diversity, and the places of new authors. Rates as for `x_algo`.
+Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. Left out is what this platform
+does not have (quotes, shares, dwell, photos, videos), and so are the bonus of mutual follows for a reply (15), semantic
+diversity, and the places of new authors. Rates as for `x_algo`.
+"""
+
+
+@dataclass(frozen=True)
+class FeedMode:
+    """A ranking that comes with PRISM.
+
+    Attributes:
+        order: Its order and where its posts come from, for the ODD protocol.
+        why: What comes first, for `prism why`; `{attribute}` stands for `feed.attribute`.
+        weights: Its weights, if it predicts engagement and they are no keys.
+        attribute: Whether it needs `feed.attribute` (True), can use it (False), or ignores it (None).
     """
 
-    weight_reply: Weight = Field(5.0, description="weight of a predicted reply")
-    weight_good_click: Weight = Field(0.4, description="weight of a predicted good click")
-    weight_profile_click: Weight = Field(0.0, description="weight of a predicted profile click")
-    weight_reply_engaged: Weight = Field(0.0, description="weight of a predicted reply that the author engages with")
-    weight_negative: Weight = Field(-43.2, description="weight of predicted negative feedback (not interested)")
-    weight_report: Weight = Field(-234.0, description="weight of a predicted report")
-    reply_factor: float = Field(1.0, ge=0, le=1, description="score factor of a reply")
+    order: str
+    why: str
+    weights: XAlgoParams | None = None
+    attribute: bool | None = None
 
 
-X_2026_08: Final = X2026Params()
-FEED_MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "bridging", "diverse", "x_algo")
-"""Rankings that come with PRISM; the last is another name of `x_2023`."""
+_PREDICTED: Final = "by predicted engagement, each kind with its weight, in proportion to relevance"
+_X_2023: Final = FeedMode(
+    "by the ranking published for Twitter in 2023, with posts from outside the own network", _PREDICTED
+)
+FEED_MODES: Final[Mapping[str, FeedMode]] = {
+    "random": FeedMode("in random order, of followed agents", "drawn anew each round, the highest draw first"),
+    "chronological": FeedMode("the newest first, of followed agents", "the newest come first (age in rounds)"),
+    "preference": FeedMode("the most relevant first, of followed agents", "the most relevant come first"),
+    "x_2023": _X_2023,
+    "x_2026_08": FeedMode(
+        "by the weights published for X in August 2026, with posts from outside the own network",
+        _PREDICTED,
+        weights=X_2026,
+    ),
+    "bridging": FeedMode(
+        "by what the groups of agents (feed.attribute) each engage with, of followed agents",
+        "by what all groups by {attribute} engage with (likes, replies and reshares of impressions)",
+        attribute=True,
+    ),
+    "diverse": FeedMode(
+        "the most relevant first, with fewer of one author and of one group of agents, of followed agents",
+        "the most relevant come first, but further posts of an author, and of a group, count less",
+        attribute=False,
+    ),
+    "x_algo": _X_2023,
+}
+"""The rankings that come with PRISM, by their name as `feed.mode`; `x_algo` is another name of `x_2023`."""
+_WITH_GROUPS: Final = tuple(name for name, mode in FEED_MODES.items() if mode.attribute is not None)
 
 
 class CandidateParams(Params):
@@ -87,54 +129,49 @@ class CandidateParams(Params):
 
 
 class SlotParams(Params):
-    """Places of a feed that are taken in any order of it: first by what is trending, then by what a search finds."""
+    """Places of a feed for trending posts first, then for posts that a search finds, in any order of the feed."""
 
     trending: int = Field(0, ge=0, le=100, description="places for what is trending")
     search: int = Field(0, ge=0, le=100, description="places for what a search finds")
-    every: int = Field(5, ge=1, le=1000, description="each so many-th place is one, and those behind the last post are")
+    every: Annotated[int, OnlyWith("feed.slots.trending feed.slots.search")] = Field(
+        5, ge=1, le=1000, description="every which place is a slot; slots after the last post are filled, too"
+    )
 
 
 class FeedParams(Params):
     """What an agent is shown."""
 
-    mode: str = Field(
+    mode: Annotated[str, AfterValidator(lambda mode: known_or_object(mode, FEED_MODES))] = Field(
         "chronological",
         description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, "
-        "bridging, diverse, or module:object, a function or an expression over F of your own",
+        "bridging, diverse, or module:object, your own function or expression over F",
     )
-    attribute: str | None = Field(
-        None, min_length=1, description="attribute of agents by whose groups modes bridging and diverse go"
+    attribute: Annotated[str | None, OnlyWith("feed.mode", *_WITH_GROUPS)] = Field(
+        None, min_length=1, description="attribute of agents that makes the groups of modes bridging and diverse"
     )
     size: int = Field(300, ge=1, le=MOST_POSTS, description="most posts in a feed")
     glances: int = Field(
         10,
         ge=1,
         le=1000,
-        description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first that is "
-        "not below its band; 1: it stops at every post",
+        description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first post "
+        "that is not below its band; 1: it stops at every post",
     )
     window: int = Field(30, ge=1, le=1000, description="rounds for which a post can be shown")
     repeats: bool = Field(
-        False, description="show a root again with each reshare of it, until the reader engages; each draws a mood anew"
+        False, description="show a root again with each reshare of it, until the reader engages; each gets a new mood"
     )
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
     slots: SlotParams = Field(default_factory=SlotParams, description="places that are taken in any order of a feed")
-    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_2023")
-
-    @field_validator("mode")
-    @classmethod
-    def _is_known(cls, mode: str) -> str:
-        module, colon, name = mode.partition(":")
-        if mode not in FEED_MODES and not (colon and module and name):
-            allowed, near = ", ".join(map(repr, FEED_MODES)), did_you_mean(mode, FEED_MODES)
-            raise ValueError(f"Input should be {allowed}, or module:object of your own{near and f'.{near}'}")
-        return mode
+    x_algo: Annotated[XAlgoParams, OnlyWith("feed.mode", "x_2023", "x_algo")] = Field(
+        default_factory=XAlgoParams, description="weights of mode x_2023"
+    )
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:
-        if self.mode == "bridging" and self.attribute is None:
-            raise ValueError("mode: bridging goes by the groups of an attribute of agents: name it (feed.attribute)")
+        if self.mode in FEED_MODES and FEED_MODES[self.mode].attribute and self.attribute is None:
+            raise ValueError(f"mode: {self.mode} ranks by groups of agents: name an attribute (feed.attribute)")
         return self
 
     @property
@@ -145,11 +182,14 @@ class FeedParams(Params):
     @property
     def weights(self) -> XAlgoParams | None:
         """The weights of a mode that predicts engagement, else None."""
-        return {"x_2023": self.x_algo, "x_2026_08": X_2026_08}.get(self.ranking)
+        mode = FEED_MODES.get(self.mode)
+        if mode is _X_2023:
+            return self.x_algo
+        return None if mode is None else mode.weights
 
     @property
     def has_others(self) -> bool:
-        """Whether posts of authors whom a reader does not follow may be in a feed."""
+        """Whether a feed may have posts of authors that a reader does not follow."""
         also, slots = self.candidates, self.slots
         drawn = self.weights.out_of_network if self.weights is not None else 0
         return any(
@@ -158,13 +198,13 @@ class FeedParams(Params):
 
 
 class UtilityParams(Params):
-    """What a post is worth to a reader, in units of relevance; an agent compares it with its band.
+    """The utility of a post to a reader, in units of relevance; an agent compares it with its band.
 
     ``weight * relevance + sensitivity * (reason + reshared - theta * log(1 + age) + mood)``: random utility (McFadden
-    1974) with one part that lies in what a post is about, and the others in log-odds of engaging. The reason is ``g *
-    appeal``, or for posts by a close tie the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader engages
-    because the post appeals or because a friend wrote it. Age is that of the root, in hours. With a sensitivity of 0
-    utility is relevance.
+    1974). One part is the topic of the post, the others are in log-odds of engaging. The reason is ``g * appeal``, or
+    for posts by a close tie the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader engages because the
+    post appeals or because a friend wrote it. Age is that of the root, in hours. With a sensitivity of 0 utility is
+    relevance.
     """
 
     weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")
@@ -174,30 +214,25 @@ class UtilityParams(Params):
     appeal_sigma: float = Field(
         3.0, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
     )
-    gamma: float = Field(
+    gamma: Annotated[Share, OnlyWith("utility.appeal_sigma")] = Field(
         0.6,
-        ge=0,
-        le=1,
-        description="g, the share of the appeal that is left after a reshare, and for who does not follow the author; "
-        "1 for followers of the author",
+        description="g, the share of the appeal that is left after a reshare, and for readers who do not follow the "
+        "author; 1 for followers of the author",
     )
-    reshared: float = Field(
-        -1.0,
-        ge=-20,
-        le=20,
-        description="log-odds that each reshare has more, whatever the reason to engage; below 0 it has less",
+    reshared: LogOdds = Field(
+        -1.0, description="log-odds that a reshare gains, whatever the reason to engage; below 0 it loses"
     )
     theta: float = Field(0.1, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
-    closeness: float | None = Field(
+    closeness: Annotated[float | None, OnlyWith("network.close_ties")] = Field(
         4.0,
         ge=-20,
         le=20,
-        description="log-odds of engaging with a post because a close tie (network.close_ties) wrote it, whether or "
-        "not it appeals; null: that is no reason",
+        description="log-odds of engaging with a post because a close tie (network.close_ties) wrote it, even without "
+        "appeal; null: close ties give no reason",
     )
     mood: float = Field(
         1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
     )
-    per_source: float = Field(
-        0.0, ge=-20, le=20, description="log-odds more for each earlier time the reader read its root (feed.repeats)"
+    per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
+        0.0, description="log-odds gained for each earlier time that the reader read the root (feed.repeats)"
     )

@@ -1,8 +1,8 @@
-"""Settings that change while a run goes on: parameters."""
+"""Parameters of interventions, which change settings during a run."""
 
-import re
-from collections.abc import Mapping
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -14,7 +14,7 @@ from prism_mesa.social.params.network import NetworkRatesParams
 from prism_mesa.statechart import expression_of
 
 _ARRAYS_DEPEND: Final = {"size", "window", "velocity_window", "repeats"}
-"""Keys of feeds by which what has been shown and counted before is laid out."""
+"""Keys of feeds that determine array shapes."""
 
 CHANGEABLE: Final = (
     *(f"feed.{key}" for key, _ in leaves(FeedParams) if key not in _ARRAYS_DEPEND),
@@ -26,12 +26,29 @@ CHANGEABLE: Final = (
     *(f"agents.churn.{key}" for key, _ in leaves(ChurnParams) if key != "waiting"),
     "reasoner.model",
 )
-"""Keys that can change in a run: all others make the world that it begins with, or say who decides."""
+"""Keys that can change in a run. The other keys are fixed when the run starts."""
 
-_WHOLE: Final = r"(feed|utility|network\.rates|agents\.homophily|agents\.churn)\..*"
-_OF_ALL: Final = ("feed.glances", "feed.attribute")
-OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _OF_ALL)
+_GROUPS: Final = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn")
+_FOR_ALL: Final = ("feed.glances", "feed.attribute")
+OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _FOR_ALL)
 """Keys that can change for some agents alone."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """Marks a key of `InterventionParams` as something that an intervention does.
+
+    A new act is one more field with this mark. The notes of a run and ODD use its text.
+
+    Attributes:
+        text: Returns what a value of the key does, in a phrase.
+    """
+
+    text: Callable[[Any], str]
+
+
+def _settings_text(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in settings.items())
 
 
 class InterventionParams(Params):
@@ -39,7 +56,7 @@ class InterventionParams(Params):
 
     at: int = Field(ge=0, description="first round under the new settings")
     until: int | None = Field(None, ge=1, description="first round without them; null: they hold to the end")
-    set: dict[str, Any] = Field(min_length=1, description="dotted key: value")
+    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(min_length=1, description="dotted key: value")
     agents: str | None = Field(
         None,
         min_length=1,
@@ -51,64 +68,62 @@ class InterventionParams(Params):
         return self.at <= round_ and (self.until is None or round_ < self.until)
 
     @property
-    def said(self) -> str:
-        """What it changes, when and for whom, in words."""
-        settings = ", ".join(f"{key}={value}" for key, value in self.set.items())
+    def text(self) -> str:
+        """What it does, when, and for which agents."""
+        acts = ", ".join(act.text(getattr(self, name)) for name, act in acts_by_key().items())
         when = f"from round {self.at} on" if self.until is None else f"in rounds {self.at} to {self.until - 1}"
-        return f"{when}: {settings}{f' for agents with {self.agents}' if self.agents else ''}"
+        return f"{when}: {acts}{f' for agents with {self.agents}' if self.agents else ''}"
 
     @field_validator("set", mode="before")
     @classmethod
-    def _by_dotted_key(cls, given: object) -> object:
-        if not isinstance(given, Mapping):
-            return given
-        pairs = _dotted(given)
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
+    def _by_dotted_key(cls, settings: object) -> object:
+        if not isinstance(settings, Mapping):
+            return settings
+        flat: dict[str, Any] = {}
+        for key, value in _dotted(settings):
+            if key in flat:
                 raise ValueError(f"{key} is set twice")
-        return dict(pairs)
+            flat[key] = value
+        return flat
 
     @field_validator("set")
     @classmethod
-    def _can_change(cls, given: dict[str, Any]) -> dict[str, Any]:
-        for key in given:
+    def _can_change(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        for key in settings:
             if key not in CHANGEABLE:
-                can = dict.fromkeys(re.sub(_WHOLE, r"\1.*", k) for k in CHANGEABLE)
-                alike = [k for k in CHANGEABLE if did_you_mean(key.split(".")[-1], [k.split(".")[-1]])]
-                near = (
-                    did_you_mean(key, alike) or " Give it to a run of its own, and compare the two with prism compare"
-                )
-                raise ValueError(f"{key} cannot change in a run ({', '.join(can)} can).{near}")
-        return given
+                single = [name for name in CHANGEABLE if not name.startswith(tuple(f"{group}." for group in _GROUPS))]
+                allowed = ", ".join((*(f"{group}.*" for group in _GROUPS), *single))
+                near = did_you_mean(key, CHANGEABLE) or " Give it to a run of its own, and use prism compare"
+                raise ValueError(f"{key} cannot change in a run ({allowed} can).{near}")
+        return settings
 
     @field_validator("agents")
     @classmethod
-    def _are_agents(cls, text: str | None) -> str | None:
+    def _reads_agents_alone(cls, text: str | None) -> str | None:
         for name in expression_of(text).fields if text is not None else ():
             if not name.startswith("agent."):
-                raise ValueError(f"{name}: it says who they are by fields of agents alone")
+                raise ValueError(f"{name}: only fields of agents can stand here")
         return text
 
     @model_validator(mode="after")
-    def _can_be(self) -> Self:
+    def _is_consistent(self) -> Self:
         if self.until is not None and self.until <= self.at:
             raise ValueError(f"until={self.until} is not after at={self.at}")
         for key in self.set if self.agents is not None else ():
             if key not in OF_SOME:
-                raise ValueError(
-                    f"{key} cannot change for some agents alone (feed.* can, but for {' and '.join(_OF_ALL)})"
-                )
+                raise ValueError(f"{key} cannot change for some agents (feed.* can, except {' and '.join(_FOR_ALL)})")
         return self
 
 
-def _dotted(values: Mapping[Any, Any], before: str = "", depth: int = 0) -> list[tuple[str, Any]]:
-    found = []
+def acts_by_key() -> dict[str, Act]:
+    """Return the acts of interventions by their key."""
+    fields = InterventionParams.model_fields.items()
+    return {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Act)}
+
+
+def _dotted(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
-        nested = isinstance(value, Mapping) and value and depth < _DEEPEST and f"{before}{key}" not in ONE_VALUE
-        found += _dotted(value, f"{before}{key}.", depth + 1) if nested else [(f"{before}{key}", value)]
-    return found
-
-
-_DEEPEST: Final = 5
-"""Groups within groups that are looked into: keys have fewer."""
+        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in ONE_VALUE:
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

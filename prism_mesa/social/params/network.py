@@ -1,64 +1,60 @@
-"""Who follows whom: parameters."""
+"""Parameters of the network."""
 
-from typing import Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from prism_mesa.params import Params, UserPath
+from prism_mesa.params import Params, Share, UserPath
+from prism_mesa.without_effect import OnlyWith
 
 Direction = Literal["dst_follows_src", "src_follows_dst", "both"]
+_DRAWN: Final = ("erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration")
+_CONFIGURATION: Final = OnlyWith("network.kind", "configuration")
+_BLOCKS: Final = OnlyWith("network.kind", "stochastic_block")
 
 
 class NetworkRatesParams(Params):
-    """How often agents change their minds about each other where network.dynamics is live: probabilities."""
+    """Probabilities of following, unfollowing, muting, blocking and reporting, with network.dynamics=live."""
 
-    follow: float = Field(
+    follow: Share = Field(
         0.002,
-        ge=0,
-        le=1,
-        description="of following somebody met in a post, per post read that came by a reshare or from outside of the "
-        "network, whose author the reader does not follow (assumed)",
+        description="of following the author of a post, per post read that came by a reshare or from outside the "
+        "network, if the reader does not follow the author (assumed)",
     )
     engaged: float = Field(
         20.0,
         ge=0,
         le=1_000_000,
-        description="factor of that for a post that the reader engaged with in that round (assumed); the product "
-        "counts as 1 at most",
+        description="factor of follow for a post that the reader engaged with in that round (assumed); the product is "
+        "at most 1",
     )
-    follow_back: float = Field(
-        0.1, ge=0, le=1, description="of following a new follower back, once, in the round after (assumed)"
-    )
-    triad: float = Field(
+    follow_back: Share = Field(0.1, description="of following a new follower back, once, in the round after (assumed)")
+    triad: Share = Field(
         0.001,
-        ge=0,
-        le=1,
-        description="of following one whom a followee follows, both drawn, per round in which the agent reads "
-        "(assumed)",
+        description="of following a drawn followee of a drawn followee, per round in which the agent reads (assumed)",
     )
-    unfollow: float = Field(
+    unfollow: Share = Field(
         4e-5,
-        ge=0,
-        le=1,
-        description="of unfollowing, per post by a followee that is read, lies below the reader's band and is not "
-        "engaged with (in the default world 29 % of agents unfollow somebody within 51 days; 43 % of active users did "
-        "in Kwak et al. 2011, doi:10.1145/1978942.1979104)",
+        description="of unfollowing, per post of a followee that is read, is below the reader's band and gets no "
+        "engagement (in the default world 29 % of agents unfollow somebody within 51 days; 43 % of active users did in "
+        "Kwak et al. 2011, doi:10.1145/1978942.1979104)",
     )
-    reciprocal: float = Field(
+    reciprocal: Share = Field(
         0.5,
-        ge=0,
-        le=1,
-        description="factor of that where the followee follows back, which protects (Kwak et al. 2011; the size is "
+        description="factor of unfollow if the followee follows back, which protects (Kwak et al. 2011; the size is "
         "assumed)",
     )
-    mute: float = Field(
-        5e-6, ge=0, le=1, description="of muting, per such post by anybody (assumed): nothing of it is shown any more"
+    mute: Share = Field(
+        5e-6,
+        description="of muting, per such post by any author (assumed): the agent sees nothing of that author any more",
     )
-    block: float = Field(
-        2e-6, ge=0, le=1, description="of blocking, per such post by anybody (assumed): the same for both, who unfollow"
+    block: Share = Field(
+        2e-6,
+        description="of blocking, per such post by any author (assumed): as muting, for both agents, who unfollow each "
+        "other",
     )
-    report: float = Field(
-        1e-5, ge=0, le=1, description="of reporting, per such post by anybody (assumed): it is counted, no more"
+    report: Share = Field(
+        1e-5, description="of reporting, per such post by any author (assumed): reports are only counted"
     )
 
 
@@ -71,57 +67,63 @@ class NetworkParams(Params):
     edges: UserPath | None = Field(
         None, description="edges, columns src,dst: dst follows src (CSV, .tsv, .gz, Parquet)"
     )
-    direction: Direction | None = Field(
+    direction: Annotated[Direction | None, OnlyWith("network.edges")] = Field(
         None,
         description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
         "the other way round; both: undirected, each follows the other; null: dst_follows_src, or as columns say; "
         "Source,Target and from,to need this key (the summary says who has most followers and who follows most)",
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the network; null: the run's seed")
-    mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
-    follower_sigma: float = Field(
+    mean_degree: Annotated[float, OnlyWith("network.kind", *_DRAWN)] = Field(
+        100, gt=0, le=1_000_000, description="mean number of agents that an agent follows"
+    )
+    follower_sigma: Annotated[float, _CONFIGURATION] = Field(
         0.72, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
     )
-    followee_sigma: float = Field(
+    followee_sigma: Annotated[float, _CONFIGURATION] = Field(
         0.8,
         ge=0,
         le=4,
         description="configuration: sigma of the lognormal of followees, one at least of each agent; 0: Poisson",
     )
-    correlation: float = Field(
+    correlation: Annotated[Share, _CONFIGURATION, OnlyWith("network.followee_sigma")] = Field(
         0.75,
-        ge=0,
-        le=1,
         description="configuration: correlation of the logarithms of expected followers and of followees (what comes "
         "out is lower: .70 and .74 in two Twitter graphs)",
     )
-    mutual: float = Field(
+    mutual: Annotated[Share, _CONFIGURATION] = Field(
         0.5,
-        ge=0,
-        le=1,
         description="configuration: mutual follows, as a share of those that expected followers and followees allow "
         "(some coincide, so fewer come out); reciprocity is .46 in the default world, .29 at .86 in the calibrated one",
     )
-    close_ties: int = Field(
+    close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
         5,
         ge=0,
         le=100,
-        description="close ties of an agent (utility.closeness), at most: mutual follows, those first whose two have "
-        "the fewest followers",
+        description="most close ties of an agent (utility.closeness): mutual follows, first those whose two agents "
+        "have the fewest followers",
     )
-    reciprocity: float = Field(
-        0.33, ge=0, le=1, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
+    reciprocity: Annotated[Share, OnlyWith("network.kind", "barabasi_albert")] = Field(
+        0.33, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
     )
-    rewire: float = Field(0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge")
-    blocks: int = Field(4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks")
-    within: float = Field(0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block")
+    rewire: Annotated[Share, OnlyWith("network.kind", "watts_strogatz")] = Field(
+        0.1, description="watts_strogatz: probability of rewiring an edge"
+    )
+    blocks: Annotated[int, _BLOCKS] = Field(
+        4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks"
+    )
+    within: Annotated[Share, _BLOCKS] = Field(
+        0.8, description="stochastic_block: share of follows inside the agent's block"
+    )
 
     dynamics: Literal["fixed", "live"] = Field(
         "fixed",
         description="fixed: only scripts and tools of agents change who follows whom; live: agents follow, unfollow, "
         "mute, block and report by what they read (network.rates)",
     )
-    rates: NetworkRatesParams = Field(default_factory=NetworkRatesParams)
+    rates: Annotated[NetworkRatesParams, OnlyWith("network.dynamics", "live")] = Field(
+        default_factory=NetworkRatesParams
+    )
 
     @model_validator(mode="after")
     def _edges_imply_their_kind(self) -> Self:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, timedelta
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -19,6 +19,7 @@ from prism_mesa.social.params.posts import PostsParams
 from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
 from prism_mesa.social.state.events import Clock
 from prism_mesa.statechart.definition import StatechartParams
+from prism_mesa.without_effect import OnlyWith
 
 
 class SocialParams(Params):
@@ -29,22 +30,24 @@ class SocialParams(Params):
     ticks_per_round: int = Field(60, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
-        description="mesa: every agent's step() is called one by one; same result, slower (but that a limit of the "
-        "reasoner is then spent in the order of agents)",
+        description="mesa: Mesa calls step() of every agent; same result, slower (only a limit of the reasoner is "
+        "spent in another order of agents)",
     )
-    threads: int = Field(1, ge=1, le=1024, description="threads that share the work of a round; same result")
+    threads: int = Field(1, ge=1, le=1024, description="threads of a round; same result")
     content: Literal["none", "template", "llm"] = Field(
         "none",
-        description="words of replies and reshares; none: they have none; template: sentences about the topic, "
-        "friendly from agreeable agents, doubting from others; llm: the reasoner's LLM writes them, and agents' own "
-        "posts (templates where kind auto finds no LLM)",
+        description="words of replies and reshares: none; template: sentences about the topic, friendly from agreeable "
+        "agents, doubting from others; llm: texts by the reasoner's LLM, which also writes agents' own posts "
+        "(templates where kind auto finds no LLM)",
     )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)
     posts: PostsParams = Field(default_factory=PostsParams)
     feed: FeedParams = Field(default_factory=FeedParams)
-    utility: UtilityParams = Field(default_factory=UtilityParams)
-    files: FilesParams = Field(default_factory=FilesParams)
+    utility: Annotated[UtilityParams, OnlyWith("utility.sensitivity")] = Field(default_factory=UtilityParams)
+    files: Annotated[FilesParams, OnlyWith("network.edges posts.file agents.profiles")] = Field(
+        default_factory=FilesParams
+    )
     clock: ClockParams = Field(default_factory=ClockParams)
     statechart: StatechartParams = Field(default_factory=StatechartParams)
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
@@ -56,7 +59,7 @@ class SocialParams(Params):
         description="columns of your own, of agents and of posts: name: {of: agent or post, values: [...] or range: "
         "[low, high], ...}",
     )
-    opinions: OpinionsParams = Field(default_factory=OpinionsParams)
+    opinions: Annotated[OpinionsParams, OnlyWith("opinions.of")] = Field(default_factory=OpinionsParams)
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,
@@ -65,13 +68,13 @@ class SocialParams(Params):
 
     @property
     def has_churn(self) -> bool:
-        """Whether agents may come or go of themselves in any round."""
+        """Whether agents may join or leave by chance in any round."""
         return self.agents.churn.waiting > 0 or self.has_leavers
 
     @property
     def has_leavers(self) -> bool:
-        """Whether agents may leave of themselves in any round."""
-        return self.agents.churn.leave > 0 or any(one.set.get(_LEAVE, 0) for one in self.interventions)
+        """Whether agents may leave by chance in any round."""
+        return self.agents.churn.leave > 0 or any(each.set.get("agents.churn.leave", 0) for each in self.interventions)
 
     @property
     def asked(self) -> ReasonerParams:
@@ -81,25 +84,25 @@ class SocialParams(Params):
         return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if changed else {})
 
     def at(self, round_: int) -> Self:
-        """Return the parameters as they hold in a round for all agents: with what interventions set then."""
+        """Return the parameters of all agents in a round, with the settings of interventions."""
         settings: dict[str, Any] = {}
-        for one in self.interventions:
-            settings |= one.set if one.agents is None and one.holds_in(round_) else {}
+        for each in self.interventions:
+            settings |= each.set if each.agents is None and each.holds_in(round_) else {}
         return self.changed_by(settings) if settings else self
 
     def changed_by(self, settings: Mapping[str, Any]) -> Self:
         """Return the parameters with other values of some keys, and the same interventions."""
         values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
         if "reasoner.model" in settings and isinstance(hosts := values["reasoner"]["host"], dict):
-            model = values["reasoner"]["model"]  # others are asked now: the hosts of those before do not count
+            model = values["reasoner"]["model"]  # drop the hosts of LLMs that are not asked any more
             names = {*model, *model.values()} if isinstance(model, dict) else {model}
             values["reasoner"]["host"] = {name: host for name, host in hosts.items() if name in names} or None
         return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
 
     @model_validator(mode="after")
-    def _attributes_can_be(self) -> Self:
+    def _attributes_are_consistent(self) -> Self:
         check_attributes(self.attributes)
-        known = {name: own for name, own in self.attributes.items() if own.of == "agent"}
+        known = {name: params for name, params in self.attributes.items() if params.of == "agent"}
         zone = self.agents.time_zone
         for key, by in (("agents.homophily.by", self.agents.homophily.by), ("agents.time_zone", zone)):
             if by is not None and by not in known:
@@ -110,59 +113,53 @@ class SocialParams(Params):
                 raise ValueError(f"agents.time_zone: {zone}: give hours from UTC, -24 to 24, not {hours!r:.60}")
         check_opinions(self.opinions, self.attributes)
         check_model_by(self.reasoner, self.attributes)
-        for name, own in self.attributes.items():
-            key, file = (
-                ("agents.profiles", self.agents.profiles) if own.of == "agent" else ("posts.file", self.posts.file)
-            )
-            if own.of == "agent" and own.inherits is not None and self.network.kind != "stochastic_block":
+        files = {"agent": ("agents.profiles", self.agents.profiles), "post": ("posts.file", self.posts.file)}
+        for name, params in self.attributes.items():
+            key, file = files[params.of]
+            if params.of == "agent" and params.inherits is not None and self.network.kind != "stochastic_block":
                 raise ValueError(
-                    f"attributes: {name}.inherits: {own.inherits}: agents have one with network.kind=stochastic_block "
-                    f"alone, not {self.network.kind}"
+                    f"attributes: {name}.inherits: {params.inherits}: agents have one with "
+                    f"network.kind=stochastic_block alone, not {self.network.kind}"
                 )
-            if own.column is not None and file is None:
-                raise ValueError(
-                    f"attributes: {name}.column: {key} names no file that could have a column {own.column!r}"
-                )
+            if params.column is not None and file is None:
+                raise ValueError(f"attributes: {name}.column: {key} names no file with a column {params.column!r}")
         return self
 
     @model_validator(mode="after")
-    def _interventions_can_be(self) -> Self:
-        had_odds = self.utility.sensitivity > 0
-        for place, one in enumerate(self.interventions):
+    def _interventions_are_consistent(self) -> Self:
+        for place, each in enumerate(self.interventions):
             where = f"interventions: {place}"
-            if one.at >= self.rounds:
-                raise ValueError(f"{where}: at={one.at} is no round of this run (0 to {self.rounds - 1})")
-            if one.until is not None and one.until > self.rounds:
-                raise ValueError(f"{where}: until={one.until} is after the last round ({self.rounds - 1})")
-            if place and one.at < self.interventions[place - 1].at:
-                raise ValueError(f"{where}: at={one.at} comes before the round of the one before: give them in order")
-            changed = self._under(place, one.at)
-            if (changed.utility.sensitivity > 0) != had_odds:
-                raise ValueError(
-                    f"{where}: utility.sensitivity cannot go from or to 0: posts are drawn with it or without"
-                )
-            if one.until is not None and one.until < self.rounds:
-                self._under(place, one.until)
+            if each.at >= self.rounds:
+                raise ValueError(f"{where}: at={each.at} is no round of this run (0 to {self.rounds - 1})")
+            if each.until is not None and each.until > self.rounds:
+                raise ValueError(f"{where}: until={each.until} is after the last round ({self.rounds - 1})")
+            if place and each.at < self.interventions[place - 1].at:
+                raise ValueError(f"{where}: at={each.at} comes before the round of the one before: give them in order")
+            changed = self._changed_in(place, each.at)
+            if (changed.utility.sensitivity > 0) != (self.utility.sensitivity > 0):
+                raise ValueError(f"{where}: utility.sensitivity cannot go from or to 0 in a run")
+            if each.until is not None and each.until < self.rounds:
+                self._changed_in(place, each.until)
         return self
 
-    def _under(self, place: int, round_: int) -> Self:
-        """Return the parameters in the round in which an intervention, by its place, begins or ends, for all it names.
+    def _changed_in(self, place: int, round_: int) -> Self:
+        """Return the parameters of the agents of an intervention in the round in which it begins or ends.
 
         Raises:
-            ValueError: If what holds then for all, or for the agents of one intervention, does not go together.
+            ValueError: If the settings of that round, for all or for the agents of an intervention, contradict.
         """
-        own = self.interventions[place]
-        holding = [one for one in self.interventions if one.agents is not None and one.holds_in(round_)]
+        intervention = self.interventions[place]
+        for_some = [each for each in self.interventions if each.agents is not None and each.holds_in(round_)]
         try:
             changed = self.at(round_)
-            named = {id(one): changed.changed_by(one.set) for one in holding}
+            by_intervention = {id(each): changed.changed_by(each.set) for each in for_some}
         except ValidationError as error:
             fault = error.errors()[0]
-            key, ends = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == own.until else ""
-            said, given = fault["msg"].removeprefix("Value error, "), fault["input"]
-            said += "" if isinstance(given, Mapping) else f", not {shown(given)}"
-            raise ValueError(f"interventions: {place}: {ends}{key}: {said}") from None
-        return named.get(id(own), changed)
+            key, ends = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == intervention.until else ""
+            text, value = fault["msg"].removeprefix("Value error, "), fault["input"]
+            text += "" if isinstance(value, Mapping) else f", not {shown(value)}"
+            raise ValueError(f"interventions: {place}: {ends}{key}: {text}") from None
+        return by_intervention.get(id(intervention), changed)
 
     @model_validator(mode="after")
     def _seeded_posts_have_a_round(self) -> Self:
@@ -193,4 +190,3 @@ class SocialParams(Params):
 
 
 _MOST_TICKS: Final = 2**31
-_LEAVE: Final = "agents.churn.leave"

@@ -1,4 +1,4 @@
-"""Columns of users' files, other names for them, and how Python converts graph files."""
+"""Columns of users' files, their other names, and Python lines that convert graph files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ OTHER_NAMES: Final = {column: others for columns in COLUMNS.values() for column,
 NEEDED: Final = ("src", "dst", "text", "agent")
 
 FOLLOWS: Final = (("followee", "follower"), ("followed", "follower"), ("friend", "user"), ("user", "follower"))
-"""Columns of edges whose names say who is followed, and who follows."""
+"""Names of columns of edges: the followed agent, and the follower."""
 UNCLEAR: Final = (("source", "target"), ("from", "to"))
 """Columns that are read as src and dst where network.direction is given."""
 _GRAPHS: Final = {
@@ -49,26 +49,26 @@ _LONGEST_PATH: Final = 150
 
 
 def _plain(name: str) -> str:
-    """Return a column's name without what varies: "User_ID", "user name" and "user" are all "user"."""
+    """Return the core of a column's name: "User_ID", "user name" and "user" are all "user"."""
     return re.sub(r"(?<=.)(?:id|name|user|node)+$", "", re.sub(r"[\W_]+", "", name.casefold()))
 
 
 def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
-    """Return which of a file's columns is most likely meant for one of ours, by its other names or its spelling."""
+    """Return the column of a file that is most like one of ours, by other names or spelling."""
     plain = {_plain(name): name for name in reversed(names) if len(name) <= _LONGEST_NAME}  # takes quadratic time
-    same = [known for known in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if known in plain]
+    same = [name for name in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if name in plain]
     near = same or get_close_matches(_plain(column), plain, n=1, cutoff=cutoff)
     return plain[near[0]] if near else None
 
 
 def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLLOWS + UNCLEAR) -> tuple[str, ...]:
-    """Return the first pair of which a file has both columns, as the file calls them; else no columns."""
+    """Return the first pair of columns that a file has, by the file's names; else an empty tuple."""
     plain = {_plain(name): name for name in reversed(names)}
-    return next(((plain[one], plain[other]) for one, other in pairs if {one, other} <= plain.keys()), ())
+    return next(((plain[src], plain[dst]) for src, dst in pairs if {src, dst} <= plain.keys()), ())
 
 
 def conversion(file: Path, first_line: str = "") -> str | None:
-    """Return how Python converts a graph file, or a list of edges without a header, or None for other files."""
+    """Return Python lines that convert a graph file or a list of edges without a header; None for other files."""
     suffix = Path(file.name.lower().removesuffix(".gz")).suffix
     place = str(file) if len(str(file)) <= _LONGEST_PATH else file.name  # a message is cut in its middle
     path, made_file = repr(place), repr(f"{place}.csv")

@@ -1,14 +1,14 @@
-"""Files, simulated time, and records: parameters."""
+"""Parameters of files, simulated time, and records."""
 
 import codecs
-import math
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import AwareDatetime, Field, field_validator
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params
+from prism_mesa.params import Params, Share
 from prism_mesa.social.params.user_files import NEEDED, OTHER_NAMES
 
 
@@ -17,20 +17,21 @@ class FilesParams(Params):
 
     encoding: str = Field("utf-8", description="encoding of CSV files: utf-8, latin-1, cp1252, utf-16, ...")
     max_bytes: int = Field(
-        8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; a larger one is refused"
+        8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; PRISM refuses a larger one"
     )
     columns: dict[str, str | None] = Field(
         default_factory=dict,
-        description="what your files call a column: {src: Source, dst: Target, author: user_id}; null: it is not read",
+        description="names of columns in your files: {src: Source, dst: Target, author: user_id}; null: PRISM does not "
+        "read the column",
     )
 
     @field_validator("columns")
     @classmethod
     def _are_columns(cls, names: dict[str, str | None]) -> dict[str, str | None]:
-        for name, own in names.items():
+        for name, in_file in names.items():
             if name not in OTHER_NAMES:
                 raise ValueError(f"{name!r:.60} is no column that PRISM reads.{did_you_mean(name, OTHER_NAMES)}")
-            if own is None and name in NEEDED:
+            if in_file is None and name in NEEDED:
                 raise ValueError(f"{name!r} is needed: give the name of that column in your file")
         return names
 
@@ -53,9 +54,8 @@ class ClockParams(Params):
 
     @field_validator("start", mode="before")
     @classmethod
-    def _is_no_number(cls, start: Any) -> Any:
-        """Refuse what would count as seconds since 1970: who writes 2030 means a year."""
-        if _is_number(start):
+    def _is_a_time(cls, start: Any) -> Any:
+        if re.fullmatch(r"[-+.e\d]+", str(start)):  # pydantic would read a number as seconds since 1970
             raise ValueError("Input should be a time with its offset, as 2026-01-01T00:00:00Z")
         return start
 
@@ -69,22 +69,15 @@ class ClockParams(Params):
         return start
 
 
-def _is_number(value: Any) -> bool:
-    try:
-        return not isinstance(value, datetime) and math.isfinite(float(value))
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
 class RecordsParams(Params):
-    """What is recorded, as shares of agents, or of posts; what is drawn stays drawn in all rounds and tables."""
+    """Shares of agents or posts that are recorded; the drawn ones are the same in all rounds and tables."""
 
     transitions: float | None = Field(
         None,
         ge=0,
         le=1,
         description="share of agents whose transitions are recorded; null: all of up to 100,000 agents, of more about "
-        "10,000 agents",
+        "10,000",
     )
     impressions: float | None = Field(
         None, ge=0, le=1, description="share of agents whose impressions are recorded; null: as for transitions"
@@ -92,6 +85,6 @@ class RecordsParams(Params):
     engagements: float | None = Field(
         None, ge=0, le=1, description="share of agents whose engagements are recorded; null: all"
     )
-    views: float = Field(
-        0, ge=0, le=1, description="share of posts whose impressions are counted by round (table `views`); 0: no table"
+    views: Share = Field(
+        0, description="share of posts whose impressions are counted by round (table `views`); 0: no table"
     )

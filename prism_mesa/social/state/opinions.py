@@ -101,4 +101,4 @@ class Opinions(Restorable):
 
     def __init__(self, params: OpinionsParams, known: Attributes) -> None:
         self.first = np.zeros(3)
-        self.own = None if params.own is None else UserRule(params.own, known.agents[str(params.of)])
+        self.own = None if params.user_rule is None else UserRule(params.user_rule, known.agents[str(params.of)])

@@ -1,7 +1,7 @@
-"""Archetypes: agents clustered by interests and personality, so that one answer can serve many of them.
+"""Archetypes: clusters of agents by interests and personality, so that one answer can serve many agents.
 
-k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five, from a start that is
-spread out and depends on the agents alone.
+k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five. The start is spread out and
+depends on the agents alone.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from prism_mesa.social.world.profiles import personality
 type Floats = npt.NDArray[np.float64]
 
 TRAIT_WEIGHT: Final = 0.1
-"""Of one standard deviation of a trait, against interests, which have length 1: interests come first."""
+"""Weight of one standard deviation of a trait; interests have length 1, so they count more."""
 
 _LLM_WEIGHT: Final = 1024.0
 MOST_SAMPLED: Final = 100_000
@@ -36,7 +36,7 @@ class Archetypes:
     Attributes:
         centres: Shape (k, features). With several LLMs each has k centres, from its own agents.
         interests: Names of the topics that each archetype likes, nearest first.
-        personality: The mean Big Five of each archetype in words.
+        personality: The mean Big Five of each archetype as text.
         llms: The LLM of each agent if there are several.
     """
 
@@ -47,16 +47,16 @@ class Archetypes:
 
     def of(self, people: Population, rows: Rows) -> npt.NDArray[np.int64]:
         """Return the archetype of each agent: the nearest centre, ties to the first."""
-        own = np.empty(len(rows), np.int64)
+        nearest = np.empty(len(rows), np.int64)
         for part in blocks(len(rows)):
-            own[part] = _nearest(_features(people, rows[part], self.llms), self.centres)
-        return own
+            nearest[part] = _nearest(_features(people, rows[part], self.llms), self.centres)
+        return nearest
 
 
 def make_archetypes(people: Population, llms: AgentLLMs, k: int, topics: Topics) -> Archetypes:
     """Return at most `k` archetypes of the agents; with several LLMs at most `k` for each LLM.
 
-    Of more than `MOST_SAMPLED` agents every m-th is looked at.
+    Of more than `MOST_SAMPLED` agents every m-th is used.
     """
     rows = np.arange(0, len(people), -(-len(people) // MOST_SAMPLED))
     codes, features = llms.codes(rows, people), _features(people, rows, llms)
@@ -71,9 +71,9 @@ def _clustered(features: Floats, k: int) -> Floats:
     """Return the centres of at most `k` clusters."""
     centres = _spread_out(features, k)
     for _ in range(ITERATIONS):
-        own = _nearest(features, centres)
-        size = np.bincount(own, minlength=len(centres))
-        total = np.stack([np.bincount(own, column, len(centres)) for column in features.T], axis=1)
+        cluster = _nearest(features, centres)
+        size = np.bincount(cluster, minlength=len(centres))
+        total = np.stack([np.bincount(cluster, column, len(centres)) for column in features.T], axis=1)
         means = np.where(size[:, None] > 0, total / np.maximum(size, 1)[:, None], centres)
         if np.array_equal(means, centres):
             break
@@ -82,14 +82,14 @@ def _clustered(features: Floats, k: int) -> Floats:
 
 
 def _features(people: Population, rows: Rows, llms: AgentLLMs) -> Floats:
-    """Return interests, traits, and a column for each LLM, whose weight exceeds all others."""
+    """Return interests, traits, and a column for each LLM with a weight above all others."""
     standard = (people.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
     llm = _LLM_WEIGHT * np.eye(len(llms.names))[llms.codes(rows, people)] if llms.names else np.empty((len(rows), 0))
     return np.concatenate([people.interests[rows] / float(UNIT), TRAIT_WEIGHT * standard, llm], axis=1)
 
 
 def _spread_out(features: Floats, k: int) -> Floats:
-    """Return up to k rows: that nearest to the mean, then always that farthest from all chosen ones (Gonzalez 1985)."""
+    """Return up to k rows: the nearest to the mean, then the farthest from all chosen ones (Gonzalez 1985)."""
     chosen = [int(_distances(features, features.mean(axis=0)).argmin())]
     distance = _distances(features, features[chosen[0]])
     while len(chosen) < k and distance.max() > 0:
@@ -103,13 +103,13 @@ def _distances(features: Floats, centre: Floats) -> Floats:
 
 
 def _nearest(features: Floats, centres: Floats) -> npt.NDArray[np.int64]:
-    """Return the nearest centre of each row, ties to the first; by blocks that stay in the processor's cache."""
-    own = np.zeros(len(features), np.int64)
+    """Return the nearest centre of each row, ties to the first; blocks stay in the processor's cache."""
+    centre_of = np.zeros(len(features), np.int64)
     for part in blocks(len(features), _CACHED):
         rows, nearest = features[part], np.full(part.stop - part.start, np.inf)
         for k, centre in enumerate(centres):
             distance = _distances(rows, centre)
             closer = distance < nearest
-            own[part][closer] = k
+            centre_of[part][closer] = k
             nearest[closer] = distance[closer]
-    return own
+    return centre_of

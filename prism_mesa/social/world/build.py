@@ -1,6 +1,6 @@
-"""Making the world that a model starts with: network, texts, population, and the schedule of posts."""
+"""The world that a model starts with: network, texts, population, and the schedule of posts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isclose
 from typing import Any
@@ -12,7 +12,8 @@ import pyarrow as pa
 from prism_mesa.errors import DataError, counted
 from prism_mesa.kernels.network import add_up
 from prism_mesa.params import explicit_values
-from prism_mesa.social.params import NetworkParams, SocialParams
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.params.user_files import COLUMNS, EDGES, POSTS, PROFILES
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
@@ -20,15 +21,13 @@ from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics, quantised, topics_of
-from prism_mesa.social.world.attribute_files import columns_of, said_of_blanks
-from prism_mesa.social.world.attributes import AttributeSource
-from prism_mesa.social.world.close_ties import with_close_ties
-from prism_mesa.social.world.corpus import Corpus, load_corpus, numbered, with_media_share
+from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
+from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
-from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, population_of, read_profiles
-from prism_mesa.social.world.random_networks import block_bounds, generate_network
-from prism_mesa.social.world.rates import popularity_of
+from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, make_population, read_profiles
+from prism_mesa.social.world.random_networks import block_bounds, generate_network, with_close_ties
+from prism_mesa.social.world.rates import popularity_scores
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
 
@@ -40,11 +39,11 @@ _FEW_TIES = 0.5
 
 @dataclass(frozen=True)
 class Schedule:
-    """Posts that agents do not write of themselves: ``text_id[i]`` by row ``author[i]`` in ``round[i]``, ascending."""
+    """Posts of a file or that users place: ``text_id[i]`` by row ``author[i]`` in ``round[i]``, ascending."""
 
-    author: npt.NDArray[np.int64]
-    text_id: npt.NDArray[np.int64]
-    round: npt.NDArray[np.int64]
+    author: Rows
+    text_id: Rows
+    round: Rows
 
     def of_round(self, round_: int) -> tuple[Rows, Rows]:
         """Return authors and texts of one round."""
@@ -63,13 +62,12 @@ class Schedule:
 
 @dataclass(frozen=True)
 class StartingWorld:
-    """What a model starts with.
+    """The world that a model starts with.
 
     Attributes:
-        notes: How the input was taken, where that may surprise, in words.
-        misfits: Those of them about what did not fit: what was left out, taken otherwise than it may have been meant,
-            or is more than there can be.
-        profiled: What the file of profiles gives for every agent: its columns.
+        notes: Notes on how the input was read.
+        misfits: Those notes that need a warning: on input that was left out or may have been misread.
+        profiled: The columns of the file of profiles that have a value for every agent.
         seeded: The posts of the schedule that users place.
         attributes: Gives posts, and agents who come later, their attributes.
     """
@@ -87,7 +85,7 @@ class StartingWorld:
 
 
 def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = None) -> StartingWorld:
-    """Return the world of `params`; what was `kept` of an equal one is not drawn again.
+    """Return the world of `params`; the `kept` parts of an equal world are not drawn again.
 
     Raises:
         ConfigError: If parameters contradict each other.
@@ -95,54 +93,76 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     """
     network, ids = make_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
     known, declared = Attributes(params.attributes), params.attributes
-    of_texts = columns_of(declared, known.posts)
-    loaded = load_corpus(params.posts.file, params.files, of_texts, params.posts.dates)
+    loaded = load_corpus(params.posts.file, params.files, file_columns(declared, known.posts), params.posts.dates)
     corpus = with_media_share(loaded, params.posts.media_share, streams)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
-    agents, without, persons = np.arange(network.n_agents), 0, streams.of(params.agents.seed)
+    agents, n_without, of_agents = np.arange(network.n_agents), 0, streams.of(params.agents.seed)
     if kept is None:
-        interests = draw_interests(agents, topics, persons)
+        interests = draw_interests(agents, topics, of_agents)
         if len(schedule.author):
-            interests, without = _observed_interests(interests, schedule, topics, network)
-        popularity = popularity_of(network, params.agents, persons)
-        population = draw_profiles(agents, ids, interests, params, persons, popularity)
+            interests, n_without = _observed_interests(interests, schedule, topics, network)
+        popularity = popularity_scores(network, params.agents, of_agents)
+        population = draw_profiles(agents, ids, interests, params, of_agents, popularity)
     else:
-        population = population_of(agents, ids, kept.columns, params, persons)
-    notes = [*network.notes, *corpus.notes]
+        population = make_population(agents, ids, kept.columns, params, of_agents)
     profiled = Profiled()
     if params.agents.profiles is not None:
-        of_agents = columns_of(declared, known.agents)
-        profiled = read_profiles(params.agents.profiles, population, topics, params.files, of_agents)
-    notes += profiled.notes
-    source = AttributeSource(declared, persons, corpus.attributes, _bounds(params, network))
+        columns = file_columns(declared, known.agents)
+        profiled = read_profiles(params.agents.profiles, population, topics, params.files, columns)
+    source = AttributeSource(declared, of_agents, corpus.attributes, _bounds(params, network))
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
-    notes += said_of_blanks(profiled.attributes, "agents.profiles", "agent")
-    notes += said_of_blanks(corpus.attributes, "posts.file", "text")
-    shares = {name: sum(one.share or [1]) for name, one in declared.items()}
-    notes += [f"attributes.{k}: shares add up to {n:g} and are scaled" for k, n in shares.items() if not isclose(n, 1)]
     if params.agents.churn.waiting:
         population.mark_waiting(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
-    notes += seeded.notes()
-    authors = Ids(pa.array(dict.fromkeys(corpus.authors or ()), pa.string()))
-    misfits = [f"{key}: {said}" for key, own in ((EDGES, ids), (POSTS, authors)) for said in own.doubts()]
-    misfits += [f"network.edges: {dropped} left out" for dropped in numbered(network.dropped)]
-    misfits += [f"posts.file: {dropped} left out" for dropped in numbered((*corpus.dropped, *unmatched))]
-    misfits += _beyond(params, len(corpus.texts))
-    notes += _otherwise(params, network)
-    notes += misfits
-    if without:
-        who = counted(without, "agent")
-        notes.append(f"{who}: no topic is known of what they and those they follow post; their interests are drawn")
+    misfits = tuple(_misfits(params, network, ids, corpus, unmatched))
+    unknown = "no topic is known of what they and those they follow post; their interests are drawn"
+    notes = (
+        *(*network.notes, *corpus.notes, *profiled.notes),
+        *blank_notes(profiled.attributes, "agents.profiles", "agent"),
+        *blank_notes(corpus.attributes, "posts.file", "text"),
+        *_scaled_shares(declared),
+        *seeded.notes(),
+        *_unmet_settings(params, network),
+        *misfits,
+        *([f"{counted(n_without, 'agent')}: {unknown}"] if n_without else []),
+    )
     schedule = schedule.with_seeded(seeded)
     return StartingWorld(
-        network, corpus, topics, population, schedule, seeded, tuple(notes), tuple(misfits), profiled.columns, source
+        network, corpus, topics, population, schedule, seeded, notes, misfits, profiled.columns, source
     )
 
 
+def _misfits(
+    params: SocialParams, network: FollowNetwork, ids: Ids, corpus: Corpus, unmatched: Sequence[tuple[str, int]]
+) -> Iterator[str]:
+    """Yield notes on input that was left out, or may have been misread."""
+    authors = Ids(pa.array(dict.fromkeys(corpus.authors or ()), pa.string()))
+    for key, key_ids in ((EDGES, ids), (POSTS, authors)):
+        yield from (f"{key}: {doubt}" for doubt in key_ids.doubts())
+    yield from (f"network.edges: {line} left out" for line in counted_lines(network.dropped))
+    yield from (f"posts.file: {line} left out" for line in counted_lines((*corpus.dropped, *unmatched)))
+    explicit, others = explicit_values(params), params.agents.n - 1
+    if "network.mean_degree" in explicit and params.network.edges is None and params.network.mean_degree > others:
+        yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} others that there are"
+    paths = {EDGES: params.network.edges, POSTS: params.posts.file, PROFILES: params.agents.profiles}
+    for key in (key for key, path in paths.items() if path is None and any(paths.values())):
+        if idle := [column for column in params.files.columns if column in COLUMNS[key]]:
+            yield f"files.columns: {', '.join(idle)}: no effect: {key} is not set"
+    circulating, n_texts = params.posts.circulating, len(corpus.texts)
+    if "posts.circulating" in explicit and circulating > n_texts:
+        yield f"posts.circulating: {circulating:,} is more than the {n_texts:,} texts that there are"
+
+
+def _scaled_shares(declared: Mapping[str, AttributeParams]) -> Iterator[str]:
+    for name, params in declared.items():
+        total = sum(params.share or [1])
+        if not isclose(total, 1):
+            yield f"attributes.{name}: shares add up to {total:g} and are scaled"
+
+
 def _bounds(params: SocialParams, network: FollowNetwork) -> npt.NDArray[np.int64]:
-    """Return where communities that agents can inherit from begin and end; none: 0 alone."""
+    """Return the bounds of the communities that agents can inherit from; 0 alone if there are none."""
     blocks = params.network.blocks if params.network.kind == "stochastic_block" else 0
     return block_bounds(blocks, network.n_agents) if blocks else np.zeros(1, np.int64)
 
@@ -157,49 +177,33 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
     if params.network.edges is not None:
         network, ids = load_network(params.network.edges, params.network.direction, params.files)
     else:
-        network = generate_network(_possible(params), params.agents.n, streams.of(params.network.seed))
+        degree = min(params.network.mean_degree, params.agents.n - 1)
+        possible = params.network.model_copy(update={"mean_degree": degree})
+        network = generate_network(possible, params.agents.n, streams.of(params.network.seed))
         ids = Ids(range(network.n_agents))
-    if params.utility.sensitivity:  # else nothing ever goes by close ties
+    if params.utility.sensitivity:  # close ties have no effect without
         network = with_close_ties(network, params.network.close_ties, streams.of(params.network.seed))
     return network, ids
 
 
-def _otherwise(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
-    """Yield in words what came out otherwise than was asked for."""
-    asked = params.network
+def _unmet_settings(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
+    """Yield notes on settings that the drawn network does not meet."""
+    wanted = params.network
     followees, close = network.n_edges / network.n_agents, len(network.close_indices) / network.n_agents
-    if asked.edges is None and abs(followees / asked.mean_degree - 1) > 0.05:
-        yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {followees:.3g} came out"
-    said = asked.edges is None or "close_ties" in explicit_values(asked)  # of a file the default is the most
-    count = params.utility.sensitivity and params.utility.closeness is not None
-    if said and count and close < _FEW_TIES * asked.close_ties:
+    if wanted.edges is None and abs(followees / wanted.mean_degree - 1) > 0.05:
+        yield f"network.mean_degree: {wanted.mean_degree:g} was asked for, {followees:.3g} came out"
+    # with a file the default is a maximum
+    is_explicit = wanted.edges is None or "close_ties" in explicit_values(wanted)
+    has_effect = params.utility.sensitivity and params.utility.closeness is not None
+    if is_explicit and has_effect and close < _FEW_TIES * wanted.close_ties:
         few = "too few agents follow each other"
-        yield f"network.close_ties: {asked.close_ties} was asked for, {close:.3g} came out: {few}"
-
-
-def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:
-    """Yield in words what was set to more than there can be, and counts as that; any higher number does the same."""
-    said, others = explicit_values(params), params.agents.n - 1
-    if "network.mean_degree" in said and params.network.edges is None and params.network.mean_degree > others:
-        yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} others that there are"
-    paths = {EDGES: params.network.edges, POSTS: params.posts.file, PROFILES: params.agents.profiles}
-    for key in (key for key, path in paths.items() if path is None and any(paths.values())):
-        if idle := [column for column in params.files.columns if column in COLUMNS[key]]:
-            yield f"files.columns: {', '.join(idle)}: no effect: {key} is not set"
-    if "posts.circulating" in said and params.posts.circulating > n_texts:
-        yield f"posts.circulating: {params.posts.circulating:,} is more than the {n_texts:,} texts that there are"
-
-
-def _possible(params: SocialParams) -> NetworkParams:
-    """Return the network's parameters with a mean degree that so few agents can have."""
-    most = min(params.network.mean_degree, params.agents.n - 1)
-    return params.network.model_copy(update={"mean_degree": most})
+        yield f"network.close_ties: {wanted.close_ties} was asked for, {close:.3g} came out: {few}"
 
 
 def _schedule(
     corpus: Corpus, network: FollowNetwork, ids: Ids, params: SocialParams
 ) -> tuple[Schedule, tuple[tuple[str, int], ...]]:
-    """Return who posts which text when, and what found no place."""
+    """Return the schedule of the corpus, and counts of the posts that do not fit: text -> number."""
     none = np.zeros(0, np.int64)
     if corpus.authors is None:
         return Schedule(none, none, none), ()
@@ -221,7 +225,7 @@ def _schedule(
 
 
 def _no_match(authors: list[str], ids: Ids) -> str:
-    """Return why none of the authors is an agent, and what to do."""
+    """Return why none of the authors is an agent, and what to do about it."""
     alike = ids.otherwise(authors)
     why = "they name others"
     if alike:
@@ -235,10 +239,7 @@ def _no_match(authors: list[str], ids: Ids) -> str:
 
 
 def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64]:
-    """Return the author's row of each text, -1 for none.
-
-    The author with the most posts is the agent with the most followers, and so on.
-    """
+    """Return the row of each text's author, -1 for none: most posts goes to most followers, and so on."""
     _, first, inverse, counts = np.unique(np.array(authors), return_index=True, return_inverse=True, return_counts=True)
     by_posts = np.lexsort((first, -counts))
     by_followers = np.argsort(-network.n_followers, kind="stable")
@@ -251,29 +252,22 @@ def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64
 def _observed_interests(
     drawn: npt.NDArray[np.int8], schedule: Schedule, topics: Topics, network: FollowNetwork
 ) -> tuple[npt.NDArray[np.int8], int]:
-    """Return each agent's mean topics of what it and those it follows post, and how many have none of these."""
+    """Return each agent's mean topics of what it and its followees post, and the number of agents without any."""
     n, k = drawn.shape
     authors, place = np.unique(schedule.author, return_inverse=True)
-    own = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
+    sums = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
     for column in range(k):
-        own[:, column] = np.bincount(place, topics.vectors[schedule.text_id, column], len(authors))
-    own[:, k] = np.bincount(place, minlength=len(authors))
+        sums[:, column] = np.bincount(place, topics.vectors[schedule.text_id, column], len(authors))
+    sums[:, k] = np.bincount(place, minlength=len(authors))
     place_of = np.full(n, -1, np.int32)
     place_of[authors] = np.arange(len(authors))
     observed, without = drawn.copy(), 0
     for part in blocks(n):
-        found = _topics_read(part, own, place_of, network)
-        some = np.abs(found).max(axis=1) > 0
-        observed[part][some] = found[some]
-        without += int((~some).sum())
+        author = place_of[part]
+        total = np.where(author[:, None] >= 0, sums[author], 0)
+        add_up(part.start, network.indptr, network.indices, place_of, sums, total)
+        means = quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))
+        has_topics = np.abs(means).max(axis=1) > 0
+        observed[part][has_topics] = means[has_topics]
+        without += int((~has_topics).sum())
     return observed, without
-
-
-def _topics_read(
-    part: slice, own: npt.NDArray[np.int64], place_of: npt.NDArray[np.int32], network: FollowNetwork
-) -> npt.NDArray[np.int8]:
-    """Return the mean topics of the posts of each agent of a block and of those it follows."""
-    place = place_of[part]
-    total = np.where(place[:, None] >= 0, own[place], 0)
-    add_up(part.start, network.indptr, network.indices, place_of, own, total)
-    return quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))

@@ -1,4 +1,4 @@
-"""What the cells of users' tables say: ids, texts, numbers, times. A fault is a ValueError that names the column."""
+"""Parsing cells of users' tables: ids, texts, numbers, times. A fault is a ValueError that names the column."""
 
 import re
 import warnings
@@ -12,15 +12,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import DataError, counted, shortened
+from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.world.csv_files import whole_numbers
 
 type Floats = npt.NDArray[np.float64]
 
 _EXACT: Final = 2.0**53
 """Below it floats tell all whole numbers apart."""
+_TRUTHS: Final = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "yes": 1.0, "no": 0.0}
 _NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
-"""How others write that there is no number."""
+"""Texts of other programs for a missing number."""
 Order = Literal["day_first", "month_first"]
 _DATE: Final = re.compile(
     r"((?:[^\W\d]+[.,]*\s+)?(?:\d{1,2}[:.]\d\d(?::\d\d)?(?:\s*[ap]m)?[,\s-]+)?)"
@@ -31,14 +33,13 @@ _DATE: Final = re.compile(
 _YEAR_LAST: Final = re.compile(r"\d{3,4}(?:19|20)\d\d")
 _ZONE: Final = re.compile(r"(?:\dZ|[+-]\d\d:?\d\d|\b(?:GMT|UTC))$|[+-]\d{4} \d{4}$")
 _ANOTHER_DAY: Final = frozenset({"now", "today"})
-"""What pandas would take for the time of reading."""
+"""Texts that pandas reads as the current time."""
 
 
-def ids_of(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     """Return columns of ids: all as int64, or all as texts; blank cells as nulls.
 
-    Whole numbers stand for their decimal digits, whatever they are kept as: a blank cell makes pandas keep them as
-    floats. Texts are as they stand.
+    Whole numbers are the ids of their decimal digits, also as floats: pandas stores them so beside a blank cell.
 
     Raises:
         ValueError: If a column holds lists or the like, or floats too large to be told apart.
@@ -53,9 +54,9 @@ def ids_of(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     return [column if _is_text(column.type) else column.cast(pa.string()) for column in ids]
 
 
-def labels_of(column: pa.ChunkedArray, name: str) -> list[str | None]:
+def parse_labels(column: pa.ChunkedArray, name: str) -> list[str | None]:
     """Return the ids of a column as texts without blanks around them, None where there is none."""
-    [ids] = ids_of({name: column})
+    [ids] = parse_ids({name: column})
     labels = (None if id_ is None else str(id_).strip() for id_ in ids.to_pylist())
     return [label or None for label in labels]
 
@@ -113,8 +114,8 @@ def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
         raise ValueError(f"column {name!r} holds {kind}, not {what}") from None
 
 
-def texts_of(column: pa.ChunkedArray, name: str) -> list[str]:
-    """Return what stands in the cells, without blanks around it; an empty text where nothing does.
+def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
+    """Return cells as texts without blanks around them; a blank cell is an empty text.
 
     Raises:
         ValueError: If they hold no texts.
@@ -123,8 +124,8 @@ def texts_of(column: pa.ChunkedArray, name: str) -> list[str]:
     return ["" if text is None or text != text else str(text).strip() for text in plain.to_pylist()]
 
 
-def numbers_of(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return numbers, NaN where there is none, and which cells are not blank; a number without bounds is infinite.
+def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return numbers, NaN where there is none, and which cells are not blank.
 
     Raises:
         ValueError: If they hold lists or the like.
@@ -136,43 +137,43 @@ def numbers_of(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[
         except pa.ArrowException:
             raise ValueError(f"column {name!r} holds {plain.type}, not numbers") from None
         return numbers, ~np.isnan(numbers)
-    texts = texts_of(column, name)
-    given = np.array([text != "" and text.lower() not in _NO_NUMBER for text in texts], np.bool_)
-    return np.array([_number(text) for text in texts], np.float64), given
+    texts = parse_texts(column, name)
+    is_filled = np.array([text != "" and text.lower() not in _NO_NUMBER for text in texts], np.bool_)
+    return np.array([_number(text) for text in texts], np.float64), is_filled
 
 
 def _number(text: str) -> float:
-    """Return the number of a text as it is written in tables, NaN if it is none."""
+    """Return the number that a text is, or NaN."""
     try:
         return float(text) if "_" not in text else np.nan
     except ValueError:
         return np.nan
 
 
-def times_of(
+def parse_times(
     column: pa.ChunkedArray, name: str, order: Order | None, notes: list[str]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return times as numbers to sort by, and which cells hold one.
 
-    Texts are dates and times of any format, in UTC where they name no zone; or numbers, all of them (seconds since
-    1970, years, ...). Dates such as 01/02/2017 are all read in one order, which a line in `notes` names.
+    Texts are dates and times of any format, in UTC if they name no zone; or all are numbers (seconds since 1970,
+    years, ...). Dates such as 01/02/2017 are all read in one order, which is added to `notes`.
 
     Raises:
-        ValueError: If they hold no times, or if `order` is None and both orders fit all dates, or neither does.
+        ValueError: If the cells hold no times, or if `order` is None and both orders fit all dates, or neither does.
     """
     plain = _plain(column, name, "times")
     if pa.types.is_temporal(plain.type) and not (pa.types.is_duration(plain.type) or pa.types.is_time(plain.type)):
         width = pa.int32() if pa.types.is_date32(plain.type) else pa.int64()
         return np.asarray(plain.cast(width).fill_null(0).to_numpy(), np.int64), np.asarray(plain.is_valid().to_numpy())
-    numbers, given = numbers_of(plain, name)
-    texts = texts_of(plain, name)
-    written = [texts[row] for row in np.flatnonzero(given)]
-    if np.isfinite(numbers[given]).all():
+    numbers, is_filled = parse_numbers(plain, name)
+    texts = parse_texts(plain, name)
+    written = [texts[row] for row in np.flatnonzero(is_filled)]
+    if np.isfinite(numbers[is_filled]).all():
         if written and all(map(_YEAR_LAST.fullmatch, written)):
             raise ValueError(
                 f"column {name!r}: dates such as {written[0]!r} have no order as numbers: write 2017-12-31"
             )
-        return np.nan_to_num(numbers), given
+        return np.nan_to_num(numbers), is_filled
     zoned = [bool(_ZONE.search(text)) for text in written]
     if any(zoned) and not all(zoned):
         notes.append(f"{name}: {counted(zoned.count(False), 'time')} without a time zone read as UTC")
@@ -185,7 +186,8 @@ def _year_first(texts: list[str], name: str, order: Order | None, notes: list[st
     """Return texts in which dates such as 01/02/2017 are rewritten year first, all read in one order."""
     dates = [_DATE.match(text) for text in texts]
     day, month = (
-        [match and _iso(match[one], match[other], match[5]) for match in dates] for one, other in ((2, 4), (4, 2))
+        [match and _iso(match[day_group], match[month_group], match[5]) for match in dates]
+        for day_group, month_group in ((2, 4), (4, 2))
     )
     apart = [row for row in range(len(texts)) if day[row] != month[row]]
     read: dict[Order, list[str | None]] = {"day_first": day, "month_first": month}
@@ -214,10 +216,10 @@ def _iso(day: str, month: str, year: str) -> str | None:
 
 
 def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
-    """Return times in UTC, NaT where a text is none: all in the format of the first one, or each in its own."""
+    """Return times in UTC, NaT where a text is no time: all in the format of the first, or each in its own."""
     values = pd.Series([None if text.lower() in _ANOTHER_DAY else text for text in texts], dtype=object)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that no one format fits; then each is tried by itself
+        warnings.simplefilter("ignore", UserWarning)  # no single format fits: then each is parsed by itself
         times = _stamps(values)
         rest = np.flatnonzero(np.isnat(times) & values.notna().to_numpy())
         times[rest] = _stamps(values[rest], format="mixed")
@@ -225,7 +227,7 @@ def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
 
 
 def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
-    """Return times, NaT where there is none; pandas gives up on all where one is beyond what it can hold."""
+    """Return times, NaT where there is none; in halves, because pandas rejects all if it cannot store one."""
     if not len(values):
         return np.zeros(0, "datetime64[us]")
     try:
@@ -236,3 +238,31 @@ def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
             return np.array(["NaT"], "datetime64[us]")
         half = len(values) // 2
         return np.concatenate([_stamps(values[:half], **how), _stamps(values[half:], **how)])
+
+
+def read_values(cells: pa.ChunkedArray, column: str, attribute: Attribute, where: str) -> Floats:
+    """Return the values of an attribute in a column of a file, NaN where a cell is blank.
+
+    Raises:
+        DataError: If a cell holds anything but one of its values.
+    """
+    if attribute.texts or attribute.is_truth:
+        texts = parse_texts(cells, column)
+        codes = {text: float(place) for place, text in enumerate(attribute.texts)} or _TRUTHS
+        values = np.array([codes.get(t if attribute.texts else t.lower(), np.nan) for t in texts], np.float64)
+        is_bad = np.isnan(values) & np.array([text != "" for text in texts], np.bool_)
+    else:
+        values, is_filled = parse_numbers(cells, column)
+        is_value = (
+            np.isin(values, attribute.kept)
+            if attribute.values
+            else (values >= attribute.low) & (values <= attribute.high)
+        )
+        is_bad = is_filled & ~is_value
+    if is_bad.any():
+        row = int(np.flatnonzero(is_bad)[0])
+        cell = shortened(str(cells[row].as_py()))
+        raise DataError(
+            f"{where}: {column}: line {row + 2}: {cell} is not {attribute.allowed} (attributes.{attribute.name})"
+        )
+    return values

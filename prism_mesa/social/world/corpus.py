@@ -1,4 +1,4 @@
-"""The corpus: the texts that agents post, from a file or the one that comes with PRISM."""
+"""The corpus: the texts that agents post, from a file or from PRISM."""
 
 import html
 import re
@@ -16,8 +16,7 @@ from prism_mesa.errors import DataError, counted
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import COLUMNS, POSTS
 from prism_mesa.social.state.attributes import Attribute
-from prism_mesa.social.world.attribute_files import read_values
-from prism_mesa.social.world.cells import Order, labels_of, numbers_of, texts_of, times_of
+from prism_mesa.social.world.cells import Order, parse_labels, parse_numbers, parse_texts, parse_times, read_values
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
 from prism_mesa.streams import Streams
 
@@ -30,10 +29,10 @@ class Corpus:
         authors: The file's author ids, or None: then agents draw what they post.
         rounds: The file's rounds, or None: then scheduled posts are spread evenly.
         labels: Topic labels of each text; empty tuples where the file has none.
-        attributes: What the file says of attributes of posts, by name (`attribute_files.read_values`).
-        dropped: What could not be used, in words -> count.
-        notes: How the file was read, where that may surprise, in words.
-        subjects: What each text is about, for other words about the same; empty where a file of yours is read.
+        attributes: The file's values of attributes of posts, by name (`cells.read_values`).
+        dropped: Rows that could not be used: reason -> number.
+        notes: Notes on how the file was read.
+        subjects: The subject of each text, for other words about it; empty for a file of yours.
     """
 
     texts: list[str]
@@ -59,27 +58,27 @@ def load_corpus(
     Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are
     sorted by it), `topic` (labels, separated by ;), `media_type`, `media_description`. A row that is equal to
     another in all of these is left out; but where authors post in the order of rows, it is a later post.
-    `attributes` says which columns give attributes of posts: name -> (column, what it is); `dates` is posts.dates.
+    `attributes` are those of posts that have a column: name -> (column, attribute); `dates` is posts.dates.
 
     Raises:
         DataError: If the file is missing, has no column `text`, or no usable row, or its dates can be read in two ways.
     """
     if path is None:
-        return _own_corpus()
-    own = attributes or {}
-    needs = ("text", *dict.fromkeys(column for column, _ in own.values() if column not in ("text", *_COLUMNS)))
+        return _default_corpus()
+    declared = attributes or {}
+    needs = ("text", *dict.fromkeys(column for column, _ in declared.values() if column not in ("text", *_COLUMNS)))
     table = read_table(path, _KEY, needs=needs, may=_COLUMNS, files=files)
     with naming_file(path, _KEY):
-        read: list[str] = []
-        cells = _cells(table, dates, read)
-        for name, (column, attribute) in own.items():
-            cells[f"{_OWN}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
+        date_notes: list[str] = []
+        cells = _cells(table, dates, date_notes)
+        for name, (column, attribute) in declared.items():
+            cells[f"{_ATTRIBUTE}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
     usable, dropped = _usable(cells)
     if not usable.any():
-        reasons = ", ".join(numbered(dropped.items()))
+        reasons = ", ".join(counted_lines(dropped.items()))
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({reasons})")
-    if dates and not read:
-        read = ["no effect of posts.dates: no date depends on it"]
+    if dates and not date_notes:
+        date_notes = ["no effect of posts.dates: no date depends on it"]
     cells, repeats, notes = _in_order(cells[usable])
     dropped["repeated posts"] = repeats
     columns = {name: cells[name].tolist() for name in cells}
@@ -91,40 +90,40 @@ def load_corpus(
         labels=[tuple(filter(None, map(str.strip, value.split(";")))) for value in columns.get("topic", blank)],
         media_types=columns.get("media_type", blank),
         media_descriptions=columns.get("media_description", blank),
-        attributes={name: cells[f"{_OWN}{name}"].to_numpy() for name in own},
+        attributes={name: cells[f"{_ATTRIBUTE}{name}"].to_numpy() for name in declared},
         dropped=tuple((what, count) for what, count in dropped.items() if count),
-        notes=(*table.notes, *(f"{_KEY}: {note}" for note in read), *notes, *_remarks(cells)),
+        notes=(*table.notes, *(f"{_KEY}: {note}" for note in date_notes), *notes, *_remarks(cells)),
     )
 
 
 @cache
-def _own_corpus() -> Corpus:
+def _default_corpus() -> Corpus:
     """Return the corpus that comes with PRISM, the same object for all runs of a process."""
     with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
         return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist(), notes=())
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:
-    """Return a corpus of which a share of the texts, to the nearest one, has media; None: as the texts have them.
+    """Return the corpus with media for a share of its texts; None leaves the texts as they are.
 
-    A text keeps its own media or has an image. Which texts have media is drawn by their place: those of a smaller share
-    are among those of a larger one.
+    A text keeps its media or gets an image. Texts are drawn by place; those of a smaller share are among those of a
+    larger one.
     """
     if share is None:
         return corpus
     n = len(corpus.texts)
     drawn = np.argsort(streams.bits("media", np.arange(n)), kind="stable")[: round(share * n)]
     chosen = set(drawn.tolist())
-    own = enumerate(zip(corpus.media_types, corpus.media_descriptions, strict=True))
-    shown = [(type_ or IMAGE, described) if place in chosen else ("", "") for place, (type_, described) in own]
-    return replace(corpus, media_types=[type_ for type_, _ in shown], media_descriptions=[said for _, said in shown])
+    media = enumerate(zip(corpus.media_types, corpus.media_descriptions, strict=True))
+    shown = [(type_ or IMAGE, text) if place in chosen else ("", "") for place, (type_, text) in media]
+    return replace(corpus, media_types=[type_ for type_, _ in shown], media_descriptions=[text for _, text in shown])
 
 
 IMAGE: Final = "image"
-"""The type of media that a text has which is to have some and brings none."""
+"""The media type of a text that gets media and has none."""
 
 _KEY: Final = POSTS
-_OWN: Final = "attribute "
+_ATTRIBUTE: Final = "attribute "
 _COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
 
 
@@ -143,14 +142,14 @@ def _remarks(cells: pd.DataFrame) -> Iterator[str]:
 
 
 def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:
-    """Return what the rows of a table say: `round` and `time` as numbers, NaN where they are none; else texts."""
-    cells: dict[str, object] = {name: _objects(texts_of(table[name], name)) for name in _TEXTS if name in table}
+    """Return the cells of a table: `round` and `time` as numbers, NaN where there is none; else texts."""
+    cells: dict[str, object] = {name: _objects(parse_texts(table[name], name)) for name in _TEXTS if name in table}
     if "author" in table:
-        cells["author"] = _objects(labels_of(table["author"], "author"))
+        cells["author"] = _objects(parse_labels(table["author"], "author"))
     if "round" in table:
-        cells["round"], _ = numbers_of(table["round"], "round")
+        cells["round"], _ = parse_numbers(table["round"], "round")
     if "created_at" in table:
-        cells["time"], cells["is_time"] = times_of(table["created_at"], table.names["created_at"], dates, notes)
+        cells["time"], cells["is_time"] = parse_times(table["created_at"], table.names["created_at"], dates, notes)
     return pd.DataFrame(cells)
 
 
@@ -162,7 +161,7 @@ def _objects(values: Sequence[str | None]) -> npt.NDArray[np.object_]:
 
 
 def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]:
-    """Return which rows can be used, and how many cannot for which reason, the first one of each."""
+    """Return which rows can be used, and the number of other rows by the first reason that applies."""
     fine = {"rows without text": cells["text"] != ""}
     if "is_time" in cells:
         fine["rows whose created_at is no time"] = cells["is_time"]
@@ -179,9 +178,9 @@ def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]
 
 
 def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
-    """Return rows in order of time, without those that repeat another; how many these were, and what else to say.
+    """Return rows in order of time without repetitions, the number of these, and notes.
 
-    Where authors post in the order of rows, that order is time, and a row that looks like another is a later post.
+    Where authors post in the order of rows, that order is time, and an equal row is a later post.
     """
     times = [cells[name] for name in ("time", "round") if name in cells]
     if times:
@@ -190,14 +189,11 @@ def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
     if not again.any():
         return cells, 0, ()
     if "author" in cells and not times:
-        return (
-            cells,
-            0,
-            (f"{_KEY}: {again.sum()} rows repeat another; without round or created_at they are posted too",),
-        )
+        note = f"{_KEY}: {again.sum()} rows repeat another; without round or created_at they are posted too"
+        return cells, 0, (note,)
     return cells[~again], int(again.sum()), ()
 
 
-def numbered(dropped: Iterable[tuple[str, int]]) -> list[str]:
-    """Return how many there are of what is named in the plural: "rows without text"."""
+def counted_lines(dropped: Iterable[tuple[str, int]]) -> list[str]:
+    """Return lines such as "1 row without text" for counts by a text in the plural ("rows without text")."""
     return [f"{n} {what if n > 1 else re.sub(r's\b', '', what, count=1)}" for what, n in dropped if n]

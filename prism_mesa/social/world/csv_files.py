@@ -1,13 +1,13 @@
-"""CSV files as columns of text: nothing is taken for a number, a date or a blank that the file does not say."""
+"""CSV files as columns of text, without guesses of numbers, dates or blanks."""
 
 import csv
 import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -19,13 +19,8 @@ from prism_mesa.social.world.unpacking import opened
 
 MOST_COLUMNS: Final = 10_000
 _LONGEST_HEADER: Final = 1_000_000
-_LONGEST_ROW: Final = 4_000_000
 _STREAM_BLOCK: Final = 1 << 22
 _DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'", " ": "spaces"}
-
-
-class NoHeader(ValueError):  # noqa: N818 - what there is not
-    """A file without any line."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +29,8 @@ class Header:
 
     Attributes:
         names: The columns, without blanks around them.
-        delimiter: What stands between them.
-        exact: Whether the names stand there as they are here.
+        delimiter: The character between them.
+        exact: Whether the file has the names without blanks around them.
     """
 
     names: tuple[str, ...]
@@ -43,40 +38,31 @@ class Header:
     exact: bool
 
     @property
-    def separated(self) -> str:
-        """What it is separated by, in words."""
+    def separator(self) -> str:
+        """The delimiter as messages name it."""
         return _DELIMITERS[self.delimiter]
 
 
 def read_header(file: Path, needs: Sequence[str], files: FilesParams) -> Header:
-    """Return the header of a CSV, separated by what gives the columns that it needs, or else most columns.
+    """Return the header of a CSV, split by the delimiter that gives the needed columns, or else most columns.
 
     Raises:
-        NoHeader: If nothing stands in it.
-        ValueError: If its first line is no header of a table, or as `opened`.
+        ValueError: If the file is empty, if its first line is no header of a table, or as `opened`.
     """
     with opened(file, files) as stream:
-        line = _first_line(stream)
-    found = [_split(line, delimiter) for delimiter in _DELIMITERS]
-    found = [header for header in found if len(header.names) > 1 and header.delimiter != " "] or found
-    fitting = [header for header in found if set(needs) <= set(header.names)]
-    header = fitting[0] if fitting else max(found, key=lambda header: len(header.names))
+        head = stream.read(_LONGEST_HEADER + 1).lstrip(b"\r\n")
+    line = head.replace(b"\r", b"\n").partition(b"\n")[0]
+    if len(line) > _LONGEST_HEADER - 1:
+        raise ValueError(f"its first line is longer than {_LONGEST_HEADER:,} bytes")
+    if not line.strip():
+        raise ValueError("the file is empty")
+    headers = [_split(line.decode(), delimiter) for delimiter in _DELIMITERS]
+    headers = [header for header in headers if len(header.names) > 1 and header.delimiter != " "] or headers
+    fitting = [header for header in headers if set(needs) <= set(header.names)]
+    header = fitting[0] if fitting else max(headers, key=lambda header: len(header.names))
     if len(header.names) > MOST_COLUMNS:
         raise ValueError(f"its first line names {len(header.names):,} columns, and {MOST_COLUMNS:,} are the most")
     return header
-
-
-def _first_line(stream: BinaryIO) -> str:
-    """Return the first line that is not empty; lines may end as on any system."""
-    head = stream.read(_LONGEST_HEADER + 1).lstrip(b"\r\n")
-    line = head.replace(b"\r", b"\n").partition(b"\n")[0]
-    if not line.strip() and len(head) <= _LONGEST_HEADER:
-        raise NoHeader
-    if len(line) > _LONGEST_HEADER - 1:
-        raise ValueError(
-            f"its first line is longer than {_LONGEST_HEADER:,} bytes: the names of the columns belong there"
-        )
-    return line.decode()
 
 
 def _split(line: str, delimiter: str) -> Header:
@@ -86,24 +72,6 @@ def _split(line: str, delimiter: str) -> Header:
         raise ValueError(f"its first line is no header of a table: {error}") from None
     stripped = tuple(name.strip() for name in names)
     return Header(stripped, delimiter, stripped == tuple(names))
-
-
-def check_first_row(stream: BinaryIO, header: Header) -> None:
-    """Check that the first row below the header has no more cells than that, but for one behind a last delimiter.
-
-    pandas would make a column of each cell, at a cost that grows with their square; of rows below it says so itself.
-
-    Raises:
-        ValueError: If it has more.
-    """
-    lines = io.StringIO(stream.read(_LONGEST_HEADER + _LONGEST_ROW).decode("utf-8", "ignore"), newline="")
-    try:
-        rows = (row for row in csv.reader(lines, delimiter=header.delimiter) if row)
-        cells = len(next(islice(rows, 1, None), ()))
-    except csv.Error:  # a text longer than what this reader takes
-        return
-    if cells > len(header.names) + 1:
-        raise ValueError(f"its first line names {len(header.names):,} columns, the one below has {cells:,} cells")
 
 
 def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
@@ -131,13 +99,11 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
 
 
 def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
-    """Return columns of a CSV as texts, empty cells as nulls. Rows longer than the header are a fault, not an index.
+    """Return columns of a CSV as texts, empty cells as nulls.
 
     Raises:
         ValueError: If rows do not fit the header, or as `opened`.
     """
-    with opened(file, files) as stream:
-        check_first_row(stream, header)
     check_quotes(file, header, files)
     with warnings.catch_warnings(), opened(file, files) as stream:
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -157,7 +123,7 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
 
 
 def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
-    """Return columns of ids: whole numbers if they all are written as such, else texts; blank cells as nulls.
+    """Return columns of ids: as whole numbers if all are written so, else as texts; blank cells as nulls.
 
     Raises:
         ValueError: As `read_csv`.
@@ -175,7 +141,7 @@ def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: File
 def _streamed(
     file: Path, header: Header, columns: Sequence[str], files: FilesParams, *, numbers: bool
 ) -> pa.Table | None:
-    """Return the columns, a block at a time; None if they are not such, or anything is wrong."""
+    """Return the columns, read a block at a time; None if not all are numbers, or anything is wrong."""
     if not header.exact:
         return None
     kinds = pa.csv.ConvertOptions(
@@ -204,7 +170,7 @@ def _streamed(
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array | None:
-    """Return texts as int64 if each is written as a whole number is: no zeros or plus in front, no blanks around.
+    """Return texts as int64 if each is written as a whole number: no zeros or plus in front, no blanks around.
 
     >>> whole_numbers(pa.array(["7", None, "-12"])).to_pylist(), whole_numbers(pa.array(["7", "007"]))
     ([7, None, -12], None)
@@ -217,7 +183,7 @@ def whole_numbers(texts: pa.Array) -> pa.Array | None:
 
 
 def _trimmed(texts: pa.Array) -> pa.DictionaryArray:
-    """Return texts without blanks around them, as codes; what is blank then is null."""
+    """Return texts without blanks around them, as codes; blank ones are nulls."""
     coded = texts.dictionary_encode()
     values = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.string()))
     blank = pc.index_in(coded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(coded.indices.type))

@@ -12,7 +12,7 @@ from prism_mesa.social.params.user_files import EDGES, FOLLOWS, UNCLEAR, follow_
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
-from prism_mesa.social.world.cells import distinct_ids, ids_of
+from prism_mesa.social.world.cells import distinct_ids, parse_ids
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_ids, read_table
 
 _SLOTS = 1 << 12
@@ -24,21 +24,19 @@ _SOME_SIZE = 100
 
 
 def load_network(
-    path: str,
-    direction: Direction | None = None,
-    files: FilesParams = DEFAULT,
+    path: str, direction: Direction | None = None, files: FilesParams = DEFAULT
 ) -> tuple[FollowNetwork, Ids]:
     """Read an edge list and return the network and the agents' ids, sorted; row i of the network is id i.
 
-    Ids are what the file says, as text; they are sorted as numbers if all are written as whole numbers are.
+    Ids are the texts of the file; they are sorted as numbers if all are written as whole numbers.
 
     Raises:
-        DataError: If the file is missing, lacks a column, or has no usable row, or if nothing says who follows whom.
+        DataError: If the file is missing, lacks a column, has no usable row, or leaves open who follows whom.
     """
     read = read_ids(path, EDGES, ("src", "dst"), files)
     direction, by_name = _direction(read, direction, path, files)
     with naming_file(path, EDGES):
-        table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
+        table = pa.table(parse_ids({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
     rows, table = len(read), table.drop_null()
     blank, notes = rows - table.num_rows, (*read.notes, *by_name)
     del read
@@ -58,7 +56,7 @@ def load_network(
 
 
 def _direction(read: Table, direction: Direction | None, path: str, files: FilesParams) -> tuple[Direction, list[str]]:
-    """Return how rows are read: as the key says, which must not contradict the names of the columns; and notes."""
+    """Return the direction of rows by the key, which must not contradict the columns' names; and notes."""
     where, mapped = f"{EDGES}: {path}", not {"src", "dst"}.isdisjoint(files.columns)
     src, dst = pair = read.names["src"], read.names["dst"]
     followed, follower = named = follow_columns(pair, FOLLOWS) or pair
@@ -98,10 +96,10 @@ def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int3
         return None
     slots, count = np.zeros((_SLOTS, 2), np.int64), 0
     codes = [np.empty(len(column), np.int32) for column in (src, dst)]
-    for column, own in zip((src, dst), codes, strict=True):
+    for column, column_codes in zip((src, dst), codes, strict=True):
         for part in blocks(len(column), _KEYS):
             keys = column.slice(part.start, part.stop - part.start).to_numpy().astype(np.int64)
-            slots, count = number_keys(keys, slots, count, own[part])
+            slots, count = number_keys(keys, slots, count, column_codes[part])
     used = slots[slots[:, 1] > 0]
     used = used[np.argsort(used[:, 0])]
     rows = np.empty(count, np.int32)

@@ -1,4 +1,4 @@
-"""The world of a run as it was drawn, kept for another process that would have to draw it once more."""
+"""The drawn world of a run, kept so that another process need not draw it again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import WHO_THEY_ARE, Population
 
 KEPT: Final = tuple(name for name in WHO_THEY_ARE if name != "attributes")
-"""Columns of a population that are kept; attributes may come from a user's function, which is asked again."""
+"""Columns of a population that are kept; attributes may come from a user's function, which is called again."""
 
 DEAR: Final = 16_000_000
 """Follows of a network from which on a world is kept: about two CPU seconds of drawing it."""
@@ -21,19 +21,19 @@ DEAR: Final = 16_000_000
 
 @dataclass(frozen=True)
 class KeptWorld:
-    """What was drawn: a network, and the columns of a population that say who the agents are, by their names."""
+    """A drawn network, and the columns of a population that were drawn, by name."""
 
     network: FollowNetwork
     columns: dict[str, npt.NDArray[Any]]
 
 
 def world_to_keep(params: SocialParams, network: FollowNetwork, people: Population) -> dict[str, Plain] | None:
-    """Return a world as plain data; None if it is soon drawn again, or not all of it is drawn.
+    """Return a world as plain data; None if drawing it again is quick, or parts of it are read from files.
 
     Args:
-        params: What it was made of.
-        network: That of the beginning.
-        people: The agents, who are as they were at the beginning.
+        params: Its parameters.
+        network: The network at the beginning.
+        people: The agents, unchanged since the beginning.
     """
     is_read = (params.network.edges, params.agents.profiles, params.posts.file) != (None, None, None)
     if is_read or network.n_edges < DEAR or network.dropped or network.notes:
@@ -42,7 +42,7 @@ def world_to_keep(params: SocialParams, network: FollowNetwork, people: Populati
 
 
 def kept_world(kept: Mapping[str, Plain]) -> KeptWorld:
-    """Return the world that `world_to_keep` gave. Restoring a snapshot checks whether it is that of the run."""
+    """Return the world that `world_to_keep` gave; restoring a snapshot checks that it is the run's."""
     network = FollowNetwork(np.zeros(1, np.int64), np.zeros(0, np.int32))
     network.restore(kept["network"])
     return KeptWorld(network, {name: restored(column) for name, column in kept["agents"].items()})

@@ -41,8 +41,8 @@ class AgentLLMs:
         return [self.names[code] for code in self.codes(rows, people).tolist()] if self.names else [""] * len(rows)
 
 
-def llms_of_agents(asked: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams) -> AgentLLMs:
-    """Return the agents' LLMs by `params`, or by the parameters of a reasoner made in Python."""
+def assign_llms(asked: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams) -> AgentLLMs:
+    """Return the LLMs of agents, by `params` or by the parameters of a reasoner made in Python."""
     if not asks_llm(asked) or not (names := asked.llms):
         return AgentLLMs(streams)
     params = asked.params if asked.kind == "python" else params

@@ -40,68 +40,61 @@ def _schema(file: Path) -> pa.Schema:
 
 
 def read_parquet(file: Path, columns: Sequence[str], most: int, what: str) -> pa.Table:
-    """Return columns as they are typed; texts are checked to be UTF-8. `what` they should hold is for errors.
+    """Return columns as they are typed, with texts checked to be UTF-8; `what` they should hold is for errors.
 
     Raises:
         ValueError: If a column holds lists or the like, or they unpack to more than `most` bytes.
         OSError, pa.ArrowException: If the file is damaged.
     """
     schema = _schema(file)
-    kinds = {name: schema.field(name).type for name in columns}
-    for name, kind in kinds.items():
-        if pa.types.is_nested(kind):
-            raise ValueError(f"column {name!r} holds {kind}, not {what}")
-    texts = [name for name, kind in kinds.items() if _has_own_length(kind)]
+    for name in columns:
+        if pa.types.is_nested(schema.field(name).type):
+            raise ValueError(f"column {name!r} holds {schema.field(name).type}, not {what}")
+    if unpacked_size(file, columns, most) > most:
+        raise too_large(most)
+    texts = [name for name in columns if _is_text(schema.field(name).type)]
     with pq.ParquetFile(file, memory_map=True, pre_buffer=False, read_dictionary=texts) as source:
-        size = _declared_size(source.metadata, kinds)
-        if size > most:
-            raise too_large(f"{size:,} bytes", most)
-        table = source.read(list(columns))  # texts as codes: those that stand there often are small so far
-    if sum(_size(part) for name in texts for part in table[name].chunks) > most:
-        raise too_large(f"more than {most:,} bytes", most)
+        table = source.read(list(columns))
     table.validate(full=True)
     return table
 
 
 def unpacked_size(file: Path, columns: Sequence[str] | None, most: int) -> int:
-    """Return how many bytes columns of a file take in memory, None for all; of texts as soon as they pass `most`.
+    """Return the bytes that columns of a file take in memory (None: all columns), or any number above `most`.
 
-    Nothing of that size is made: the file's end says it, and texts that stand there often are read as codes.
+    Repeated texts are read as codes, so that nothing of that size is made.
 
     Raises:
         OSError, pa.ArrowException: If the file is damaged.
     """
-    schema = _schema(file)
-    kinds = {field.name: field.type for field in schema if columns is None or field.name in columns}
-    texts = [name for name, kind in kinds.items() if _has_own_length(kind)]
+    kinds = {field.name: field.type for field in _schema(file) if columns is None or field.name in columns}
+    texts = [name for name, kind in kinds.items() if _is_text(kind)]
     with pq.ParquetFile(file, read_dictionary=texts) as source:
         size = _declared_size(source.metadata, kinds)
         if size > most or not texts or source.metadata.num_rows * size <= most:
             return size
-        own = 0
         for batch in source.iter_batches(columns=texts):
-            own += sum(map(_size, batch.columns))
-            if own > most:
+            size += sum(map(_size, batch.columns))
+            if size > most:
                 break
-    return size + own
+    return size
 
 
-def _has_own_length(kind: pa.DataType) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
 
 
-def _declared_size(described: pq.FileMetaData, kinds: dict[str, pa.DataType]) -> int:
-    """Return how many bytes columns take at least: as the file says, and with their width in memory."""
-    groups = [described.row_group(i) for i in range(described.num_row_groups)]
+def _declared_size(metadata: pq.FileMetaData, kinds: dict[str, pa.DataType]) -> int:
+    """Return the bytes that columns take at least: by the file's own figures, and by their width in memory."""
     pages = sum(
         column.total_uncompressed_size
-        for group in groups
+        for group in map(metadata.row_group, range(metadata.num_row_groups))
         for column in map(group.column, range(group.num_columns))
         if column.path_in_schema in kinds
     )
     width = sum((kind.bit_width + 7) // 8 if _has_width(kind) else 4 for kind in kinds.values())
-    return int(max(pages, described.num_rows * width))
+    return int(max(pages, metadata.num_rows * width))
 
 
 def _has_width(kind: pa.DataType) -> bool:

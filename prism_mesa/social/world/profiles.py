@@ -1,4 +1,4 @@
-"""Who the agents are: profiles drawn from the seed (agent i's depend on i only), or read from a file."""
+"""Profiles of agents: drawn from the seed, each by its own row number, or read from a file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,8 @@ from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
 from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
-from prism_mesa.social.world.attribute_files import read_values
-from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
-from prism_mesa.social.world.rates import Floats, activity_of, post_rate_of
+from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts, read_values
+from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
@@ -70,37 +69,36 @@ def draw_profiles(
 ) -> Population:
     """Return the population of `agents` (their row numbers key the draws), all idle.
 
-    Draws are rounded to float32, which hides the last digits of exp and log that differ between machines;
-    what a user sets is kept as given. `popularity` holds the scores of all agents of the network, by row
-    (`rates.popularity_of`).
+    Draws are rounded to float32, which hides the last digits of exp and log that differ between machines.
+    `popularity` holds the scores of all agents of the network, by row (`rates.popularity_scores`).
     """
-    own, n = params.agents, len(agents)
+    of_agents, n = params.agents, len(agents)
 
-    def column(made: Callable[[Rows], Any], dtype: type[Any] = np.float64, width: tuple[int, ...] = ()) -> Any:
-        return fill_in_blocks(np.empty((n, *width), dtype), agents, made)
+    def table(width: int, draw: Callable[[Rows], Any]) -> Any:
+        return fill_in_blocks(np.empty((n, width), np.float32), agents, draw)
 
     columns = {
         "interests": interests,
-        "traits": column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
+        "traits": table(len(BIG_FIVE), lambda rows: draw_traits(rows, streams)),
         "numbers": np.empty((len(AGENT_FIELDS), n)),
-        "propensities": column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
+        "propensities": table(len(ACTIONS), lambda rows: _propensities(rows, of_agents, streams)),
     }
     draws: dict[str, Callable[[Rows], Any]] = {
-        "engagement_threshold": lambda rows: _thresholds(rows, own, streams),
+        "engagement_threshold": lambda rows: _thresholds(rows, of_agents, streams),
         "timeout_threshold": lambda rows: params.statechart.default_timeout_ticks,
-        "activity": activity_of(own, streams, popularity),
-        "post_rate": post_rate_of(own, streams, popularity),
+        "activity": activity_draws(of_agents, streams, popularity),
+        "post_rate": post_rate_draws(of_agents, streams, popularity),
     }
     for name, place in PLACES.items():
         fill_in_blocks(columns["numbers"][place], agents, draws[name])
-    return population_of(agents, ids, columns, params, streams)
+    return make_population(agents, ids, columns, params, streams)
 
 
-def population_of(
+def make_population(
     agents: Rows, ids: Sequence[str], columns: dict[str, Any], params: SocialParams, streams: Streams
 ) -> Population:
-    """Return the population of `agents` of whom `columns` say who they are (`WHO_THEY_ARE`), all idle."""
-    n = len(agents)
+    """Return the population of `agents` with these columns (`WHO_THEY_ARE`), all idle."""
+    n, feed_size = len(agents), params.feed.size
     codes = fill_in_blocks(np.empty(n, np.uint16), agents, lambda rows: _name_codes(rows, streams))
     return Population(
         ids=ids if isinstance(ids, Ids) else Ids(ids),
@@ -110,22 +108,15 @@ def population_of(
         present=np.ones(n, np.bool_),
         membership=np.full(n, MEMBER, np.uint8),
         scripted=np.zeros(n, np.bool_),
-        **_empty(n, params),
+        state=np.full(n, AgentState.IDLE.code, np.uint8),
+        ticks_in_state=np.zeros(n, np.int32),
+        pending_action=np.full(n, NO_ACTION, np.uint8),
+        current_post=np.full(n, NO_POST, np.int32),
+        current_match=np.zeros(n, np.int16),
+        feed=np.zeros((n, feed_size), np.int32),  # of `n_feed` posts: it takes memory where it is filled
+        n_feed=np.zeros(n, np.uint16),
+        n_read=np.zeros(n, np.uint16),
     )
-
-
-def _empty(n: int, params: SocialParams) -> dict[str, Any]:
-    size = params.feed.size
-    return {
-        "state": np.full(n, AgentState.IDLE.code, np.uint8),
-        "ticks_in_state": np.zeros(n, np.int32),
-        "pending_action": np.full(n, NO_ACTION, np.uint8),
-        "current_post": np.full(n, NO_POST, np.int32),
-        "current_match": np.zeros(n, np.int16),
-        "feed": np.zeros((n, size), np.int32),  # of `n_feed` posts: it takes memory where it is filled
-        "n_feed": np.zeros(n, np.uint16),
-        "n_read": np.zeros(n, np.uint16),
-    }
 
 
 def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
@@ -137,7 +128,7 @@ def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
 
 
 def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
-    """Return Big Five scores in words: what is half a standard deviation or more off the mean.
+    """Return the traits that are half a standard deviation or more off the mean, as text.
 
     >>> personality(np.array([4.5, 3.86, 3.64, 1.0, 3.91]))
     'outgoing and calm'
@@ -167,26 +158,26 @@ def _name_codes(agents: Rows, streams: Streams) -> npt.NDArray[np.int64]:
     return first * len(_LAST) + streams.integers("last name", agents, len(_LAST))
 
 
-def _thresholds(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
-    drawn = own.threshold_mean + own.threshold_sd * streams.normal("threshold", agents)
+def _thresholds(agents: Rows, params: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    drawn = params.threshold_mean + params.threshold_sd * streams.normal("threshold", agents)
     return np.clip(drawn, 0, 1).astype(np.float32)
 
 
-def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
-    means = np.array([own.like, own.reply, own.reshare])
+def _propensities(agents: Rows, params: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    means = np.array([params.like, params.reply, params.reshare])
     noise = np.stack([streams.normal("propensity", agents, index=k) for k in range(3)], axis=1)
-    drawn = means * np.exp(own.propensity_sigma * noise)
+    drawn = means * np.exp(params.propensity_sigma * noise)
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float32)
 
 
 @dataclass(frozen=True)
 class Profiled:
-    """What a file of profiles gives.
+    """The values of a file of profiles.
 
     Attributes:
-        columns: The columns that it gives for every agent.
-        attributes: Attributes of all agents, by name; NaN where it says nothing.
-        notes: How it was read, where that may surprise, in words.
+        columns: The columns that have a value for every agent.
+        attributes: Attributes of all agents, by name; NaN where there is none.
+        notes: Notes on how the file was read.
     """
 
     columns: frozenset[str] = frozenset()
@@ -204,47 +195,45 @@ def read_profiles(
     """Write the profiles of a file over the drawn ones.
 
     Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by ;), the fields
-    of `AGENT_FIELDS`, like, reply, reshare, and the Big Five. A blank cell keeps what was drawn. `attributes` says
-    which columns give attributes: name -> (column, what it is).
+    of `AGENT_FIELDS`, like, reply, reshare, and the Big Five. A blank cell keeps the drawn value. `attributes` are
+    those that have a column: name -> (column, attribute).
 
     Raises:
         DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
     """
-    key = PROFILES
-    declared, known = attributes or {}, tuple(COLUMNS[PROFILES])
+    where, declared, known = f"{PROFILES}: {path}", attributes or {}, tuple(COLUMNS[PROFILES])
     needs = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
-    table = read_table(path, key, needs, known[1:], files, others=False)
-    with naming_file(path, key):
-        rows = _rows_of(labels_of(table["agent"], "agent"), path, population)
+    table = read_table(path, PROFILES, needs, known[1:], files, others=False)
+    with naming_file(path, PROFILES):
+        rows = _find_rows(parse_labels(table["agent"], "agent"), where, population)
         numbers = {
-            column: _numbers(table[column], column, f"{key}: {path}", low, high)
+            column: _numbers(table[column], column, where, low, high)
             for column, (low, high) in _NUMBERS.items()
             if column in table
         }
-        names, words = (texts_of(table[c], c) if c in table else [] for c in ("name", "interests"))
-        told = {name: read_values(table[c], c, own, f"{key}: {path}") for name, (c, own) in declared.items()}
-    for column, values in numbers.items():
-        _write(column, values, rows, population)
+        names, words = (parse_texts(table[c], c) if c in table else [] for c in ("name", "interests"))
+        values = {name: read_values(table[c], c, attribute, where) for name, (c, attribute) in declared.items()}
+    for column, cells in numbers.items():
+        _write(column, cells, rows, population)
     for row, name in zip(rows.tolist(), names, strict=False):
         if name:
             population.names[row] = name
-    for row, own in zip(rows.tolist(), words, strict=False):
-        if own:
-            population.interests[row] = _interests(own, topics, f"{key}: {path}: agent {population.ids[row]}")
+    for row, text in zip(rows.tolist(), words, strict=False):
+        if text:
+            population.interests[row] = _interests(text, topics, f"{where}: agent {population.ids[row]}")
     shares = population.propensities.sum(axis=1, keepdims=True)
     if (shares <= 0).any():
         agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
-        raise DataError(f"{key}: {path}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
+        raise DataError(f"{where}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
     population.propensities /= shares
-    given = {column for column, values in numbers.items() if not np.isnan(values).any()}
-    of_all = {name: np.full(len(population), np.nan) for name in told}
-    for name, values in told.items():
-        of_all[name][rows] = values
-    return Profiled(frozenset(given if len(table) == len(population) else ()), of_all, table.notes)
+    complete = {column for column, cells in numbers.items() if not np.isnan(cells).any()}
+    of_all = {name: np.full(len(population), np.nan) for name in values}
+    for name, of_rows in values.items():
+        of_all[name][rows] = of_rows
+    return Profiled(frozenset(complete if len(table) == len(population) else ()), of_all, table.notes)
 
 
-def _rows_of(agents: Sequence[str | None], path: str, population: Population) -> npt.NDArray[np.int64]:
-    where = f"agents.profiles: {path}"
+def _find_rows(agents: Sequence[str | None], where: str, population: Population) -> npt.NDArray[np.int64]:
     named = [agent for agent in agents if agent is not None]
     if len(named) < len(agents):
         raise DataError(f"{where}: line {list(agents).index(None) + 2}: the cell 'agent' is blank")
@@ -252,8 +241,8 @@ def _rows_of(agents: Sequence[str | None], path: str, population: Population) ->
     if (rows < 0).any():
         agent = shortened(named[int(np.flatnonzero(rows < 0)[0])])
         raise DataError(
-            f"{where}: agent {agent!r} is not in the network ({len(population)} agents). Ids are compared as text; "
-            f"there they are {examples(population.ids)}"
+            f"{where}: agent {agent!r} is not in the network ({len(population)} agents). Ids are compared as text, "
+            f"such as {examples(population.ids)}"
         )
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     if len(first) < len(rows):
@@ -263,13 +252,11 @@ def _rows_of(agents: Sequence[str | None], path: str, population: Population) ->
 
 
 def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> npt.NDArray[np.float64]:
-    numbers, given = numbers_of(cells, column)
+    numbers, is_filled = parse_numbers(cells, column)
     whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
-    bad = given & ~((numbers >= low) & (numbers <= high))
-    if whole:
-        bad |= given & (numbers != np.round(numbers))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
+    is_bad = is_filled & ~((numbers >= low) & (numbers <= high) & (not whole or numbers == np.round(numbers)))
+    if is_bad.any():
+        row = int(np.flatnonzero(is_bad)[0])
         value = shortened(str(cells[row].as_py()))
         kind = f"{'whole ' * whole}number in {low:g} .. {high:g}"
         raise DataError(f"{where}: {column}: line {row + 2}: {value} is not a {kind}")
@@ -277,14 +264,14 @@ def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: 
 
 
 def _write(column: str, values: npt.NDArray[np.float64], rows: Rows, population: Population) -> None:
-    given = ~np.isnan(values)
-    where = rows[given]
+    is_filled = ~np.isnan(values)
+    rows, values = rows[is_filled], values[is_filled]
     if column in BIG_FIVE:
-        population.traits[where, BIG_FIVE.index(column)] = values[given]
+        population.traits[rows, BIG_FIVE.index(column)] = values
     elif column in ACTIONS:
-        population.propensities[where, ACTIONS.index(column)] = values[given]
+        population.propensities[rows, ACTIONS.index(column)] = values
     else:
-        getattr(population, column)[where] = values[given]
+        getattr(population, column)[rows] = values
 
 
 def _interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:

@@ -1,4 +1,4 @@
-"""Networks drawn from the seed, of each kind that a configuration can name. Files of edges are read in `follows`."""
+"""Networks drawn from the seed, and close ties. Files of edges are read in `follows`."""
 
 from collections.abc import Callable
 from math import inf, lgamma, log1p, sqrt
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.kernels.network import attach, draw_rows, rewire, toss_rows
+from prism_mesa.kernels.network import attach, choose_pairs, draw_rows, mutual_pairs, rewire, toss_rows
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.chunks import blocks, fill_in_blocks
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
@@ -69,16 +69,16 @@ def _blocks(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
 
 
 def block_bounds(blocks: int, n: int) -> npt.NDArray[np.int64]:
-    """Return where the blocks of `n` agents begin, and `n`: rows ``bounds[b]`` to ``bounds[b + 1] - 1`` are block b.
+    """Return the bounds of the blocks of `n` agents: rows ``bounds[b]`` to ``bounds[b + 1] - 1`` are block b.
 
-    They are equal, but that the first ones have one agent more where `n` cannot be divided.
+    Blocks are equal. If `n` cannot be divided, the first ones have one agent more.
     """
     small, longer = divmod(n, blocks)
     return np.arange(blocks + 1) * small + np.minimum(np.arange(blocks + 1), longer)
 
 
 def _tossed(bounds: npt.NDArray[np.int64], inside: float, outside: float, streams: Streams) -> FollowNetwork:
-    """Return a network in which each follow is there with its probability, by whether it stays in its block."""
+    """Return a network in which each follow has a probability, by whether it stays in its block."""
     n, key = int(bounds[-1]), streams.key("follow")
     log_in, log_out = (log1p(-chance) if chance < 1.0 else -inf for chance in (inside, outside))
     indptr, none = np.zeros(n + 1, np.int64), np.zeros(0, np.int32)
@@ -90,7 +90,7 @@ def _tossed(bounds: npt.NDArray[np.int64], inside: float, outside: float, stream
 
 
 def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Neighbours on a ring follow each other, and `rewire` of these pairs is somebody and anybody else instead."""
+    """Neighbours on a ring follow each other; a share `rewire` of these pairs gets a random second agent."""
     half = max(1, round(params.mean_degree / 2))
     if 2 * half >= n:
         return _tossed(np.array([0, n]), 1.0, 0.0, streams)
@@ -99,8 +99,8 @@ def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNe
     for place in range(half):
         others[:, place] = (agents + place + 1) % n
     rewire(streams.key("rewired to"), streams.key("rewire"), params.rewire, others)
-    one, other = np.repeat(agents, half), others.reshape(-1)
-    return from_parts([(one, other), (other, one)], n)
+    first, second = np.repeat(agents, half), others.reshape(-1)
+    return from_parts([(first, second), (second, first)], n)
 
 
 def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
@@ -118,10 +118,9 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowN
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, follows are drawn in proportion to it.
 
-    Each agent has a Poisson number of followees, or a lognormal one from 1 on. Mutual follows come first; with the
-    others each agent has as many followees, and about as many followers, as without them. It follows whom it draws,
-    once; what a repetition cost is drawn again, and at last drawn without replacement. What is lognormal is rounded to
-    float32, which hides the last digits of exp that differ between machines.
+    Each agent has a Poisson number of followees, or a lognormal number from 1 on. Mutual follows are drawn first. They
+    change no number of followees, and hardly the numbers of followers. Repetitions are drawn again, at last without
+    replacement. Lognormal numbers are rounded to float32, which hides last digits of exp that differ between machines.
     """
     agents, sigma = np.arange(n), params.follower_sigma
     popularity = fill_in_blocks(
@@ -133,44 +132,45 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     mutual = _mutual(params.mutual, popularity / share_of_follow, wanted, streams)
     left = np.maximum(popularity - mutual.n_followers * share_of_follow, _LEAST_LEFT * popularity)
     lengths = np.maximum(wanted, mutual.n_followees)
-    network, found = _drawn(left, lengths, mutual, streams.key("follow"))
-    for row in np.flatnonzero(found < lengths).tolist():
-        _complete(row, network.followees(row), int(found[row]), left, streams)
+    network, n_drawn = _drawn(left, lengths, mutual, streams.key("follow"))
+    for row in np.flatnonzero(n_drawn < lengths).tolist():
+        _complete(row, network.followees(row), int(n_drawn[row]), left, streams)
     return network
 
 
 def _mutual(share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams) -> FollowNetwork:
-    """Return follows that go both ways: a share of what expected followers and numbers of followees allow.
+    """Return mutual follows: a share of those that expected followers and numbers of followees allow.
 
-    Half of an agent's partners are those that it draws, in proportion to how many they are to have.
+    An agent draws half of its partners, in proportion to how many partners these are to have.
     """
     n = len(followees)
     partners = share * np.minimum(followers, followees)
     halves = np.floor(partners / 2 + streams.uniform("half a mutual follow", np.arange(n))).astype(np.int64)
     if not halves.any():
         return from_parts([], n)
-    drawn, found = _drawn(partners, np.minimum(halves, n - 1), from_parts([], n), streams.key("mutual follow"))
-    other, one = drawn.edges()
-    made = np.arange(len(one)) - drawn.indptr[one] < found[one]
-    return from_parts([(one[made], other[made]), (other[made], one[made])], n)
+    drawn, n_drawn = _drawn(partners, np.minimum(halves, n - 1), from_parts([], n), streams.key("mutual follow"))
+    second, first = drawn.edges()
+    is_drawn = np.arange(len(first)) - drawn.indptr[first] < n_drawn[first]
+    first, second = first[is_drawn], second[is_drawn]
+    return from_parts([(first, second), (second, first)], n)
 
 
 def _drawn(
     weights: npt.NDArray[np.float64], lengths: Int32s, held: FollowNetwork, key: np.uint64
 ) -> tuple[FollowNetwork, Int32s]:
-    """Return rows of so many followees, those held and others drawn by weight, and how many of each were found."""
+    """Return rows of so many followees, those held and others drawn by weight, and how many of each were n_drawn."""
     n, indptr = len(weights), np.zeros(len(weights) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
-    indices, found = np.empty(int(indptr[-1]), np.int32), np.empty(n, np.int32)
+    indices, n_drawn = np.empty(int(indptr[-1]), np.int32), np.empty(n, np.int32)
     cumulative = np.cumsum(weights)
     cumulative /= cumulative[-1]
     guide = np.searchsorted(cumulative, np.arange(n) / n, side="right").astype(np.int32)
-    draw_rows(0, n, key, cumulative, guide, ATTEMPTS, held.indptr, held.indices, indptr, indices, found)
-    return FollowNetwork(indptr, indices), found
+    draw_rows(0, n, key, cumulative, guide, ATTEMPTS, held.indptr, held.indices, indptr, indices, n_drawn)
+    return FollowNetwork(indptr, indices), n_drawn
 
 
 def _followees(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
-    """Return what gives how many each of some rows is to follow."""
+    """Return a function from rows to their numbers of followees."""
     mean, sigma = params.mean_degree, params.followee_sigma
     correlation = params.correlation if params.follower_sigma else 0.0
     if not sigma:
@@ -187,21 +187,41 @@ def _followees(params: NetworkParams, n: int, streams: Streams) -> Callable[[Row
 
 
 def _poisson(mean: float) -> npt.NDArray[np.float64]:
-    """Return the cumulative probabilities of 0, 1, 2, ..., as far as they matter."""
+    """Return the cumulative Poisson probabilities of 0, 1, 2, ..., as far as they matter."""
     k = np.arange(int(mean + 12 * np.sqrt(mean) + 12))
     logs = k * np.log(mean) - mean - np.array([lgamma(i + 1) for i in k])
     return np.cumsum(np.exp(logs))
 
 
-def _complete(row: int, follows: Int32s, found: int, weights: Floats, streams: Streams) -> None:
-    """Fill ``follows[found:]``: with the smallest of exponential draws whose rates are the weights.
+def _complete(row: int, follows: Int32s, n_drawn: int, weights: Floats, streams: Streams) -> None:
+    """Fill ``follows[n_drawn:]`` with the agents of the smallest exponential draws, whose rates are the weights.
 
     Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.
     """
     u = streams.uniform("follow at last", row, index=np.arange(len(weights)))
     rank = -np.log1p(-u) / weights
-    rank[follows[:found]] = np.inf
+    rank[follows[:n_drawn]] = np.inf
     rank[row] = np.inf
-    missing = len(follows) - found
-    follows[found:] = np.argpartition(rank, missing - 1)[:missing]
+    missing = len(follows) - n_drawn
+    follows[n_drawn:] = np.argpartition(rank, missing - 1)[:missing]
     follows.sort()
+
+
+def with_close_ties(network: FollowNetwork, most: int, streams: Streams) -> FollowNetwork:
+    """Return the network with up to `most` close ties of each agent, which are mutual follows.
+
+    Pairs whose agents have the fewest followers in sum come first, equal ones in a keyed order. A pair becomes a close
+    tie if both agents have less than `most` so far.
+    """
+    if not most:
+        return network
+    first, second = (np.empty(network.n_edges // 2, np.int32) for _ in range(2))
+    n_pairs = mutual_pairs(network.indptr, network.indices, first, second)
+    first, second = first[:n_pairs].copy(), second[:n_pairs].copy()
+    followers = network.n_followers.astype(np.uint64)
+    chance = streams.bits("mutual tie", first, index=second) >> np.uint64(28)  # below 2**36, and the sum below 2**28
+    order = np.argsort((followers[first] + followers[second]) << np.uint64(36) | chance)
+    chosen = choose_pairs(order, first, second, most, network.n_agents)
+    first, second = first[chosen], second[chosen]
+    close = from_parts([(first, second), (second, first)], network.n_agents)
+    return FollowNetwork(network.indptr, network.indices, network.dropped, network.notes, close.indptr, close.indices)

@@ -1,4 +1,4 @@
-"""How often agents come online and post: lognormal between agents, capped at 1, and by how many follow them."""
+"""Rates of coming online and posting: lognormal between agents, capped at 1, correlated with their followers."""
 
 from collections.abc import Callable
 from functools import cache
@@ -20,12 +20,12 @@ type Rates = npt.NDArray[np.float32]
 _NORMAL: Final = NormalDist()
 
 
-def popularity_of(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
-    """Return the normal score of each agent's rank by number of followers, shape (n,); None where it does not count.
+def popularity_scores(network: FollowNetwork, params: AgentsParams, streams: Streams) -> Floats | None:
+    """Return the normal score of each agent's rank by number of followers, shape (n,); None if popularity is 0.
 
     The rank-th of n agents, from 0, has the score ``inverse normal((rank + .5) / n)``; ties are ranked by a keyed draw.
     """
-    if not own.popularity:
+    if not params.popularity:
         return None
     n = network.n_agents
     rank = np.empty(n, np.int64)
@@ -34,9 +34,9 @@ def popularity_of(network: FollowNetwork, own: AgentsParams, streams: Streams) -
     return np.append(lower, -lower[: n // 2][::-1])[rank]
 
 
-def popularity_of_last(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
-    """Return what `popularity_of` gives, but for the last agent alone: the scores of the others are nan."""
-    if not own.popularity:
+def popularity_of_last(network: FollowNetwork, params: AgentsParams, streams: Streams) -> Floats | None:
+    """Return `popularity_scores` of the last agent alone; the scores of the others are nan."""
+    if not params.popularity:
         return None
     n, followers = network.n_agents, network.n_followers
     alike = np.flatnonzero(followers[:-1] == followers[-1])
@@ -46,33 +46,32 @@ def popularity_of_last(network: FollowNetwork, own: AgentsParams, streams: Strea
     return np.append(np.full(n - 1, np.nan), score)
 
 
-def activity_of(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
-    """Return what gives the activity of agents, by row."""
-    scale = capped_scale(own.activity, own.activity_sigma)
-    return lambda rows: _capped(_scores("activity", rows, own, streams, popularity), own.activity_sigma, scale)
+def activity_draws(params: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+    """Return a function from rows to the activity of these agents."""
+    scale = capped_scale(params.activity, params.activity_sigma)
+    return lambda rows: _capped(_scores("activity", rows, params, streams, popularity), params.activity_sigma, scale)
 
 
-def post_rate_of(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
-    """Return what gives the probability of posting of agents, by row.
+def post_rate_draws(params: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+    """Return a function from rows to these agents' probability of posting.
 
-    Without `post_sigma` the draw of activity serves it too: who is often there also writes more. Where agents post
-    when they are online, the mean of `post_rate` is over these: weighted by activity.
+    Without `post_sigma` the draw of activity serves posting too. With `posting` online, activity weights the mean.
     """
-    purpose = "activity" if own.post_sigma is None else "posting"
-    sigma = own.activity_sigma if own.post_sigma is None else own.post_sigma
-    scale = capped_scale(own.post_rate, sigma)
-    if own.posting == "online":
-        shared = 1.0 if own.post_sigma is None else own.popularity**2
-        scale = weighted_scale(own.post_rate, sigma, own.activity, own.activity_sigma, shared)
-    return lambda rows: _capped(_scores(purpose, rows, own, streams, popularity), sigma, scale)
+    purpose = "activity" if params.post_sigma is None else "posting"
+    sigma = params.activity_sigma if params.post_sigma is None else params.post_sigma
+    scale = capped_scale(params.post_rate, sigma)
+    if params.posting == "online":
+        shared = 1.0 if params.post_sigma is None else params.popularity**2
+        scale = weighted_scale(params.post_rate, sigma, params.activity, params.activity_sigma, shared)
+    return lambda rows: _capped(_scores(purpose, rows, params, streams, popularity), sigma, scale)
 
 
-def _scores(purpose: str, rows: Rows, own: AgentsParams, streams: Streams, popularity: Floats | None) -> Floats:
+def _scores(purpose: str, rows: Rows, params: AgentsParams, streams: Streams, popularity: Floats | None) -> Floats:
     """Return standard normal draws that are correlated with popularity."""
     drawn = streams.normal(purpose, rows)
     if popularity is None:
         return drawn
-    return own.popularity * popularity[rows] + sqrt(1 - own.popularity**2) * drawn
+    return params.popularity * popularity[rows] + sqrt(1 - params.popularity**2) * drawn
 
 
 def _capped(scores: Floats, sigma: float, scale: float) -> Rates:
@@ -89,12 +88,11 @@ def capped_scale(mean: float, sigma: float) -> float:
     """
     if sigma == 0 or mean == 0:
         return mean
-    normal = NormalDist()
     low, high = 0.0, 1e60  # beyond any factor that sigma <= 5 calls for
     for _ in range(300):
         c = (low + high) / 2
-        below = normal.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
-        above = 1 - normal.cdf((-log(c) + sigma * sigma / 2) / sigma)
+        below = _NORMAL.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
+        above = 1 - _NORMAL.cdf((-log(c) + sigma * sigma / 2) / sigma)
         low, high = (c, high) if c * below + above < mean else (low, c)
     return high
 
@@ -104,11 +102,11 @@ def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: f
     """Return the factor c with which min(1, c X) has the given mean, weighted by activity, for lognormal X of mean 1.
 
     Args:
-        mean: The mean that is wanted.
-        sigma: Of X.
-        activity: Mean of the activity, a lognormal that is capped at 1.
-        activity_sigma: Its sigma, before the cap.
-        shared: Correlation of the logarithms of both, before the caps.
+        mean: The wanted mean.
+        sigma: Sigma of X.
+        activity: Mean of the activity, a lognormal capped at 1.
+        activity_sigma: Sigma of the activity before the cap.
+        shared: Correlation of the logarithms of both before the caps.
 
     >>> weighted_scale(0.2, 1.7, 0.5, 1.0, 0.5) < weighted_scale(0.2, 1.7, 0.5, 1.0, 0.0) == capped_scale(0.2, 1.7)
     True
@@ -125,8 +123,8 @@ def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: f
     low, high = -140.0, 140.0  # of log c
     for _ in range(60):
         log_c = (low + high) / 2
-        found = sum(w * _capped_mean(log_c + m, rest) for w, m in zip(weights.tolist(), middles, strict=True))
-        low, high = (log_c, high) if found < mean else (low, log_c)
+        reached = sum(w * _capped_mean(log_c + m, rest) for w, m in zip(weights.tolist(), middles, strict=True))
+        low, high = (log_c, high) if reached < mean else (low, log_c)
     return exp(high)
 
 

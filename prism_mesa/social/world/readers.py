@@ -1,7 +1,4 @@
-"""Reading users' tables. Whatever is wrong with a file ends as one DataError that names key, file and way out.
-
-Tables are columns in the order of their rows: what a pandas index says is a column like others.
-"""
+"""Reading users' tables; every fault is one DataError that names the key, the file and a way out."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +15,7 @@ import pyarrow.compute as pc
 from prism_mesa.errors import DataError, counted, did_you_mean, shortened
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import EDGES, FOLLOWS, conversion, follow_columns, meant_for
-from prism_mesa.social.world.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
+from prism_mesa.social.world.csv_files import Header, read_csv, read_csv_ids, read_header
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
 _READABLE: Final = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq")
@@ -33,10 +30,10 @@ class Table:
     """Columns of a file, of one length that is at least 1.
 
     Attributes:
-        columns: Those that were wanted and are there. A CSV's are texts, but for ids; empty cells are nulls.
-        notes: How the file was read, where that may surprise, in words.
-        names: What the file calls each of them.
-        unread: What it calls all others.
+        columns: The wanted columns that the file has. Those of a CSV are texts, except ids; empty cells are nulls.
+        notes: Notes on how the file was read.
+        names: Their names in the file.
+        unread: The file's names of all other columns.
     """
 
     columns: pa.Table
@@ -56,7 +53,7 @@ class Table:
 
 @dataclass(frozen=True)
 class _ColumnsNeeded:
-    """Columns that a table must have and may have, whether it may have others, and what they hold, for errors."""
+    """The columns that a table needs and may have, whether it may have others, and `what` they hold, for errors."""
 
     key: str
     files: FilesParams
@@ -102,7 +99,7 @@ class _ColumnsNeeded:
 
 
 class _UnfitError(ValueError):
-    """What a file holds, as far as it can be read, is not what is needed."""
+    """A file can be read, and does not hold what is needed."""
 
 
 def read_table(
@@ -122,10 +119,10 @@ def read_table(
         needs: Columns it must have.
         may: Columns that are read as well where it has them.
         files: How it is read.
-        others: Whether it may have columns besides, which are left alone.
+        others: Whether it may have other columns, which are not read.
 
     Raises:
-        DataError: If it is missing, of another kind, unreadable, too large, empty, or its columns are others.
+        DataError: If it is missing, of another kind, unreadable, too large, or empty, or has the wrong columns.
     """
     return _read(path, _ColumnsNeeded(key, files, tuple(needs), tuple(may), others), read_csv)
 
@@ -136,9 +133,7 @@ def read_ids(path: str | Path, key: str, columns: Sequence[str], files: FilesPar
 
 
 def _read(
-    path: str | Path,
-    wanted: _ColumnsNeeded,
-    csv_reader: Callable[[Path, Header, Sequence[str], FilesParams], pa.Table],
+    path: str | Path, wanted: _ColumnsNeeded, csv_reader: Callable[[Path, Header, Sequence[str], FilesParams], pa.Table]
 ) -> Table:
     key, files = wanted.key, wanted.files
     with naming_file(path, key):
@@ -152,16 +147,13 @@ def _read(
             table = read_parquet(file, [*dict.fromkeys(read.values())], files.max_bytes, wanted.what)
         else:
             check_size(file, files.max_bytes)
-            try:
-                header = read_header(file, needs, files)
-            except NoHeader:
-                raise _UnfitError(f"the file is empty; it needs the columns {', '.join(wanted.needs)}") from None
+            header = read_header(file, needs, files)
             names, by_comma = list(header.names), header.delimiter == ","
             line = header.delimiter.join(names)
             if key == EDGES and not {*needs} <= {*names} and (how := conversion(file, line)):
                 raise _UnfitError(how)
-            read = wanted.among(names, "" if by_comma else header.separated)
-            notes = [] if by_comma else [f"{key}: is separated by {header.separated}, and read so"]
+            read = wanted.among(names, "" if by_comma else header.separator)
+            notes = [] if by_comma else [f"{key}: is separated by {header.separator}, and read so"]
             if may_be_utf8(file, files):
                 notes.append(f"{key}: is UTF-8 by all its letters, but read as files.encoding={files.encoding} says")
             table, headers = _without_headers(csv_reader(file, header, [*dict.fromkeys(read.values())], files))
@@ -186,10 +178,10 @@ def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
 
 @contextmanager
 def naming_file(path: str | Path, key: str) -> Iterator[None]:
-    """Make errors of reading a file, or of what it holds, one line that names it.
+    """Turn errors of reading a file into one line that names it.
 
     Raises:
-        DataError: In their place.
+        DataError: In place of the error.
     """
     where = f"{key}: {shortened(str(path), _CHARACTERS_SHOWN)}"
     try:
@@ -209,10 +201,9 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
         zlib.error,
         pd.errors.ParserWarning,
     ) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DataError(
-            f"{where}: cannot be read: {shortened(said.strip().partition('\n')[0], _CHARACTERS_SHOWN)}"
-        ) from None
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        first_line = shortened(text.strip().partition("\n")[0], _CHARACTERS_SHOWN)
+        raise DataError(f"{where}: cannot be read: {first_line}") from None
 
 
 def is_parquet(path: str | Path) -> bool:
@@ -221,13 +212,13 @@ def is_parquet(path: str | Path) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first names in words."""
+    """Return the first names as text."""
     more = f", and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
     return shortened(", ".join(names[:_NAMES_SHOWN]), _CHARACTERS_SHOWN) + more
 
 
 def _readable(path: str | Path, key: str) -> Path:
-    """Return the file, if it is one, of a kind that PRISM reads."""
+    """Return the path if it is a file of a kind that PRISM reads."""
     file = Path(path)
     if not file.is_file():
         what = "is a folder, not a file" if file.is_dir() else "no such file"

@@ -1,37 +1,39 @@
-"""Posts that users place: whose they are is chosen by size and position in the network, from the seed."""
+"""Posts that users place, with authors chosen by size and position in the network."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.errors import counted
-from prism_mesa.social.params import SeededParams, SocialParams
+from prism_mesa.social.params import NetworkParams, SeededParams, SocialParams
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import POST, Posts
 from prism_mesa.social.state.topics import Topics
-from prism_mesa.social.world.communities import communities_of, share_across
+from prism_mesa.social.world.random_networks import block_bounds
 from prism_mesa.streams import Streams
 
-type Rows = npt.NDArray[np.int64]
+type Rows = npt.NDArray[np.integer[Any]]
 
 TENTH: Final = 10
 FIFTH: Final = 5
-_TOLD: Final = 5
+_AUTHORS_NAMED: Final = 5
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """Posts that are placed, one an entry.
+    """Posts that users place, one an entry.
 
     Attributes:
-        author: Row of whose it is.
+        author: Row of its author.
         text_id: Its text.
-        round: In which it appears, ascending.
-        followers: Of its author, at the beginning.
-        across: Share of these who are of other communities.
+        round: The round in which it appears, ascending.
+        followers: Followers of its author at the beginning.
+        across: Share of these followers from other communities.
     """
 
     author: Rows
@@ -41,29 +43,29 @@ class Seeded:
     across: npt.NDArray[np.float64]
 
     def as_facts(self, posts: Posts) -> list[dict[str, Any]]:
-        """Return what a summary says of each that has appeared: its row in `posts`, and what stands here."""
-        own = np.flatnonzero(posts.kind == POST)
+        """Return the facts of each post that has appeared, for a summary: `post` is its row in `posts`."""
+        roots = np.flatnonzero(posts.kind == POST)
         facts = []
         for author, text, round_, followers, across in zip(*self._columns(), strict=True):
-            among = own[slice(*np.searchsorted(posts.round[own], [round_, round_ + 1]))]
-            found = among[(posts.author[among] == author) & (posts.text_id[among] == text)]
-            if len(found):  # an author that was removed posts nothing
-                row = int(found[-1])  # what an agent happens to post itself stands before
-                told = {"post": row, "round": round_, "author": author, "followers": followers}
-                facts.append({**told, "share_across": across})
+            among = roots[slice(*np.searchsorted(posts.round[roots], [round_, round_ + 1]))]
+            matching = among[(posts.author[among] == author) & (posts.text_id[among] == text)]
+            if len(matching):  # a removed author posts nothing
+                row = int(matching[-1])  # what the agent itself posts comes before
+                fact = {"post": row, "round": round_, "author": author, "followers": followers}
+                facts.append({**fact, "share_across": across})
         return facts
 
     def notes(self) -> list[str]:
-        """Return in words who was chosen."""
+        """Return a note on the chosen authors, if there are any."""
         if not len(self.author):
             return []
-        told = [
+        by_post = [
             f"agent {author} ({counted(followers, 'follower')}, {across:.2f} of other communities)"
             for author, _, _, followers, across in zip(*self._columns(), strict=True)
         ]
-        authors = list(dict.fromkeys(told))
-        more = f" and {len(authors) - _TOLD} more" if len(authors) > _TOLD else ""
-        return [f"posts.seeded: {counted(len(told), 'post')} by {', '.join(authors[:_TOLD])}{more}"]
+        authors = list(dict.fromkeys(by_post))
+        more = f" and {len(authors) - _AUTHORS_NAMED} more" if len(authors) > _AUTHORS_NAMED else ""
+        return [f"posts.seeded: {counted(len(by_post), 'post')} by {', '.join(authors[:_AUTHORS_NAMED])}{more}"]
 
     def _columns(self) -> list[list[Any]]:
         columns = (self.author, self.text_id, self.round, self.followers, self.across)
@@ -74,37 +76,80 @@ def seeded_posts(
     params: SocialParams, network: FollowNetwork, population: Population, topics: Topics, streams: Streams
 ) -> Seeded:
     """Return the posts that `posts.seeded` places."""
-    own, n = params.posts.seeded, network.n_agents
-    if not own.count:
+    seeded, n = params.posts.seeded, network.n_agents
+    if not seeded.count:
         none = np.zeros(0, np.int64)
         return Seeded(none, none, none, none, np.zeros(0))
     main = topics.nearest_name(population.interests)
-    community, n_communities = communities_of(params.network, n, topics.names, main)
+    community, n_communities = find_communities(params.network, n, topics.names, main)
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)
-    fit = _fitting(own, followers, across if n_communities > 1 else None, streams)
-    fit = fit[population.present[fit]] if population.present[fit].any() else fit  # who waits posts nothing
-    places = np.arange(own.count)
+    fit = _fitting(seeded, followers, across if n_communities > 1 else None, streams)
+    fit = fit[population.present[fit]] if population.present[fit].any() else fit  # agents that wait post nothing
+    places = np.arange(seeded.count)
     author = fit[places % len(fit)]
     text_id = streams.integers("seeded text", places, len(topics.vectors))
-    return Seeded(author, text_id, own.round + places, followers[author], across[author])
+    return Seeded(author, text_id, seeded.round + places, followers[author], across[author])
 
 
-def _fitting(own: SeededParams, followers: Rows, across: npt.NDArray[np.float64] | None, streams: Streams) -> Rows:
-    """Return who fits size and position, in a drawn order, in which ties stand too; at least one agent does.
+def _fitting(seeded: SeededParams, followers: Rows, across: npt.NDArray[np.float64] | None, streams: Streams) -> Rows:
+    """Return the agents of the wanted size and position, at least one, in a drawn order, which also settles ties.
 
-    Where there is one community, `across` is None, and every agent fits any position.
+    With a single community `across` is None, and every agent fits any position.
     """
     drawn = np.argsort(streams.bits("seeded author", np.arange(len(followers))))
-    if own.size != "any":
-        drawn = _extreme(drawn, followers, TENTH, highest=own.size == "large")
-    if own.position != "any" and across is not None:
-        drawn = _extreme(drawn, across, FIFTH, highest=own.position == "bridge")
+    if seeded.size != "any":
+        drawn = _extreme(drawn, followers, TENTH, highest=seeded.size == "large")
+    if seeded.position != "any" and across is not None:
+        drawn = _extreme(drawn, across, FIFTH, highest=seeded.position == "bridge")
     return drawn.astype(np.int64)
 
 
 def _extreme(rows: npt.NDArray[Any], values: npt.NDArray[Any], part: int, *, highest: bool) -> npt.NDArray[Any]:
-    """Return, in their order, a `part`-th of some rows: those with the highest values, or the lowest."""
+    """Return, in their order, a `part`-th of some rows: those with the highest or the lowest values."""
     most = max(1, len(rows) // part)
     ascending = np.argsort(values[rows], kind="stable")
     return rows[np.sort(ascending[-most:] if highest else ascending[:most])]
+
+
+NONE: Final = -1
+"""The community of an agent whose interests have no name, or that came after the network was made."""
+
+
+def find_communities(
+    network: NetworkParams, n: int, names: Sequence[str], main_interest: Rows
+) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the community of each agent, `NONE` or from 0, and the number of communities.
+
+    They are the blocks of a stochastic block model, in other networks agents with the same main interest.
+
+    Args:
+        network: How the network was made.
+        n: Agents that it was made of; those of higher rows came later.
+        names: Names of interests, some may be equal.
+        main_interest: The place among them of what each agent likes best, -1 for none, shape (agents,).
+    """
+    if network.kind == "stochastic_block":
+        block = np.searchsorted(block_bounds(network.blocks, n), np.arange(len(main_interest)), side="right") - 1
+        return np.where(block < network.blocks, block, NONE), network.blocks
+    codes, _ = pd.factorize(np.array([*names, ""], dtype=object), sort=True)
+    blank = codes[-1]
+    named = np.where(codes == blank, NONE, codes)[np.asarray(main_interest, np.int64)]
+    there, place = np.unique(named, return_inverse=True)
+    without = int(len(there) > 0 and there[0] == NONE)
+    return place.astype(np.int64) - without, len(there) - without
+
+
+def share_across(community: Rows, followed: Rows, follower: Rows, n: int) -> npt.NDArray[np.float64]:
+    """Return which share of each agent's followers are of other communities; 0 for who has none, shape (n,).
+
+    Args:
+        community: Of each agent, `NONE` for none; follows to or from such are not counted.
+        followed: Of each follow, the agent that is followed.
+        follower: The one that follows it.
+        n: Agents.
+    """
+    known = (community[followed] != NONE) & (community[follower] != NONE)
+    across = known & (community[followed] != community[follower])
+    counted, crossing = (np.bincount(followed[which], minlength=n) for which in (known, across))
+    return np.asarray(crossing / np.maximum(counted, 1))

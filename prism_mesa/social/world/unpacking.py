@@ -1,4 +1,4 @@
-"""Text files as a stream of UTF-8: sized before anything is kept of them, and checked as they are read."""
+"""Text files as a stream of UTF-8, checked while they are read."""
 
 import codecs
 import gzip
@@ -26,7 +26,7 @@ _FIRST_BYTES: Final = (
 
 
 def opened(file: Path, files: FilesParams) -> BinaryIO:
-    """Return a text file as a stream of UTF-8, unpacked if its name ends in .gz; see `check_size` for how long it is.
+    """Return a text file as a stream of UTF-8, unpacked if its name ends in .gz; call `check_size` before.
 
     Raises:
         ValueError: While it is read, if it is not in `files.encoding`.
@@ -36,7 +36,7 @@ def opened(file: Path, files: FilesParams) -> BinaryIO:
 
 
 def check_size(file: Path, most: int) -> None:
-    """Check that a file unpacks to no more than `most` bytes; a gzip file that might is unpacked once, and forgotten.
+    """Check that a file unpacks to at most `most` bytes; a gzip file that might not is unpacked once to see.
 
     Raises:
         ValueError: If it unpacks to more.
@@ -44,7 +44,7 @@ def check_size(file: Path, most: int) -> None:
     size = os.path.getsize(file)
     if file.suffix.lower() != ".gz":
         if size > most:
-            raise too_large(f"{size:,} bytes", most)
+            raise too_large(most)
         return
     if size * _GZIP_AT_MOST <= most:
         return
@@ -53,44 +53,39 @@ def check_size(file: Path, most: int) -> None:
         while block := source.read(BLOCK):
             unpacked += len(block)
             if unpacked > most:
-                raise too_large(f"more than {most:,} bytes", most)
+                raise too_large(most)
 
 
 def may_be_utf8(file: Path, files: FilesParams) -> bool:
-    """Return whether a file that is read in another encoding has letters beyond ASCII, and all as UTF-8 has them.
+    """Return whether a file read in another encoding is valid UTF-8 with letters beyond ASCII.
 
     Raises:
         OSError, EOFError, zlib.error: If it cannot be unpacked.
     """
     if codecs.lookup(files.encoding).name in ("utf-8", "utf-8-sig"):
         return False
-    decoder, beyond = codecs.getincrementaldecoder("utf-8")(), False
-    with _source_of(file) as source:
-        try:
-            while block := source.read(BLOCK):
-                beyond |= not block.isascii()
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-    return beyond
+    try:
+        with io.TextIOWrapper(_unpacked(file), "utf-8") as lines:
+            return max((not line.isascii() for line in lines), default=False)
+    except UnicodeDecodeError:
+        return False
 
 
-def _source_of(file: Path) -> BinaryIO:
+def _unpacked(file: Path) -> BinaryIO:
     """Return the bytes of a file, unpacked if its name ends in .gz."""
     return cast(BinaryIO, gzip.open(file)) if file.suffix.lower() == ".gz" else file.open("rb")
 
 
-def too_large(size: str, most: int) -> ValueError:
-    """Return the fault of a file that unpacks to more than it may."""
-    return ValueError(f"it unpacks to {size}, and files.max_bytes={most} is the most: take a part of it, or allow more")
+def too_large(most: int) -> ValueError:
+    """Return the error for a file that unpacks to more than `most` bytes."""
+    return ValueError(f"it unpacks to more than files.max_bytes={most}: take a part of it, or allow more")
 
 
 class _Utf8(io.RawIOBase):
-    """The bytes of a text file, unpacked, as UTF-8 without a byte order mark and the line that Excel may put on top."""
+    """The unpacked bytes of a text file as UTF-8, without a byte order mark and Excel's first line."""
 
     def __init__(self, file: Path, encoding: str) -> None:
-        self._source = _source_of(file)
+        self._source = _unpacked(file)
         self._encoding = codecs.lookup(encoding).name
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._file, self._read, self._waiting = file, 0, b""
@@ -130,9 +125,9 @@ class _Utf8(io.RawIOBase):
         return block.removeprefix(codecs.BOM_UTF8) if first else block
 
     def _invalid_utf8(self, error: UnicodeDecodeError) -> str:
-        """Return which byte cannot be read, where it is, and what to try."""
+        """Return a message with the byte that cannot be read, its place, and what to try."""
         place = self._read - len(error.object) + error.start
-        with _source_of(self._file) as source:
+        with _unpacked(self._file) as source:
             begin = source.read(4)
             line = begin[:place].count(b"\n") + 1
             for at in range(4, place, BLOCK):

@@ -14,7 +14,7 @@ import pandas as pd
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.runs.config import Config
 from prism_mesa.social.state.posts import POST, RESHARE
-from prism_mesa.social.world.communities import communities_of
+from prism_mesa.social.world.seeded import find_communities
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Communities:
 def communities(run: FinishedRun) -> Communities:
     """Return the blocks of a stochastic block model, else groups of agents with the same main interest."""
     main, names = main_interests(run)
-    return Communities(*communities_of(run.config.network, run.config.agents.n, names, main))
+    return Communities(*find_communities(run.config.network, run.config.agents.n, names, main))
 
 
 def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:

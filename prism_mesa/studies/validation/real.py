@@ -14,7 +14,7 @@ from prism_mesa.errors import DataError, printable
 from prism_mesa.runs.measures import ccdf, gini, tail_exponent, top_share
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.state.network import from_edges
-from prism_mesa.social.world.csv_files import check_first_row, read_header
+from prism_mesa.social.world.csv_files import read_header
 from prism_mesa.social.world.unpacking import check_size, opened
 from prism_mesa.studies.estimators import graphs
 from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
@@ -108,8 +108,6 @@ def _read(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFr
         if lacking := [column for column in wanted if column not in header.names]:
             present = printable(", ".join(header.names[:_NAMES_SHOWN]))
             raise DataError(f"{file}: no column {lacking[0]!r} (there is {present})")
-        with opened(file, files) as stream:
-            check_first_row(stream, header)
         with opened(file, files) as stream:
             options: dict[str, Any] = {"sep": header.delimiter, "names": header.names, "header": 0, "low_memory": False}
             table = pd.read_csv(stream, usecols=wanted, dtype=dict.fromkeys(texts, str), **options)[wanted]

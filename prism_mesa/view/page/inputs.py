@@ -74,7 +74,7 @@ def inputs_of(config: SocialParams) -> tuple[Input, ...]:
         Input(_TIES, "network.mean_degree", "Follows per agent", "slider", (), 1, 200, 1),
     )
     is_drawn = config.network.edges is None
-    modes = tuple(dict.fromkeys([*FEED_MODES[:-1], config.feed.mode]))
+    modes = tuple(dict.fromkeys([*(name for name in FEED_MODES if name != "x_algo"), config.feed.mode]))
     groups = ("null", *(name for name, params in config.attributes.items() if params.of == "agent"))
     return (
         Input(_WORLD, "seed", "Seed", "text"),

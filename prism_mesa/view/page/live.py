@@ -16,7 +16,7 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
 from prism_mesa.runs.archive import row_of
-from prism_mesa.social.content.activity import said_by
+from prism_mesa.social.content.activity import author_and_text
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
 from prism_mesa.social.state.network import FollowNetwork
@@ -156,7 +156,7 @@ class LiveSource(Source):
         kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
         if kind == "post":
             return printable(posts.said(post))
-        writer, text = said_by(self.model.platform, int(posts.parent[post]))
+        writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
         return printable(with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:

@@ -16,7 +16,7 @@ from prism_mesa.runs.records import folder as store
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import files_of, read_manifest
 from prism_mesa.runs.social import run
-from prism_mesa.social.newcomers import add_row
+from prism_mesa.social.agent import add_row
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.state.sampling import SAMPLED, recorded_agents
 from prism_mesa.streams import Streams

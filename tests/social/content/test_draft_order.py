@@ -1,12 +1,11 @@
 """Texts that an LLM writes do not depend on the order of answers, nor do limits on them."""
 
 import asyncio
-import json
 
 import pytest
 from minds import Mind, busy, published, whim
 from worlds import differing
-from writing_worlds import NO_CHOICE, lively, thoughts
+from writing_worlds import NO_CHOICE, lively
 
 from prism_mesa.social.content.drafts import AT_A_TIME
 from prism_mesa.social.model import SocialModel
@@ -70,25 +69,6 @@ def test_what_agents_write_and_do_is_the_same_in_every_way_of_running(way, known
     assert all_differing(other, known) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_which_answer_comes_first_does_not_matter(seed, known):
-    other = lively(Late(seed, thinks=busy), 4, **BUSY)
-    assert all_differing(other, known) == []
-
-
-def test_the_world_of_these_tests_has_every_kind_of_deed_in_it(known):
-    model = known
-    calls = [json.loads(row["text"]) for row in thoughts(model) if row["event"] == "tool"]
-    done = {call["tool_name"] for call in calls if call["result"]["ok"]}
-    assert done == {
-        *("read_feed", "read_thread", "look_at_profile", "search_posts", "recall", "remember"),
-        *("like", "reply", "reshare", "post"),
-    }
-    assert {call["result"]["reason"] for call in calls} == {"", "AgentError", "unknown-tool"}
-    assert model.sources["llm"] > 10
-
-
 LIMITS = ({"max_calls": 45}, {"max_calls_per_round": 15}, {"max_calls": 50, "max_calls_per_round": 20})
 
 
@@ -139,17 +119,6 @@ def test_choices_and_texts_share_one_limit_and_what_is_left_over_is_counted(most
     assert all(words in model.posts.corpus.texts if kind == POST else words == "" for kind, words in silent)
 
 
-@pytest.mark.slow
-def test_a_limit_makes_texts_and_not_thoughts_alone(caplog):
-    most = 12
-    mind = Mind()
-    model = lively(mind, 3, options={"max_calls_per_round": most}, agents_post_rate=0.8, **NO_CHOICE)
-    assert len(mind.prompts) == 3 * most
-    assert model.written["budget"] > 3 * most  # so many thoughts are left that they alone would have taken it all
-    assert model.written["written"] >= 3 * (most - AT_A_TIME) // 2
-    assert not [record for record in caplog.records if "budget" in record.message]
-
-
 def test_a_limit_is_spent_on_the_most_followed_first():
     model = lively(Mind(), 1, options={"max_calls": 24, "spend_on": "followed"}, **NO_CHOICE, agents_post_rate=0.8)
     wrote = {author for kind, _, author, words in published(model) if kind == POST and words.startswith("post: ")}
@@ -157,17 +126,3 @@ def test_a_limit_is_spent_on_the_most_followed_first():
     followers = model.network.n_followers
     assert len(wrote) == AT_A_TIME < len(others)
     assert min(followers[list(wrote)]) >= max(followers[list(others)])
-
-
-def test_attempts_of_texts_are_those_of_the_reasoner(caplog):
-    mind = Mind(lambda prompt: "...")
-    lively(mind, 1, options={"attempts": 2}, **NO_CHOICE)
-    assert len(mind.spoken) == 2 * len(set(mind.spoken)) > 0
-
-
-def test_texts_leave_a_limits_other_half_to_the_choices():
-    params = {"agents_post_rate": 0.9, "agents_band": 0.6, "network_mean_degree": 10}
-    model = lively(Mind(), 4, options={"max_calls_per_round": 10}, **params)
-    assert model.writer.usage["calls"] + model.reasoner.usage["calls"] == 4 * 10
-    assert model.reasoner.usage["calls"] >= 4 * 4
-    assert model.written["written"] > 0

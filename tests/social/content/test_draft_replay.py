@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from minds import SPEAKS, THINKS, thought, whim
-from stand_in import StandIn, choose_by_hash, prompt_text
+from minds import SPEAKS, THINKS, whim
+from stand_in import StandIn, prompt_text
 from worlds import plain
 from writing_worlds import WORLD, asking
 
-from prism_mesa.analysis.distill.distill import distill
-from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.errors import RunError
 from prism_mesa.llm import Ledger, factory
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest
@@ -36,13 +35,9 @@ def asked_once(tmp_path_factory):
 
 RUNS = {
     "as it is": {},
-    "two iterations": {"deliberation": {"iterations": 2}},
-    "no open choice": {"agents": {"band": 0.0}},
-    "nothing at all": {"max_calls": 0},
     "limits": {"max_calls": 70, "max_calls_per_round": 30},
     "actions are asked for": {"asks_action": True},
     "probabilities": {"answer": "probabilities", "persona": "archetype", "archetypes": 2},
-    "spent on the followed": {"max_calls": 60, "spend_on": "followed"},
 }
 
 
@@ -88,36 +83,6 @@ def test_a_run_with_failures_is_repeated_with_its_failures(which, tmp_path, capl
 
 
 @pytest.mark.slow
-def test_words_that_no_file_can_hold_are_mended_and_the_run_can_be_repeated(tmp_path, caplog):
-    def brain(body):
-        prompt = prompt_text(body)
-        if prompt.endswith(THINKS):
-            calls = [
-                (name, {key: "half \ud800 \x00"}) for name, key in (("recall", "about"), ("search_posts", "words"))
-            ]
-            return thought(*calls).replace("Hm.", "Hm \\u0000" if whim(prompt, 2) else "Hm \\ud800")
-        return f"half a \ud800 pair {whim(prompt, 1000)}" if prompt.endswith(SPEAKS) else choose_by_hash(body)
-
-    with StandIn(brain, slots=8) as server:
-        result = run(asking(server), out=tmp_path)
-    assert result.status == "done"
-    assert result.table("posts").query("kind == 'reply'")["text"].str.startswith("half a ? pair ").all()
-    assert replay(result.run_dir).equal
-
-
-@pytest.mark.slow
-def test_a_run_that_shares_its_choices_with_a_distilled_model_is_repeated_with_its_texts(tmp_path):
-    with StandIn(slots=8) as server:
-        first = run(asking(server, agents={"n": 40, "band": 0.4}), out=tmp_path)
-        model = distill([first.run_dir], out=tmp_path / "distilled").file
-        result = run(asking(server, llm_share=0.5, distilled=str(model)), out=tmp_path)
-    assert result.summary["decisions"]["by_source"].keys() >= {"llm", "distilled"}
-    assert result.summary["writing"]["written"] > 10
-    found = replay(result.run_dir)
-    assert (found.differences, found.calls) == ({}, 0)
-
-
-@pytest.mark.slow
 def test_a_second_run_with_the_same_ledger_asks_nothing_and_stands_by_itself(tmp_path):
     shared = {"ledger": "cache", "ledger_path": str(tmp_path / "shared.sqlite")}
     with StandIn(slots=8) as server:
@@ -132,40 +97,19 @@ def test_a_second_run_with_the_same_ledger_asks_nothing_and_stands_by_itself(tmp
 
 
 @pytest.mark.slow
-def test_the_latency_of_a_server_leaves_no_trace(tmp_path):
-    runs = []
-    with StandIn(slots=8) as server:
-        for seed in range(2):
-            server.latency = lambda number, body, seed=seed: whim(f"{seed} {prompt_text(body)}", 20) / 1000
-            runs.append(run(asking(server, max_calls_per_round=40), out=tmp_path))
-    assert tables_of(runs[0].run_dir) == tables_of(runs[1].run_dir)
-    assert "thoughts.parquet" in tables_of(runs[0].run_dir)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"seed": 8}, "holds no answer for round 0, "),
         ({"deliberation": {"notes_told": 0, "result_chars": 90, "iterations": 3}}, "holds no answer for round 0, "),
-        ({"network": {"mean_degree": 3}}, "holds no answer for round "),
     ],
-    ids=["seed", "deliberation", "network"],
+    ids=["seed", "deliberation"],
 )
 def test_a_changed_configuration_is_told_from_the_run_that_its_ledger_is_of(change, message, asked_once, tmp_path):
     server, result = asked_once
     own = {"ledger": "replay", "ledger_path": str(result.run_dir / "decisions.sqlite")}
     with pytest.raises(RunError, match=message):
         run(asking(server, WORLD | change, **own), out=tmp_path)
-
-
-@pytest.mark.slow
-def test_another_temperature_is_one_error_before_the_run(asked_once, tmp_path):
-    server, result = asked_once
-    own = {"ledger": "replay", "ledger_path": str(result.run_dir / "decisions.sqlite")}
-    with pytest.raises(ConfigError, match="holds no answers of the LLM and options that are configured"):
-        run(asking(server, WORLD | {"deliberation": {"temperature": 0.1}}, **own), out=tmp_path / "b")
-    assert not (tmp_path / "b").exists()
 
 
 # -- failures ------------------------------------------------------------------------------------------
@@ -205,13 +149,6 @@ def test_an_llm_whose_first_twenty_texts_are_useless_ends_the_run_and_says_what_
         assert sum(map(is_text, server.requests)) == 20
     [folder] = tmp_path.iterdir()
     assert read_manifest(folder)["status"] == "failed"
-
-
-def test_no_llm_named_is_an_error_that_says_what_to_set(tmp_path):
-    with pytest.raises(
-        ConfigError, match=r"content: llm needs an LLM, and reasoner\.kind=rule asks none; set reasoner"
-    ):
-        run(plain(WORLD | {"reasoner": {"kind": "rule"}}), out=tmp_path)
 
 
 def test_where_auto_finds_no_llm_the_words_are_templates_the_run_says_so_and_can_be_repeated(tmp_path, monkeypatch):

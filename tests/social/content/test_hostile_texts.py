@@ -6,14 +6,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from minds import THINKS, Mind, busy, published, thought, whim
+from minds import THINKS, Mind, busy, thought, whim
 from tool_worlds import KINDS, feed_of, rows_of, step_with, talking, toolbox, untouched
 
 from prism_mesa.deliberation import ToolCallContent
 from prism_mesa.deliberation.conversation import call_line
 from prism_mesa.domain import ACTIONS
 from prism_mesa.social.content.drafts import draft_texts
-from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.state.posts import POST
 
 # -- counters, and texts that want to be obeyed --------------------------------------------------------
@@ -47,7 +46,7 @@ def consistent(model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["chronological", "x_algo"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_counters_and_tables_agree_whatever_the_llm_calls(mode, seed):
     model = talking(Mind(thinks=busy), 6, deliberation_iterations=3, seed=seed, feed_mode=mode)
     calls = [json.loads(row["text"])["result"]["ok"] for row in rows_of(model, "thoughts", event="tool")]
@@ -122,40 +121,6 @@ def test_no_text_name_or_note_can_look_like_the_frame_that_a_tool_sets_around_it
         assert "Mayor of Rome (agent 1), round 0: Everybody" in seen
         assert "Mayor of Rome" not in re.sub("<< .*? >>", "", seen)
         assert seen.count("<< ") == result.text.count("<<< ")
-
-
-@pytest.mark.parametrize("said", ['"So it is."', "a >> b << c", "a <<<<>>>> b", "“x” >>"])
-def test_words_come_by_tool_as_they_come_as_a_response(said, monkeypatch):
-    def activity(model):
-        row = untouched(model)
-        box, post = toolbox(model, row), feed_of(model, row)[0]
-        assert box.execute("reply", {"post": post, "text": said}).ok
-        assert box.execute("reshare", {"post": post, "comment": said}).ok
-        assert box.execute("post", {"text": said}).ok
-        return row
-
-    by_tool = talking()
-    [row] = step_with(monkeypatch, by_tool, activity)
-    by_response = talking(Mind(lambda prompt: "A quiet day." if "Write a post" in prompt else said), 1)
-    own = {text for *_, round_, author, text in published(by_tool) if (round_, author) == (1, row)}
-    assert own == {text for kind, *_, text in published(by_response) if kind != POST}
-    assert len(own) == 1
-    assert not re.search("<<|>>", own.pop())
-
-
-def test_an_agent_that_is_gone_is_no_user_to_look_at(monkeypatch):
-    model = talking(rounds=1)
-    model.agent(5).remove()
-    model.step()
-    [result] = step_with(monkeypatch, model, lambda model: toolbox(model, 0).execute("look_at_profile", {"agent": 5}))
-    assert not result.ok
-    assert "there is no user 5" in result.text
-
-
-def test_when_a_round_opens_there_is_no_feed_to_act_on():
-    model = talking()
-    names = PlatformTools(model.platform, 0, tick=0).registry(acts=False).names
-    assert names == ("read_thread", "look_at_profile", "search_posts", "recall", "remember")
 
 
 def test_turns_of_one_agent_in_one_round_know_what_the_others_did(monkeypatch):

@@ -1,16 +1,13 @@
 """Tools that look at the platform as it stood when the round opened, and notes."""
 
 import re
-from collections import Counter
 
 import numpy as np
 from minds import Mind, busy, thought, whim
-from tool_worlds import feed_of, rows_of, step_with, talking, toolbox
+from tool_worlds import feed_of, step_with, talking, toolbox
 from worlds import ran, small
 
-from prism_mesa.deliberation import Note, Notebook
-from prism_mesa.social.content.activity import activities_of, in_words
-from prism_mesa.social.state.posts import POST
+from prism_mesa.social.content.activity import recent_activities
 
 # -- the platform as it stood --------------------------------------------------------------------------
 
@@ -67,65 +64,7 @@ def test_a_thread_is_the_post_what_it_answers_and_its_latest_replies(monkeypatch
     assert checked
 
 
-def test_a_search_finds_the_words_first_and_nothing_that_is_too_old(monkeypatch):
-    model = talking(rounds=5)
-
-    def activity(model):
-        return toolbox(model, 0).execute("search_posts", {"words": "reply: "}).text
-
-    [found] = step_with(monkeypatch, model, activity)
-    ids = [int(n) for n in re.findall(r"^post (\d+) by", found, re.MULTILINE)]
-    assert ids
-    assert all(model.posts.texts[model.posts.text_id[i]].startswith("reply: ") for i in ids)
-    assert all(model.round - model.params.feed.window < model.posts.round[i] <= model.round for i in ids)
-
-
-def test_draws_about_a_written_post_do_not_depend_on_what_others_write(monkeypatch):
-    def writes(*rows):
-        def activity(model):
-            for row in rows:
-                for n in range(2):
-                    assert toolbox(model, row).execute("post", {"text": f"{row} says {n}"}).ok
-
-        model = talking(rounds=1)
-        step_with(monkeypatch, model, activity)
-        posts = model.posts
-        own = [i for i in range(len(posts)) if posts.kind[i] == POST and " says " in posts.texts[posts.text_id[i]]]
-        return {posts.texts[posts.text_id[i]]: int(posts.key[i]) for i in own}
-
-    alone, among = writes(7), writes(2, 5, 7, 9)
-    assert len(alone) == 2 == len(set(alone.values()))
-    assert {text: among[text] for text in alone} == alone
-    assert len(set(among.values())) == 8
-
-
-def test_a_written_post_appears_in_the_next_round_and_can_be_shown(monkeypatch):
-    def activity(model):
-        assert toolbox(model, 4).execute("post", {"text": "Hear me"}).ok
-        assert not toolbox(model, 4).execute("post", {"text": "Hear me"}).ok
-
-    model = talking(rounds=1, feed_size=200)
-    step_with(monkeypatch, model, activity)
-    [found] = [i for i in range(len(model.posts)) if model.posts.texts[model.posts.text_id[i]] == "Hear me"]
-    assert (model.posts.author[found], model.posts.round[found], model.posts.kind[found]) == (4, 2, POST)
-    model.step()
-    assert found in model.population.feed.ravel().tolist()
-
-
 # -- notes ---------------------------------------------------------------------------------------------
-
-
-def test_what_is_remembered_is_of_the_round_in_which_it_was_written(monkeypatch):
-    def activity(model):
-        assert toolbox(model, 4).execute("post", {"text": "Hear me"}).ok
-        model.agent(4).write("Mine alone")
-
-    model = talking(rounds=1, agents_post_rate=1.0)
-    step_with(monkeypatch, model, activity)
-    [lines] = step_with(monkeypatch, model, lambda model: [in_words(d) for d in activities_of(model.platform, 4, 50)])
-    assert {"Round 1: you posted <<< Hear me >>>", "Round 1: you posted <<< Mine alone >>>"} <= set(lines)
-    by_rate = [line[:8] for line in lines if "you posted <<< post: " in line]
-    assert by_rate == ["Round 0:", "Round 1:", "Round 2:"]
 
 
 def test_notes_enter_prompts_from_the_next_round_on():
@@ -140,26 +79,6 @@ def test_notes_enter_prompts_from_the_next_round_on():
     mind.prompts.clear()
     model.step()
     assert any("You thought: <<< secret" in prompt for prompt in mind.prompts)
-
-
-def test_the_table_of_notes_makes_the_notebook_and_an_agent_keeps_so_many():
-    def remembers(prompt):
-        calls = [("remember", {"note": f"note {whim(f'{prompt} {n}', 5000)}", "importance": 1 + n}) for n in range(3)]
-        return thought(*calls)
-
-    model = talking(Mind(thinks=remembers), 5, deliberation_notes=4)
-    rows = rows_of(model, "notes")
-    assert [(row["round"], row["tick"], row["agent"]) for row in rows] == sorted(
-        (row["round"], row["tick"], row["agent"]) for row in rows
-    )
-    again = Notebook(4)
-    for row in rows:
-        again.add(
-            row["agent"], Note(row["text"], row["round"] * model.params.clock.round_minutes / 60, row["importance"])
-        )
-    assert again.rows() == model.notebook.rows()
-    kept = Counter(model.notebook.rows()["agent"])
-    assert max(kept.values()) == 4 < max(Counter(row["agent"] for row in rows).values())
 
 
 def test_what_comes_to_mind_is_recent_relevant_and_important(monkeypatch):
@@ -193,24 +112,6 @@ def test_what_comes_to_mind_is_recent_relevant_and_important(monkeypatch):
         assert found == [f"Note: <<< {text} >>>" for text, *_ in best]
 
 
-def test_what_is_recalled_begins_with_notes_and_goes_back_in_time(monkeypatch):
-    def activity(model):
-        for row in range(30):
-            assert toolbox(model, row).execute("remember", {"note": "I was heard", "importance": 9}).ok
-
-    model = talking(rounds=5)
-    step_with(monkeypatch, model, activity)
-    [lines] = step_with(
-        monkeypatch,
-        model,
-        lambda model: [toolbox(model, row).execute("recall", {}).text.split("\n") for row in range(30)],
-    )
-    assert {first for first, *_ in lines} == {"Note: <<< I was heard >>>"}
-    rounds = [[int(n) for n in re.findall(r"^Round (\d+):", "\n".join(own), re.MULTILINE)] for own in lines]
-    assert all(own == sorted(own, reverse=True) for own in rounds)
-    assert any(own and own[0] == model.round for own in rounds)
-
-
 def test_likes_by_the_chart_are_told_with_the_round_and_the_tick_of_their_transition():
     model = ran(
         small(agents_activity=1.0, agents_threshold_mean=0.5, agents_like=1, agents_reply=0, agents_reshare=0), 3
@@ -220,7 +121,7 @@ def test_likes_by_the_chart_are_told_with_the_round_and_the_tick_of_their_transi
     told = {
         (activity.round, activity.tick, agent, activity.post)
         for agent in range(30)
-        for activity in activities_of(model.platform, agent, 1000)
+        for activity in recent_activities(model.platform, agent, 1000)
         if activity.action == "like"
     }
     assert told == done

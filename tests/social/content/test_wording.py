@@ -8,7 +8,7 @@ from minds import Mind, asked
 from worlds import differing, ran, small
 from writing_worlds import NO_CHOICE
 
-from prism_mesa.social.content.activity import activities_of
+from prism_mesa.social.content.activity import recent_activities
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.world.wording import reworded, wordings
@@ -34,24 +34,6 @@ def test_no_two_posts_say_the_same_and_no_agent_passes_the_same_text_on_twice(mo
     assert max(passed_on.values()) == 1
 
 
-def test_other_words_cost_no_text_are_whole_sentences_and_name_the_subject(model):
-    posts = model.posts
-    assert posts.texts == posts.corpus.texts
-    worded = np.flatnonzero((posts.kind == POST) & (posts.wording > 0))
-    for text, row in zip(posts.shown(worded), posts.text_id[worded].tolist(), strict=True):
-        assert text[0] == text[0].upper()
-        assert text[-1] in ".!?"
-        assert "{" not in text
-        assert posts.corpus.subjects[row].lower() in text.lower()
-
-
-def test_scheduled_posts_say_the_text_of_the_corpus_and_no_other_post_does(model):
-    posts, texts = model.posts, model.schedule.text_id.tolist()
-    own = np.flatnonzero((posts.kind == POST) & (posts.wording == 0))
-    assert len(texts) == 2
-    assert all(Counter(posts.text_id[own].tolist())[text] == texts.count(text) for text in texts)
-
-
 def test_numbers_give_different_words_until_all_are_used_and_then_the_same_again():
     openings, remarks = wordings()
     assert all(opening.count("{}") == 1 for opening in openings)
@@ -74,7 +56,7 @@ def test_readers_see_the_same_words_in_posts_reshares_quotes_and_memories():
         assert posts.shown([post])[0].endswith(f"(in reply to: {above})")
         n_quotes += above not in posts.corpus.texts
     assert n_quotes > 10
-    told = [a for row in range(30) for a in activities_of(model.platform, row, 40) if a.action == "post"]
+    told = [a for row in range(30) for a in recent_activities(model.platform, row, 40) if a.action == "post"]
     assert {(a.post, a.text) for a in told} == {(a.post, posts.shown([a.post])[0]) for a in told}
 
 
@@ -94,29 +76,3 @@ def test_a_model_that_is_brought_back_goes_on_in_the_same_words():
     assert differing(ran(model, 3), ran(other, 3)) == ["records"]  # those of the first rounds
     everything = np.arange(len(model.posts))
     assert model.posts.shown(everything) == other.posts.shown(everything)
-
-
-def test_archetypes_are_asked_about_a_text_once_in_whatever_words_it_is_posted():
-    mind = Mind()
-    model = ran(small(**LIVELY, posts_circulating=4, reasoner=asked(mind, persona="archetype")), 3)
-    model.close()
-    posts = model.posts
-    assert len(set(posts.shown(np.flatnonzero(posts.kind == POST)))) > 20
-    said = {text for text in posts.corpus.texts for prompt in mind.prompts if text in prompt}
-    assert 0 < len(said) <= 6
-    assert len(mind.prompts) <= 4 * len(said)
-
-
-def test_an_agent_itself_is_asked_about_a_post_in_the_words_of_the_post():
-    mind = Mind()
-    model = ran(small(**LIVELY, posts_circulating=4, reasoner=asked(mind, persona="individual")), 3)
-    model.close()
-    posts = model.posts
-    shown = {
-        text for text in posts.shown(np.flatnonzero(posts.wording > 0)) for prompt in mind.prompts if text in prompt
-    }
-    assert len(shown) > 10
-
-
-def test_a_default_run_notes_no_column_of_the_corpus_that_comes_with_prism(model):
-    assert not any("subject" in note for note in model.notes)

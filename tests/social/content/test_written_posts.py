@@ -1,21 +1,16 @@
 """Words that scripts give, the table of posts that holds them, and records of them."""
 
 import numpy as np
-import pytest
-from talking_worlds import Talker, lively, said, saying, talkers, view
+from talking_worlds import Talker, said, talkers, view
 from worlds import plain, ran, small
 
-from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.why import why
 from prism_mesa.domain import ACTIONS
-from prism_mesa.errors import AgentError
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.runs.social import run
 from prism_mesa.social.content.writer import SENTENCES
 from prism_mesa.social.round.engagements import counted
-from prism_mesa.social.state.events import Events
-from prism_mesa.social.state.posts import POST, REPLY, RESHARE, WORDS_CAP, Posts
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
 
@@ -36,24 +31,6 @@ def test_a_script_says_what_it_likes_and_readers_see_it():
     assert view(model, post).words == "Read this"
 
 
-def test_a_script_that_gives_no_words_has_none_or_those_of_the_template():
-    silent = saying("", "")
-    assert {words for *_, words, _ in said(talkers([4], talker=silent))} == {""}
-    assert "" not in {words for *_, words, _ in said(talkers([4], talker=silent, content="template"))}
-
-
-def test_with_templates_a_script_keeps_its_own_words():
-    own = {words for *_, words, _ in said(talkers([4], content="template"))}
-    assert own == {"Not so fast", "Read this"}
-
-
-def test_words_are_one_line_cut_to_their_cap():
-    long = saying("one\ntwo\x00  " + "x" * 300, "a >>> b")
-    reply, comment = (words for *_, words, _ in sorted(said(talkers([4], talker=long, rounds=1))))
-    assert reply == "one two " + "x" * (WORDS_CAP - 9) + "…"
-    assert comment == "a >> b"
-
-
 def test_the_first_words_of_an_engagement_count():
     class Insists(Talker):
         def step(self):
@@ -63,15 +40,6 @@ def test_the_first_words_of_an_engagement_count():
     model = talkers([4], talker=Insists)
     assert said(model)
     assert {words for *_, words, _ in said(model)} == {"At tick 1"}
-
-
-@pytest.mark.parametrize("text", [" ", "\n", "\x00", None, 5])
-@pytest.mark.parametrize("action", ["reply", "reshare"])
-def test_a_text_that_is_blank_or_none_is_refused(text, action):
-    model = ran(small(agents_post_rate=1.0), 1)
-    with pytest.raises(AgentError, match=rf"SocialAgent\.{action}: .* is no text; leave it out to give no words"):
-        getattr(model.agent(3), action)(view(model, 0), text)
-    assert model.events == Events(moves=model.events.moves)
 
 
 def test_a_reply_without_words_to_one_with_words_is_about_what_that_says():
@@ -121,51 +89,6 @@ def test_equal_texts_are_kept_and_embedded_once():
     assert placed == [(["a", "b"], []), (["one"], [])]
 
 
-def test_topics_stay_with_their_texts_while_these_grow():
-    posts, _ = table()
-    for k in range(100):
-        posts.add_texts([f"text {k}"])
-    assert posts.text_vectors.tolist() == [[0, 0], [0, 0], *([k, k] for k in range(1, 101))]
-
-
-def test_what_agents_say_over_and_over_costs_no_more_texts(tmp_path):
-    (tmp_path / "posts.csv").write_text("text\nrain falls again\nstocks went up\n")
-    model = lively(8, content="template", posts_file=str(tmp_path / "posts.csv"), agents_n=300)
-    texts = model.posts.texts
-    assert len(said(model)) > 3 * len(texts)
-    assert len(texts) == len(set(texts))
-
-
-def test_two_who_say_the_same_about_the_same_share_their_texts():
-    posts, _ = table()
-    posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)
-    parent, kind = np.zeros(4, int), np.array([REPLY, REPLY, RESHARE, REPLY])
-    text_id, words = posts.worded(parent, kind, ["So", "No"], np.array([0, 0, 0, 1]))
-    assert [posts.texts[i] for i in text_id] == [
-        "So (in reply to: two)",
-        "So (in reply to: two)",
-        "So (resharing: two)",
-        "No (in reply to: two)",
-    ]
-    assert [posts.texts[i] for i in words] == ["So", "So", "So", "No"]
-    assert (text_id[0], words[0]) == (text_id[1], words[1])
-    assert len(posts.texts) == 2 + 2 + 3
-
-
-def test_what_is_said_of_a_text_has_its_labels_also_at_second_hand():
-    posts, placed = table(labels=[("a",), ("b",)])
-    posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)
-    text_id, words = posts.worded(np.array([0]), np.array([REPLY]), ["So"], np.array([0]))
-    posts.add(np.array([0]), text_id, 1, REPLY, 0, None, 0, words)
-    posts.worded(np.array([1]), np.array([REPLY]), ["Why"], np.array([0]))
-    assert placed == [
-        (["So"], [1]),
-        (["So (in reply to: two)"], [1]),
-        (["Why"], [1]),
-        (["Why (in reply to: So)"], [1]),
-    ]
-
-
 def test_a_comment_shows_the_media_of_what_it_passes_on_and_words_alone_have_none():
     posts, _ = table(media=("", "image"))
     posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)
@@ -174,26 +97,6 @@ def test_a_comment_shows_the_media_of_what_it_passes_on_and_words_alone_have_non
     [seen] = posts.views(np.array([1]), ["Ann"], [0.5], [0.5])
     assert (seen.text, seen.words, seen.media_type) == ("Look (resharing: two)", "Look", "image")
     assert posts.media(int(words[0])) == ("", "")
-
-
-def test_which_posts_have_media_is_what_each_of_them_shows():
-    posts, _ = table(texts=("one", "two", "three"), media=("", "image", ""))
-    written = posts.add_texts(["Look (resharing: two)", "Look"], [1, 1], with_media=True)[:1].tolist()
-    words = posts.add_texts(["So it is"], [1]).tolist()
-    posts.add(np.zeros(5, int), np.array([0, 1, 2, *written, *words]), 0, POST, -1, None)
-    assert posts.has_media(np.array([4, 3, 1, 0, 2, 1])).tolist() == [False, True, True, False, False, True]
-    assert posts.has_media(np.zeros(0, int)).tolist() == []
-    seen = posts.views(np.arange(5), [""] * 5, [0.5] * 5, [0.5] * 5)
-    assert [view.has_media for view in seen] == posts.has_media(np.arange(5)).tolist()
-
-
-def test_what_is_passed_on_is_the_root_without_anybody_elses_comment():
-    posts, _ = table()
-    posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)
-    text_id, words = posts.worded(np.array([0]), np.array([RESHARE]), ["Look"], np.array([0]))
-    posts.add(np.array([3]), text_id, 1, RESHARE, 0, np.array([0]), 0, words)
-    text_id, words = posts.worded(np.array([1]), np.array([RESHARE]), [], np.array([-1]))
-    assert (text_id.tolist(), words.tolist()) == ([1], [-1])
 
 
 # what is left to write
@@ -236,12 +139,3 @@ def test_the_table_of_posts_holds_the_words(tmp_path):
     assert all(text.startswith(heads) and "(" not in text for text in replies)
     text = wordy["text"].astype(str)
     assert (text[of_kind["reshare"].index].to_numpy() == text[of_kind["reshare"]["root"]].to_numpy()).all()
-
-
-def test_why_tells_what_was_said(tmp_path):
-    given = plain({"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 4, "content": "template"})
-    folder = run(make_config(given), out=tmp_path).run_dir
-    posts = read_table(folder, "posts")
-    reply = posts[(posts["kind"] == "reply") & (posts["round"] < 4)].iloc[0]
-    lines = list(report_lines(why(folder, str(reply["author"]), int(reply["round"]) - 1)))
-    assert any("it replies to" in line and f'saying "{reply["text"]}"' in line for line in lines)

@@ -37,10 +37,6 @@ def test_one_date_that_is_day_first_makes_the_column_day_first_and_that_is_noted
     assert any("is read day-first" in note for note in corpus.notes)
 
 
-def test_one_date_that_is_month_first_makes_the_column_month_first(tmp_path):
-    assert corpus_of(tmp_path, ["01/12/2017", "02/01/2017", "04/15/2017"]).texts == ["0", "1", "2"]
-
-
 def test_a_column_that_fits_both_orders_is_refused_with_an_example_until_a_key_says_which(tmp_path):
     times = ["12/01/2017", "01/02/2017"]
     with pytest.raises(DataError, match=r"'12/01/2017' \(line 2\).*2017-01-12.*2017-12-01.*posts\.dates"):
@@ -61,11 +57,6 @@ def test_a_column_that_fits_neither_order_is_refused_with_a_line_of_each_or_what
     corpus = corpus_of(tmp_path, times, dates="day_first")
     assert corpus.texts == ["0", "1"]
     assert dict(corpus.dropped) == {"rows whose created_at is no time": 1}
-
-
-def test_dates_that_are_the_same_in_both_orders_need_no_key(tmp_path):
-    corpus = corpus_of(tmp_path, ["02/02/2017", "01/01/2017", "03/03/2017"])
-    assert corpus.texts == ["1", "0", "2"]
 
 
 def test_other_forms_of_time_stay_as_they_were_beside_day_first_ones(tmp_path):

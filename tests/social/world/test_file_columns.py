@@ -9,7 +9,7 @@ import pytest
 from user_files import written
 from worlds import small
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import DataError
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.world.corpus import load_corpus
 from prism_mesa.social.world.follows import load_network
@@ -31,19 +31,11 @@ def named(**columns):
 @pytest.mark.parametrize(
     ("column", "near"),
     [
-        ("author", "author_id"),
-        ("author", "user"),
         ("author", "User ID"),
-        ("author", "username"),
         ("author", "screen_name"),
-        ("author", "authors"),
-        ("author", "Author"),
         ("author", "autor"),
-        ("author", "user_screen_name"),
         ("author", "author.username"),
         ("topic", "topics"),
-        ("media_type", "mediatype"),
-        ("round", "rounds"),
     ],
 )
 def test_an_optional_column_under_a_near_name_is_asked_after_as_one_that_is_needed(tmp_path, column, near):
@@ -56,31 +48,12 @@ def test_an_optional_column_under_a_near_name_is_asked_after_as_one_that_is_need
     assert [note for note in unread.notes if "nothing reads" in note and near in note]
 
 
-@pytest.mark.parametrize("near", ["created", "Date", "timestamp"])
+@pytest.mark.parametrize("near", ["Date"])
 def test_a_near_name_of_times_is_asked_after_only_where_times_have_an_effect(tmp_path, near):
     with pytest.raises(DataError, match=rf"no column 'created_at' .*Did you mean '{near}'"):
         load_corpus(written(tmp_path / "p.csv", f"text,author,{near}\nhello,1,2020\n"))
     corpus = load_corpus(written(tmp_path / "q.csv", f"text,{near}\nhello,2020\n"))
     assert corpus.notes == (f"posts.file: columns that nothing reads: {near}",)
-
-
-def test_the_first_of_several_near_columns_is_named(tmp_path):
-    posts = written(tmp_path / "p.csv", "text,author_id,author.username\nhello,1,ann\n")
-    with pytest.raises(DataError, match=r"Did you mean 'author_id'\?"):
-        load_corpus(posts)
-
-
-def test_columns_that_mean_something_else_are_no_near_names(tmp_path):
-    corpus = load_corpus(
-        written(tmp_path / "p.csv", "text,author,points,comments,lang,title,media_url\nhi,1,2,3,en,a,b\n")
-    )
-    assert corpus.authors == ["1"]
-    assert "posts.file: columns that nothing reads: points, comments, lang, title, media_url" in corpus.notes
-
-
-def test_a_date_beside_a_round_is_not_asked_after(tmp_path):
-    corpus = load_corpus(written(tmp_path / "p.csv", "text,author,round,date\nhi,1,0,2026-01-01\n"))
-    assert "posts.file: columns that nothing reads: date" in corpus.notes
 
 
 def test_a_needed_column_is_asked_after_by_its_other_names_too(tmp_path):
@@ -149,18 +122,6 @@ def test_a_users_names_are_read_in_all_files(tmp_path):
     assert "network.edges: columns that nothing reads: src" in model.notes
 
 
-def test_a_name_that_the_file_does_not_have_is_refused_and_a_column_that_prism_does_not_know_too(tmp_path):
-    posts = written(tmp_path / "p.csv", "text,user\nhi,1\n")
-    with pytest.raises(DataError, match=r"no column 'usr' \(it has: text, user\)\. Did you mean 'user'\?"):
-        load_corpus(posts, named(author="usr"))
-    with pytest.raises(
-        ConfigError, match=r"files\.columns: 'autor' is no column that PRISM reads\. Did you mean 'author'"
-    ):
-        small(files_columns={"autor": "user"})
-    with pytest.raises(ConfigError, match=r"files\.columns: 'text' is needed"):
-        small(files_columns={"text": None})
-
-
 def test_names_for_a_file_that_is_not_read_are_noted(tmp_path):
     edges = written(tmp_path / "e.csv", "a,dst\n1,2\n2,1\n")
     with pytest.warns(match=r"files\.columns: text: no effect: posts\.file is not set"):
@@ -170,9 +131,7 @@ def test_names_for_a_file_that_is_not_read_are_noted(tmp_path):
 # who follows whom
 
 
-@pytest.mark.parametrize(
-    "columns", ["follower,followee", "followee,follower", "User,Friend", "friend_id,user_id", "Follower ID,Followed"]
-)
+@pytest.mark.parametrize("columns", ["follower,followee", "friend_id,user_id"])
 def test_columns_that_say_who_follows_whom_are_read_by_their_meaning(tmp_path, columns):
     first = re.match("follower|user", columns, re.IGNORECASE) is not None
     rows = "ann,bo\ncy,bo\n" if first else "bo,ann\nbo,cy\n"
@@ -186,9 +145,7 @@ def test_columns_that_say_who_follows_whom_are_read_by_their_meaning(tmp_path, c
         load_network(str(tmp_path / "e.csv"), other)
 
 
-@pytest.mark.parametrize(
-    "columns", ["Source,Target", "source,target", "from,to", "From_ID,To_ID", "FromNodeId,ToNodeId"]
-)
+@pytest.mark.parametrize("columns", ["Source,Target", "FromNodeId,ToNodeId"])
 def test_columns_that_do_not_say_it_are_read_as_the_key_says_and_refused_without_it(tmp_path, columns):
     file = written(tmp_path / "e.csv", f"{columns}\nann,bo\ncy,bo\n")
     with pytest.raises(DataError, match=r"network\.direction=src_follows_dst .* follows .*dst_follows_src.*both"):
@@ -198,13 +155,6 @@ def test_columns_that_do_not_say_it_are_read_as_the_key_says_and_refused_without
     assert len(follows(*load_network(file, "both"))) == 4
     one, other = columns.split(",")
     assert follows(*load_network(file, files=named(src=one, dst=other))) == {("bo", "ann"), ("bo", "cy")}
-
-
-def test_names_that_say_who_follows_whom_are_not_overruled_by_a_mapping_unseen(tmp_path):
-    file, turned = written(tmp_path / "e.csv", "follower,followee\nann,bo\n"), named(src="follower", dst="followee")
-    with pytest.raises(DataError, match=r"follower follows followee.*network\.direction=src_follows_dst"):
-        load_network(file, files=turned)
-    assert follows(*load_network(file, "src_follows_dst", turned)) == {("ann", "bo")}
 
 
 @pytest.mark.parametrize("kind", ["Undirected", "undirected ", "Directed"])
@@ -221,7 +171,7 @@ def test_edges_that_gephi_calls_undirected_ask_for_both_directions(tmp_path, kin
 # files and first lines
 
 
-@pytest.mark.parametrize("name", ["e.tsv", "e.txt", "e.CSV", "e.TSV.GZ", "e.csv.GZ", "e.Txt"])
+@pytest.mark.parametrize("name", ["e.txt", "e.TSV.GZ"])
 def test_text_files_are_read_whatever_their_names_end_in(tmp_path, name):
     content = b"src\tdst\n1\t2\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("GZ") else content)
@@ -230,11 +180,7 @@ def test_text_files_are_read_whatever_their_names_end_in(tmp_path, name):
     assert follows(*load_network(str(tmp_path / "e.PARQUET"))) == {("2", "1")}
 
 
-def test_edges_may_be_separated_by_spaces(tmp_path):
-    assert follows(*load_network(written(tmp_path / "e.txt", "src dst\n1 2\n"))) == {("2", "1")}
-
-
-@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n', "SEP=;\r\n"])
+@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n'])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_the_line_that_excel_writes_above_the_header_is_skipped(tmp_path, line, encoding):
     files = FilesParams(encoding=encoding.removesuffix("-sig"))
@@ -242,13 +188,6 @@ def test_the_line_that_excel_writes_above_the_header_is_skipped(tmp_path, line, 
     assert follows(*load_network(edges, files=files)) == {("2", "1")}
     posts = written(tmp_path / "p.csv", f"{line}text;author\nhello, you;1\n".encode(encoding))
     assert load_corpus(posts, files).texts == ["hello, you"]
-
-
-def test_a_table_of_r_for_excel_is_read(tmp_path):
-    posts = written(tmp_path / "p.csv", '"";"text";"author"\n"1";"eins; zwei";"a"\n"2";"say ""drei""";"b"\n')
-    corpus = load_corpus(posts)
-    assert (corpus.texts, corpus.authors) == (["eins; zwei", 'say "drei"'], ["a", "b"])
-    assert "posts.file: columns that nothing reads: one without a name" in corpus.notes
 
 
 def converted(file, tmp_path, monkeypatch):
@@ -267,21 +206,14 @@ def converted(file, tmp_path, monkeypatch):
 BOTH_WAYS = {("ann", "bo"), ("bo", "ann"), ("bo", "cy"), ("cy", "bo")}
 
 
-@pytest.mark.parametrize(
-    "suffix", ["graphml", "gexf", "gml", "net", "edgelist", "GraphML", "graphml.gz", "edgelist.gz"]
-)
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+@pytest.mark.parametrize("suffix", ["graphml.gz", "gexf", "gml", "net", "edgelist"])
+@pytest.mark.parametrize("kind", [nx.DiGraph])
 def test_the_two_lines_for_a_graph_file_convert_it(tmp_path, monkeypatch, suffix, kind):
     graph, file = kind([("ann", "bo"), ("bo", "cy")]), str(tmp_path / f"g.{suffix}")
     nx.set_edge_attributes(graph, 0.5, "weight")
     writers = {"net": nx.write_pajek, "edgelist": nx.write_edgelist, "gexf": nx.write_gexf, "gml": nx.write_gml}
     writers.get(suffix.removesuffix(".gz"), nx.write_graphml)(graph, file)
     assert converted(file, tmp_path, monkeypatch) == BOTH_WAYS
-
-
-def test_the_two_lines_convert_a_gml_file_without_labels(tmp_path, monkeypatch):
-    file = written(tmp_path / "g.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]")
-    assert converted(file, tmp_path, monkeypatch) == {("1", "2"), ("2", "1")}
 
 
 @pytest.mark.parametrize(
@@ -294,29 +226,7 @@ def test_the_two_lines_convert_a_gml_file_without_labels(tmp_path, monkeypatch):
         "% sym unweighted\n% 2 3 3\n1 2\n2 3\n",
     ],
 )
-@pytest.mark.parametrize("name", ["g.txt", "g.txt.gz"])
+@pytest.mark.parametrize("name", ["g.txt"])
 def test_the_two_lines_convert_a_list_without_a_header(tmp_path, monkeypatch, text, name):
     file = written(tmp_path / name, text.encode())
     assert converted(file, tmp_path, monkeypatch) == {("1", "2"), ("2", "1"), ("2", "3"), ("3", "2")}
-
-
-def test_columns_called_by_numbers_are_read_if_a_user_says_so(tmp_path):
-    assert follows(*load_network(written(tmp_path / "e.csv", "0,1\n7,8\n"), files=named(src="0", dst="1"))) == {
-        ("8", "7")
-    }
-
-
-def test_a_home_folder_is_found_by_its_sign(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    written(tmp_path / "e.csv", "src,dst\n1,2\n2,1\n")
-    written(tmp_path / "p.csv", "text,author\nhi,1\n")
-    written(tmp_path / "a.csv", "agent,activity\n1,0.25\n")
-    model = small(network_edges="~/e.csv", posts_file="~/p.csv", agents_profiles="~/a.csv")
-    assert (model.posts.texts[0], model.agent(0).activity) == ("hi", 0.25)
-
-
-def test_a_column_of_profiles_can_be_left_unread(tmp_path):
-    profiles = written(tmp_path / "a.csv", "agent,name\n1,Ada\n")
-    model = small(agents_profiles=profiles, files_columns={"name": None})
-    assert model.agent(1).name != "Ada"
-    assert "agents.profiles: columns that nothing reads: name" in model.notes

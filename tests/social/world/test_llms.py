@@ -30,11 +30,6 @@ def test_as_many_agents_have_an_llm_as_its_share_says():
     assert with_a == pytest.approx(0.2, abs=0.03)
 
 
-def test_without_shares_each_llm_of_python_has_as_many():
-    llm, n = np.unique(llms_in(model_with(llms=("a", "b", "c"))), return_counts=True)
-    assert (llm.tolist(), n.min() > 550) == (["a", "b", "c"], True)
-
-
 def test_shares_of_any_sum_are_scaled_and_that_is_noted():
     model, same = model_with(model={"a": 1, "b": 3}), model_with(model={"a": 0.25, "b": 0.75})
     assert (llms_in(model) == llms_in(same)).all()
@@ -46,11 +41,6 @@ def test_an_agent_has_its_llm_by_the_seed_and_its_id_alone():
     assert (few == many[:500]).all()
     assert (llms_in(model_with(n=500, seed=2)) != few).any()
     assert (llms_in(model_with(n=500, llms=("b", "a"))) == few).all()  # the order of the names is none
-
-
-def test_a_larger_share_keeps_all_who_had_the_llm_before():
-    less, more = (llms_in(model_with(model={"a": share, "b": 1 - share})) == "a" for share in (0.3, 0.6))
-    assert more[less].all()
 
 
 def test_an_attribute_says_which_llm_an_agent_has():

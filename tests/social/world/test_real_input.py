@@ -69,31 +69,3 @@ def test_stories_enter_over_the_rounds_in_their_real_order(real, stories):
     )
     first, last = by_round.groupby("round")["first"].max(), by_round.groupby("round")["last"].min()
     assert all(first[r] <= last[r + 1] for r in range(ROUNDS - 1))
-
-
-def test_what_was_left_out_or_drawn_is_said_and_nothing_else(real, stories):
-    edges = pd.read_csv(GRAPH).astype(str)
-    ids = real.table("agents").set_index("agent")["id"]
-    own_posts = real.table("posts").query("kind == 'post'")
-    writers = set(ids[own_posts["author"].unique()])
-    reached = writers | set(edges.loc[edges["src"].isin(writers), "dst"])
-    expected = {
-        "repeated follows left out": int(edges[edges["src"] != edges["dst"]].duplicated().sum()),
-        "self-follows left out": int((edges["src"] == edges["dst"]).sum()),
-        "posts whose author is no agent left out": len(stories) - len(own_posts),
-        "their interests are drawn": len(ids) - len(reached),
-    }
-    for text, count in expected.items():
-        assert [f" {count} " in f" {n}" for n in real.summary["notes"] if text in n] == [True] * bool(count)
-    said = ("columns that nothing reads: post_id, points, comments", "month-first", "spread evenly", "1 text with")
-    others = [note for note in real.summary["notes"] if not any(one in note for one in said)]
-    assert len(others) == sum(count > 0 for count in expected.values())
-    assert len(real.summary["notes"]) == len(others) + len(said)
-
-
-def test_people_engage_and_the_oracle_is_asked(real):
-    engagement = real.summary["engagement"]
-    assert min(engagement["likes"], engagement["replies"], engagement["reshares"]) > 0
-    assert real.summary["decisions"]["open"] > 0
-    assert all(share > 0 for share in real.summary["state_shares"].values())
-    assert real.table("cascades")["size"].max() > 1

@@ -10,8 +10,7 @@ from prism_mesa import Config
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import nested, validated
 from prism_mesa.social.state.posts import POST
-from prism_mesa.social.world.communities import communities_of, share_across
-from prism_mesa.social.world.random_networks import block_bounds
+from prism_mesa.social.world.seeded import share_across
 
 BLOCKS = {
     "agents_n": 200,
@@ -54,15 +53,6 @@ def test_authors_are_of_the_tenth_of_their_size_and_of_it_the_fifth_of_their_pos
     assert model.seeded.followers.tolist() == followers[model.seeded.author].tolist()
 
 
-def test_those_who_fit_take_turns_and_any_author_may_be_drawn():
-    few = world(posts_seeded_count=8, posts_seeded_size="small", posts_seeded_position="bridge").seeded.author.tolist()
-    assert few[:4] == few[4:]
-    assert len(set(few)) == 4
-    anybody = world(posts_seeded_count=12).seeded.author.tolist()
-    assert len(set(anybody)) == 12
-    assert anybody != world(posts_seeded_count=12, seed=7).seeded.author.tolist()
-
-
 def test_they_appear_one_a_round_with_the_same_texts_whoever_writes_them():
     small_ones, large_ones = (
         ran(world(posts_seeded_count=3, posts_seeded_round=2, posts_seeded_size=size), 6) for size in ("small", "large")
@@ -87,38 +77,6 @@ def test_before_the_first_one_a_run_is_as_without_and_only_those_that_appeared_a
     ran(placed, 1)
     assert [fact["round"] for fact in placed.seeded.as_facts(placed.posts)] == [4]
     assert placed.posts.kind.tolist().count(POST) == ran(without, 1).posts.kind.tolist().count(POST) + 1
-
-
-def test_the_notes_say_who_was_chosen():
-    model = world(posts_seeded_count=2, posts_seeded_size="large")
-    row = model.seeded.author[0]
-    note = model.notes[0]
-    assert note.startswith(f"posts.seeded: 2 posts by agent {row} ({model.network.n_followers[row]} followers, 0.")
-    assert world().notes == ()
-
-
-def test_in_other_networks_communities_are_main_interests():
-    model = small(agents_n=100, rounds=4, posts_seeded_count=3, posts_seeded_position="bridge")
-    main = [words[0] if words else None for words in model.topics.words_of(model.population.interests)]
-    for author, across in zip(model.seeded.author.tolist(), model.seeded.across.tolist(), strict=True):
-        followers = [row for row in range(100) if author in model.network.followees(row)]
-        other = sum(main[row] != main[author] for row in followers if main[row])
-        assert across == other / max(1, len(followers))
-
-
-def test_blocks_are_equal_and_who_came_later_is_in_none():
-    bounds = block_bounds(4, 10)
-    assert bounds.tolist() == [0, 3, 6, 8, 10]
-    network = Config.model_validate({"network": {"kind": "stochastic_block", "blocks": 4}}).network
-    community, n = communities_of(network, 10, [], np.full(12, -1))
-    assert (community.tolist(), n) == ([0, 0, 0, 1, 1, 1, 2, 2, 3, 3, -1, -1], 4)
-
-
-def test_names_that_are_equal_are_one_community_and_whoever_has_no_interest_is_in_none():
-    community, n = communities_of(Config().network, 5, ["tea", "jazz", "tea", ""], np.array([0, 1, 2, -1, 3]))
-    assert n == 2
-    assert community[0] == community[2] != community[1]
-    assert community[3] == community[4] == -1
 
 
 def test_follows_of_who_is_in_no_community_do_not_count():

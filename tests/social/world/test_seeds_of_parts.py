@@ -32,10 +32,3 @@ def test_parts_with_their_own_seeds_do_not_depend_on_the_seed_of_the_run():
     one, other = world(seed=1, agents__seed=5, network__seed=6), world(seed=2, agents__seed=5, network__seed=6)
     assert np.array_equal(one[0], other[0])
     assert one[1] == other[1]
-
-
-@pytest.mark.parametrize("part", ["agents", "network"])
-def test_a_part_with_the_seed_of_the_run_is_the_one_that_is_drawn_without(part):
-    one, other = world(seed=7), world(**{"seed": 7, f"{part}__seed": 7})
-    assert np.array_equal(one[0], other[0])
-    assert one[1] == other[1]

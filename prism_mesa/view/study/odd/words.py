@@ -7,6 +7,7 @@ from typing import Final
 from prism_mesa.errors import PrismError
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.social.params import FEED_MODES
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart import Expression
 from prism_mesa.studies.measures.measure import first_sentence
@@ -19,17 +20,6 @@ NETWORKS: Final = {
     "watts_strogatz": "a small world (Watts and Strogatz 1998)",
     "stochastic_block": "a directed stochastic block model of equal blocks",
     "edges": "read from a file",
-}
-
-FEEDS: Final = {
-    "random": "in random order, of followed agents",
-    "chronological": "the newest first, of followed agents",
-    "preference": "the most relevant first, of followed agents",
-    "bridging": "by what the groups of agents (feed.attribute) each engage with, of followed agents",
-    "diverse": "the most relevant first, with fewer of one author and of one group of agents, of followed agents",
-    "x_2023": "by the ranking published for Twitter in 2023, with posts from outside the own network",
-    "x_2026_08": "by the weights published for X in August 2026, with posts from outside the own network",
-    "x_algo": "by the ranking published for Twitter in 2023, with posts from outside the own network",
 }
 
 WRITING: Final = {
@@ -151,8 +141,8 @@ def network_dynamics(config: Config) -> str:
 
 def feed_order(mode: str, *, load: bool) -> str:
     """Return the order in which a feed shows posts; for a user's function, its docstring's first sentence."""
-    if mode in FEEDS:
-        return FEEDS[mode]
+    if mode in FEED_MODES:
+        return FEED_MODES[mode].order
     ours = f"in the order of {mode}, a function of the study's own"
     if not load:
         return f"{ours}, which is not loaded here"
@@ -170,7 +160,7 @@ def interventions(config: Config, *, load: bool) -> str:
     texts = []
     for intervention in config.interventions:
         mode = str(intervention.set.get("feed.mode", ""))
-        texts.append(intervention.said + (f" ({feed_order(mode, load=load)})" if ":" in mode else ""))
+        texts.append(intervention.text + (f" ({feed_order(mode, load=load)})" if ":" in mode else ""))
     return "; ".join(texts)
 
 

@@ -1,6 +1,6 @@
-"""PRISM on Mesa: social platforms whose agents are statecharts, and nations; an LLM decides only what is left open.
+"""PRISM on Mesa: social platforms of statechart agents, and nations; an LLM decides only what is left open.
 
-The public names stand in `__init__.pyi`. Each is imported when it is first used.
+`__init__.pyi` lists the public names. Each is imported when it is first used.
 """
 
 import lazy_loader

@@ -41,7 +41,7 @@ class Post:
         round: The round in which it appeared.
         parent: The post that a reply answers, or a reshare passes on.
         root: The post that began its cascade; for all but reshares its own id.
-        likes: Counted for the root; so are replies and reshares.
+        likes: Counted at the root, like replies and reshares.
         velocity: Engagements with the root in the last `feed.velocity_window` rounds.
         media_type: image, video, link, ..., or an empty string.
         about: Its attributes in words, for prompts.
@@ -74,7 +74,7 @@ class Post:
 
     @property
     def has_media(self) -> bool:
-        """Whether it carries media."""
+        """Whether it has media."""
         return bool(self.media_type)
 
     def __repr__(self) -> str:

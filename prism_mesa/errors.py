@@ -94,7 +94,7 @@ class OracleError(PrismError):
     Attributes:
         reason: One word for the ledger.
         calls: Requests sent to a server.
-        retry_after_s: Seconds after which the server wants to be asked again; 0 if it does not say.
+        retry_after_s: Seconds after which the server wants to be asked again; 0 if unknown.
         tokens: The cost: tokens of the prompt and of the answer.
     """
 

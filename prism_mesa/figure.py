@@ -1,4 +1,4 @@
-"""Figures that notebooks show."""
+"""Figures for notebooks."""
 
 from io import BytesIO
 
@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows as a picture, whether or not pyplot was imported.
+    """A figure that notebooks display, whether or not pyplot was imported.
 
     IPython learns to show matplotlib's own figures only when pyplot is imported.
     """

@@ -83,7 +83,7 @@ def shown(value: object) -> str:
 
 
 class Params(BaseModel):
-    """Frozen parameters; an unknown key is an error at every level."""
+    """Frozen parameters; unknown keys are errors at every level."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
@@ -229,7 +229,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged(base: Mapping[str, Any], top: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """Return `base` with the values of `top`, group by group; `where` is the prefix of their dotted keys."""
+    """Return `base` updated by `top`, group by group; `where` is the prefix of their dotted keys."""
     result = dict(base)
     for key, value in top.items():
         below, name = result.get(key), f"{where}{key}"

@@ -1,4 +1,4 @@
-"""The Mesa model behind PRISM's models: each round is collected once, and `running` ends a run."""
+"""The base of PRISM's Mesa models: each round is collected once, and `running` ends a run."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -66,7 +66,7 @@ class RoundModel(mesa.Model):
         raise NotImplementedError
 
     def say(self, text: str) -> None:
-        """Warn of something, and keep it in `notes`."""
+        """Issue a warning, and keep it in `notes`."""
         raise NotImplementedError
 
     @property
@@ -107,7 +107,7 @@ class RoundModel(mesa.Model):
                 self.say(f"{type(self).__name__}.step has opened no round: call super().step() in it")
 
     def _collect_once(self) -> None:
-        """Let a user's DataCollector collect, unless it did so in this step."""
+        """Let a user's DataCollector collect, unless it has done so in this step."""
         theirs, now = self.their_datacollector, self.time
         if isinstance(theirs, DataCollector) and not any(
             now in rows for rows in (theirs._collection_steps[-1:], theirs._agent_records, theirs._agenttype_records)

@@ -36,7 +36,7 @@ def generator(*parts: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=digest64(*parts)))
 
 
-@lru_cache(maxsize=1024)  # a round has a few dozen purposes, each the same in all rounds
+@lru_cache(maxsize=1024)  # rounds share a few dozen purposes
 def _purpose_key(seed: int, purpose: str) -> np.uint64:
     return np.uint64(digest64(str(seed), purpose))
 
@@ -102,7 +102,7 @@ class Streams:
         tick: Key = 0,
         index: Key = 0,
     ) -> Ints:
-        """Return integers in 0 .. `below` - 1. `below` is at most 2**31, so the bias is under 2**-22."""
+        """Return integers in 0 .. `below` - 1. `below` is at most 2**31, which keeps the bias under 2**-22."""
         uniform = self.uniform(purpose, agent, round_=round_, tick=tick, index=index)
         return (uniform * below).astype(np.int64)
 

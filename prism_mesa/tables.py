@@ -36,7 +36,7 @@ class TableSchema:
     """A table, by which it is written, checked and documented.
 
     Attributes:
-        name: Its name, and that of its file without the ending.
+        name: Its name, and that of its file without the suffix.
         row: What a row is, in words.
         columns: Its columns, in order.
     """

@@ -10,7 +10,7 @@ _DIM: Final = ("\x1b[2m", "\x1b[0m")
 
 
 class Dimmed(str):
-    """A text that is shown dimmed."""
+    """A text to show dimmed."""
 
 
 def show(text: object = "", *, to: TextIO | None = None, end: str = "\n") -> None:

@@ -1,1 +1,1 @@
-"""Asking finished runs: why an agent acted, interviews, surveys, and models distilled from an LLM's answers."""
+"""Analysis of finished runs: explanations, interviews, surveys, and distilled models."""

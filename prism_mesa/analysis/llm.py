@@ -140,7 +140,7 @@ def config_to_ask(
     before = as_config(Config, recorded, run.folder).reasoner
     values: dict[str, Any] = {key: recorded[key] for key in ("seed", "reasoner", "deliberation") if key in recorded}
     changes: dict[str, Any] = {"ledger": "live", "ledger_path": None, "distilled": None, "llm_share": 1.0}
-    if before.model_by is not None:  # the run's table `agents` has each agent's LLM
+    if before.model_by is not None:  # the run's table `agents` names each agent's LLM
         changes |= {"model": dict.fromkeys(before.llms, 1.0), "model_by": None}
     if before.kind == "distilled":
         changes["kind"] = "auto"

@@ -1,1 +1,1 @@
-"""What users call: run something, open it again, ask why, make a study. Runs meet their pictures only here."""
+"""Functions for users: run, open, explain, study. Runs are drawn only here."""

@@ -1,4 +1,4 @@
-"""Runs and studies as archives, for the supplement of a paper."""
+"""Archives of runs and studies for a paper's supplement."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def archive(
 
     Args:
         folder: The folder of a run or a study, or a `RunResult`; it is only read.
-        out: The file; by default the folder's name with ``.zip``, beside it.
+        out: The file; by default next to the folder, with its name and ``.zip``.
         data: Whether to pack the input files of runs (a network, posts, profiles).
         license: The license of the content: its address or SPDX name.
         author: The author's name.

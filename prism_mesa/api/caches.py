@@ -29,7 +29,7 @@ class Kept:
         what: `kernels`, `older kernels`, `embeddings`, `front end` or `left behind`.
         path: Its path.
         size_bytes: The size of all its files.
-        unused_days: Days since something in it was last read or written.
+        unused_days: Days since it was last read or written.
         removable: Whether it is old, and made again when needed.
     """
 
@@ -41,7 +41,7 @@ class Kept:
 
 
 def front_end_place() -> Path:
-    """Return where Solara looks for front ends, without loading it, which takes a second."""
+    """Return where Solara looks for front ends, without the second that loading it takes."""
     return Path(os.environ.get("SOLARA_ASSETS_PROXY_CACHE_DIR") or Path(sys.prefix, "share", "solara", "cdn"))
 
 

@@ -16,7 +16,7 @@ from prism_mesa.studies.driver import Engine, Progress
 
 
 class Calibration:
-    """Named parameters, fitted to named targets by simulation; ``prism calibrate`` in Python.
+    """Parameters to fit to targets by simulation; ``prism calibrate`` in Python.
 
     Args:
         calibration: A calibration file, or its values; None if they are given by name.
@@ -79,7 +79,7 @@ class Calibration:
             runs: Runs of all trials, also of earlier calls; None, with None for `minutes`: what the file says.
             minutes: Wall minutes after which no batch of trials begins.
             report: Whether to write report.html and report.md.
-            on_run: Called with the progress at first and after each run.
+            on_run: Called with the progress at the start and after each run.
 
         Raises:
             DataError: If the folder cannot be used, or another process runs the calibration.

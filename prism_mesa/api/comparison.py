@@ -38,7 +38,7 @@ class Comparison(RunComparison):
         return write_comparison(self, out)[0].parent
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values: what ``prism compare --json`` prints."""
+        """Return it as plain values, as ``prism compare --json`` prints it."""
         return as_json(self)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ def compare(
     why: bool = True,
     trust: bool = False,
 ) -> Comparison:
-    """Compare two runs, or runs of several seeds, as ``prism compare`` does; differences are `other` less `run`.
+    """Compare two runs, or runs of several seeds, like ``prism compare``; differences are `other` minus `run`.
 
     Args:
         run: One side: a result, the folder of a run or of runs, or several of these.

@@ -26,7 +26,7 @@ class Finding:
         what: Its name.
         standing: `ok`; `missing`: PRISM runs without it; `broken`: PRISM needs it.
         told: The finding, in words.
-        todo: What to do about it; empty if nothing.
+        todo: How to fix it; empty if nothing is wrong.
     """
 
     what: str

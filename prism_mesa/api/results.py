@@ -43,13 +43,13 @@ class Plots:
     def states(
         self, *, state: "AgentState | str | None" = None, ax: "Axes | None" = None, width: float = WIDE
     ) -> "Figure":
-        """Return what agents are doing, round by round; see `view.plots.states.states_figure`."""
+        """Return the shares of agents in each state by round; see `view.plots.states.states_figure`."""
         from prism_mesa.view.plots.states import states_figure
 
         return states_figure(self._source, state=state, ax=ax, width=width)
 
     def cascades(self, *, real: "Real" = False, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return how far posts spread, with `real` beside data; see `view.plots.cascades.cascades_figure`."""
+        """Return how far posts spread, next to `real` data; see `view.plots.cascades.cascades_figure`."""
         from prism_mesa.view.plots.cascades import cascades_figure
 
         return cascades_figure(self._source, real=real, ax=ax, width=width)
@@ -68,14 +68,14 @@ class Plots:
         return engagement_figure(self._source, per=per, kind=kind, ax=ax, width=width)
 
     def lorenz(self, *, what: "Shared" = "impressions", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return how unequally something is shared between agents; see `view.plots.inequality.lorenz_figure`."""
+        """Return the inequality of a quantity between agents; see `view.plots.inequality.lorenz_figure`."""
         from prism_mesa.view.plots.inequality import lorenz_figure
 
         return lorenz_figure(self._source, what=what, ax=ax, width=width)
 
 
 class RunPlots(Plots):
-    """Figures of a run, see `Plots`; those of nations are `indicators`, `policies` and `responses`."""
+    """Figures of a run, see `Plots`; runs of nations have `indicators`, `policies` and `responses`."""
 
     _source: KeptRun
 
@@ -86,7 +86,7 @@ class RunPlots(Plots):
         return [name for name in super().__dir__() if (name in _NATIONS_FIGURES) is of_nations or name[0] == "_"]
 
     def chart(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return the chart, and how often each transition was taken; see `view.plots.chart.chart_figure`."""
+        """Return the chart with the number of times each transition was taken; see `view.plots.chart.chart_figure`."""
         from prism_mesa.view.plots.chart import chart_figure
 
         return chart_figure(self._source, ax=ax, width=width)
@@ -105,31 +105,31 @@ class RunPlots(Plots):
         ax: "Axes | None" = None,
         width: float = WIDE,
     ) -> "Figure":
-        """Return what one agent did, tick by tick; see `view.plots.timeline.timeline_figure`."""
+        """Return the states of one agent by tick; see `view.plots.timeline.timeline_figure`."""
         from prism_mesa.view.plots.timeline import timeline_figure
 
         return timeline_figure(self._source.run_dir, agent, rounds=rounds, ax=ax, width=width)
 
     def homophily(self, *, what: "Tied" = "follows", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return who has to do with whom, by groups of agents; see `view.plots.homophily.homophily_figure`."""
+        """Return ties between groups of agents; see `view.plots.homophily.homophily_figure`."""
         from prism_mesa.view.plots.homophily import homophily_figure
 
         return homophily_figure(self._source.run_dir, what=what, ax=ax, width=width)
 
     def network(self, *, by: str | None = None, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return who follows whom, by an attribute; see `view.plots.network.network_by_attribute_figure`."""
+        """Return the follow graph by an attribute; see `view.plots.network.network_by_attribute_figure`."""
         from prism_mesa.view.plots.network import network_by_attribute_figure
 
         return network_by_attribute_figure(self._source.run_dir, by=by, ax=ax, width=width)
 
     def oracle(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return how often what an LLM gave a probability came to be; see `view.plots.oracle.oracle_figure`."""
+        """Return the calibration of an LLM's probabilities; see `view.plots.oracle.oracle_figure`."""
         from prism_mesa.view.plots.oracle import oracle_figure
 
         return oracle_figure(self._source.run_dir, ax=ax, width=width)
 
     def opinions(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return how stances are spread, of a run whose opinions move; see `view.plots.opinions.opinions_figure`."""
+        """Return the distribution of stances by round; see `view.plots.opinions.opinions_figure`."""
         from prism_mesa.view.plots.opinions import opinions_figure
 
         return opinions_figure(self._source, ax=ax, width=width)
@@ -141,13 +141,13 @@ class RunPlots(Plots):
         return indicators_figure(self._source, width=width)
 
     def policies(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return what nations did, and when; see `view.plots.economy.policies_figure`."""
+        """Return a timeline of nations' policies; see `view.plots.economy.policies_figure`."""
         from prism_mesa.view.plots.economy import policies_figure
 
         return policies_figure(self._source, ax=ax, width=width)
 
     def responses(self, *, width: float = WIDE) -> "Figure":
-        """Return what a higher policy rate does; see `view.plots.economy.responses_figure`."""
+        """Return responses to a higher policy rate; see `view.plots.economy.responses_figure`."""
         from prism_mesa.view.plots.economy import responses_figure
 
         return responses_figure(self._source, width=width)
@@ -179,7 +179,7 @@ class RunResult(KeptRun):
 
 
 def with_figures(kept: KeptRun) -> RunResult:
-    """Return a run as users have it."""
+    """Return a run as users get it."""
     return RunResult(**{field.name: getattr(kept, field.name) for field in fields(kept)})
 
 

@@ -47,12 +47,12 @@ def run(
     on_round: Callable[[int], None] | None = None,
     pictures: bool = True,
 ) -> RunResult:
-    """Run a configuration and keep its records and pictures in ``out/<run-id>``, as ``prism run`` does.
+    """Run a configuration and keep its records and pictures in ``out/<run-id>``, like ``prism run``.
 
     Args:
         config: A `Config`, nested values for one, a YAML file (see `load_config`), or None for the default run.
         out: Parent folder of the run's folder; made if missing.
-        chart: A chart of your own, as an object.
+        chart: Your own chart, as an object.
         reasoner: A reasoner of your own (``Reasoner(function)``); with `content: llm` it writes as well.
         prepare: Called with the model before its first round, to add agents of your own. A run with a `chart`,
             `reasoner` or `prepare` from Python cannot be repeated from the command line.
@@ -88,13 +88,14 @@ def run_economy(
     on_round: Callable[[int], None] | None = None,
     pictures: bool = True,
 ) -> RunResult:
-    """Run nations and keep their records and pictures in ``out/<run-id>``, as ``prism economy`` does.
+    """Run nations and keep their records and pictures in ``out/<run-id>``, like ``prism economy``.
 
     Args:
         config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         llm: The LLM to ask, as for `EconomyModel`; None: the one that the configuration names.
-        on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
+        on_round: Called with the number of completed quarters, before the first, which may take a minute, and after
+            each.
         pictures: Whether indicators.png, policies.png and responses.png are drawn.
 
     Raises:
@@ -129,7 +130,7 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
         missing = "status" if manifest.status not in STATUSES else "configuration"
         raise DataError(f"{folder}: {MANIFEST} holds no {missing} of a run: it is damaged, or another version wrote it")
     summary, pictures = read_manifest(folder).get("summary", {}), tuple(sorted(folder.glob("*.png")))
-    if summary:  # the folder may have been moved
+    if summary:  # the folder may have moved
         summary |= {"run_dir": str(folder), "pictures": [str(path) for path in pictures]}
     return RunResult(folder, state.status, summary, pictures, str(state) if state.unfinished else "")
 
@@ -147,19 +148,19 @@ def resume(
     trust: bool = False,
     from_start: bool = False,
 ) -> RunResult:
-    """Go on with a run that was stopped, or died, in its folder, as ``prism resume`` does.
+    """Continue a run that was stopped or died, in its folder, like ``prism resume``.
 
     It goes on from its last checkpoint. Without one, like all runs of nations, it starts again with the answers in its
     ledger. Its tables are those of a run that was never stopped. A run that is over is left as it is.
 
     Args:
         run: A result, or the run's folder.
-        overrides: ``key=value`` of how its LLM is reached: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
+        overrides: ``key=value`` on how its LLM is reached: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
         chart: What `run` was given in Python, if anything; so `reasoner` and `prepare`. Agents and reasoners whose
             state is more than numbers and texts need ``snapshot()``, which returns plain data, and ``restore(data)``.
         reasoner: See `chart`.
         prepare: See `chart`.
-        llm: What `run_economy` was given.
+        llm: The LLM that `run_economy` received.
         on_round: Called with the number of rounds or quarters done, after each.
         pictures: As for `run`.
         trust: Whether to resume a run that was not made here, with its checkpoints, and the modules, servers and files
@@ -206,7 +207,7 @@ def branch(
 
     Args:
         run: A result, or the run's folder, which is only read.
-        at: The first round under the new settings, from 0.
+        at: The first round with the new settings, from 0.
         overrides: Changes, as values by dotted key or texts ``key=value``; docs/resuming.md lists the keys that can
             change. Without any, the branch has the tables of the run.
         out: Parent folder of the branch; None: that of the run.
@@ -235,11 +236,11 @@ def why(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Report:
-    """Return what an agent or nation did in a round, and why, as ``prism why`` tells it.
+    """Return what an agent or nation did in a round, and why, like ``prism why``.
 
     Args:
         run: A result, or the run's folder, which is only read.
-        agent: Row, id, or name of an agent or nation.
+        agent: Row, id or name of an agent or nation.
         at: The round, from 0, or the quarter (``"2011Q2"``); None: the last with most to tell.
         post: The id of a post: why it was in the agent's feeds, or was not, in each round up to `at`.
         on_round: Called with the number of rounds repeated, after each; runs of nations are not repeated.
@@ -270,7 +271,7 @@ def why(
 def measure(
     run: RunResult | str | os.PathLike[str], names: str | Sequence[str] | None = None, *, trust: bool = False
 ) -> "pd.Series[float]":
-    """Return measures of a finished run of a platform, by name; NaN where one is not defined for it.
+    """Return measures of a finished run of a platform, by name; NaN if undefined.
 
     Args:
         run: A result, or the run's folder, which is only read.
@@ -287,7 +288,7 @@ def measure(
 
 
 def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
-    """Return the runs, studies, calibrations and validations in a folder, newest first, as ``prism runs`` lists them.
+    """Return the runs, studies, calibrations and validations in a folder, newest first, like ``prism runs``.
 
     Args:
         out: Their folder; of a study, the runs that kept their tables.

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class AnsweredStudy(StudyResult):
-    """A study with its runs, as notebooks show it."""
+    """A study with its runs, for notebooks."""
 
     @property
     def plot(self) -> StudyPlots:
-        """Its figures, a line with a band over seeds for each condition: ``result.plot.cascades()``."""
+        """Its figures: a line for each condition with a band over seeds: ``result.plot.cascades()``."""
         return StudyPlots(self)
 
     def _repr_html_(self) -> str:
@@ -41,7 +41,7 @@ class AnsweredStudy(StudyResult):
 
 
 class Study:
-    """A question, the conditions under which runs are compared, and what is measured; ``prism study`` in Python.
+    """A question, the conditions to compare, and the measures; ``prism study`` in Python.
 
     Args:
         study: A study file, or its values; None if they are given by name.
@@ -120,13 +120,13 @@ class Study:
         Args:
             workers: Runs at the same time; None: one for each free core.
             engine: `local`: processes of this machine; `dask` (extra `dask`); `slurm`: jobs through Dask.
-            scheduler: Address of a Dask scheduler; None: Dask starts its own here.
+            scheduler: Address of a Dask scheduler; None lets Dask start its own here.
             shard: ``"K/N"``: only the K-th of N parts, K from 1, as in a job array; each writes its own journal.
             attempts: The number of attempts for a run that fails.
             retry: Whether to try runs again that failed in an earlier call.
             report: Whether to write report.html and report.md.
-            figures: The format of its figures beside PNG: `svg` or `pdf`.
-            on_run: Called with the progress at first and after each run.
+            figures: Format of the report's figures besides PNG: `svg` or `pdf`.
+            on_run: Called with the progress at the start and after each run.
 
         Raises:
             DataError: If the folder cannot be used, or another process runs the study.

@@ -44,7 +44,7 @@ def validate(
         out: Parent folder of the results; the same call continues what is there.
         name: Beginning of the folder's name; None: the name of the file, or of the configuration.
         report: Whether to write report.md and figures.
-        on_run: Called with the progress at first and after each run.
+        on_run: Called with the progress at the start and after each run.
         on_match: Called before the runs, while variants are matched, with the thresholds tried and their most.
 
     Returns:

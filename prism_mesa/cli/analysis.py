@@ -31,32 +31,34 @@ if TYPE_CHECKING:
 Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.*: reasoner.kind=ollama")
 ]
-LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="a decisions.sqlite, or the folder of a run")]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="folders of runs in which an LLM was asked")]
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="a file decisions.sqlite, or the folder of a run")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="folders of runs with an LLM")]
 
 
 def why(
     run_dir: Run,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent or nation")],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id or name of an agent or nation")],
     at: Annotated[
         str | None,
         typer.Argument(
             metavar="ROUND",
-            help="the round (from 0) or, of nations, the quarter (2011Q2); by default the last with most to tell",
+            help="the round (from 0) or, for nations, the quarter (2011Q2); by default the last one with most to "
+            "explain",
         ),
     ] = None,
     post: Annotated[
         int | None,
-        typer.Option("--post", metavar="ID", min=0, help="tell why this post was in the agent's feeds, or was not"),
+        typer.Option("--post", metavar="ID", min=0, help="explain why this post was in the agent's feeds or not"),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="print everything: each tick, guard, prompt, answer and draw")
     ] = False,
     trust: Trust = False,
 ) -> None:
-    """Tell what an agent or nation did in a round, and why.
+    """Explain what an agent or nation did in a round.
 
-    Prints at most five lines; --all adds what it saw, each guard with its values, who was asked, prompt and answer.
+    Prints at most five lines. --all adds what it saw, each guard with its values, who was asked, the prompt and the
+    answer.
     """
     from prism_mesa.api.runs import why as explain
     from prism_mesa.params import whole_number
@@ -76,14 +78,14 @@ def why(
 
 def survey(
     run_dir: Run,
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file, as configs/survey.yaml is")],
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file such as configs/survey.yaml")],
     overrides: Overrides = None,
     agents: Annotated[
-        int, typer.Option(min=1, max=MOST_AGENTS, help="how many agents are asked; all if there are no more")
+        int, typer.Option(min=1, max=MOST_AGENTS, help="number of agents to ask; all if there are fewer")
     ] = 100,
     at: Annotated[
         int | None,
-        typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="take the run as it was after this round, from 0"),
+        typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="use the run up to this round, from 0"),
     ] = None,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -128,12 +130,12 @@ def _show_survey(result: "SurveyResult", *, as_json: bool) -> None:
 
 def distill(
     run_dirs: Runs,
-    kind: Annotated[str, typer.Option(help="what is kept: logistic or boosting (both are judged)")] = "logistic",
+    kind: Annotated[str, typer.Option(help="model to keep: logistic or boosting (both are evaluated)")] = "logistic",
     drift: Annotated[
         bool, typer.Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
     ] = False,
     seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="with --drift: that many seeds, from the run's own on")
+        int, typer.Option(min=1, max=10_000, help="with --drift: number of seeds, from the run's own")
     ] = 1,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -141,7 +143,7 @@ def distill(
 ) -> None:
     """Fit a small model of an LLM's choices to its ledgers.
 
-    It is judged on personas and posts that it never saw.
+    It is evaluated on personas and posts that it never saw.
     """
     from prism_mesa.analysis.distill.dataset import completed_rounds
     from prism_mesa.analysis.distill.distill import distill as distill_runs
@@ -195,34 +197,32 @@ def _print_drift(table: Any) -> None:
 
 def interview(
     run_dir: Run,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent")],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id or name of an agent")],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="KEY=VALUE", help="who plays the agent, where not as in the run: reasoner.kind=embedded"
-        ),
+        typer.Argument(metavar="KEY=VALUE", help="another LLM to play the agent: reasoner.kind=embedded"),
     ] = None,
     at: Annotated[
         int | None,
         typer.Option(metavar="ROUND", min=-1, max=MOST_ROUNDS, help="the last round it remembers (-1: before the run)"),
     ] = None,
-    thoughts: Annotated[bool, typer.Option("--thoughts", help="show what it thinks and looks up")] = False,
+    thoughts: Annotated[bool, typer.Option("--thoughts", help="show its thoughts and tool calls")] = False,
     ask: Annotated[
-        list[str] | None, typer.Option(metavar="QUESTION", help="ask this, and end; may be repeated")
+        list[str] | None, typer.Option(metavar="QUESTION", help="ask this question and exit; may be repeated")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding for a question")
+        int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding per question")
     ] = None,
     free: Annotated[
-        bool, typer.Option("--free", help="let the small embedded LLM speak in words of its own, not only what it did")
+        bool, typer.Option("--free", help="let the small embedded LLM answer in free text, not only with an activity")
     ] = False,
     out: OutOption = Path("results"),
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Talk with an agent as its run left it.
+    """Interview an agent at the end of its run.
 
-    The talk is kept in OUT/interview-<time>; the run is not changed.
+    The interview is kept in OUT/interview-<time>; the run is not changed.
     """
     from prism_mesa.analysis.interview.interview import Interview
     from prism_mesa.deliberation.deliberation import check_text
@@ -284,7 +284,7 @@ def _show_interview(talk: "Interview", folder: Path | None, *, as_json: bool) ->
 def _talk_with(
     talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
 ) -> None:
-    """Put questions, or what is typed, or what comes from standard input; `quiet`: nothing on stdout."""
+    """Ask questions from arguments, from the terminal, or from standard input; `quiet` prints nothing on stdout."""
     from prism_mesa.view.interview_terminal import Session, piped_lines, typed_lines
 
     typed = questions is None and sys.stdin.isatty()
@@ -305,7 +305,7 @@ def _talk_with(
         session.take(interrupts.between(piped_lines()))
 
 
-ledger = typer.Typer(help="Look into a ledger: what an LLM was asked, and answered.")
+ledger = typer.Typer(help="Read a ledger of questions to an LLM and its answers.")
 
 
 @ledger.command()

@@ -72,13 +72,13 @@ _UsageError: Any = typer.BadParameter.__base__
 
 @cache
 def _command() -> Any:
-    """Return the command line, made once in a process (14 ms)."""
+    """Return the command line, made once per process (14 ms)."""
     return typer.main.get_command(app)
 
 
 def main() -> None:
     """Run the command line as a process of its own."""
-    # imports make a million objects that stay: looking through them again and again takes most of a second
+    # imports make a million permanent objects; collecting garbage among them takes most of a second
     gc.set_threshold(20_000, 20)
     code = run_command()
     gc.freeze()  # the process ends: to look through what is left takes a third of a second
@@ -109,7 +109,7 @@ def run_command() -> int:
     except Exception as error:
         if not hasattr(error, "__notes__"):
             raise
-        message = format_error(error)  # a user's guard or action: the note says on which line
+        message = format_error(error)  # a user's guard or action; the note names the line
     if message:
         say(f"prism: {message}")
     return code

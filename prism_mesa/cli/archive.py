@@ -1,4 +1,4 @@
-"""The command that packs a run or a study, and checks what was packed."""
+"""The command that packs a run or study, and checks archives."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,22 +15,20 @@ from prism_mesa.terminal import show_json, show_line
 def archive(
     target: Annotated[
         Path,
-        typer.Argument(metavar="RUN|STUDY|FILE", help="folder of a run or study; with --check or --unpack an archive"),
+        typer.Argument(metavar="RUN|STUDY|FILE", help="folder of a run or study; with --check or --unpack, an archive"),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.zip", help="the archive; by default beside the folder, with its name")
+        Path | None, typer.Option(metavar="FILE.zip", help="the archive; by default next to the folder, with its name")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="check an archive: say what is missing or changed")] = False,
+    check: Annotated[bool, typer.Option("--check", help="check an archive for missing or changed files")] = False,
     unpack: Annotated[
         Path | None, typer.Option(metavar="DIR", help="check an archive, and unpack it into an empty folder")
     ] = None,
     data: Annotated[
-        bool, typer.Option("--data/--no-data", help="pack files that runs read: networks, posts, profiles")
+        bool, typer.Option("--data/--no-data", help="include input files of runs: networks, posts, profiles")
     ] = True,
-    license: Annotated[
-        str | None, typer.Option(metavar="NAME|URL", help="under which the content may be used: CC-BY-4.0")
-    ] = None,
-    author: Annotated[str | None, typer.Option(metavar="NAME", help="who made it, for the crate")] = None,
+    license: Annotated[str | None, typer.Option(metavar="NAME|URL", help="licence of the content: CC-BY-4.0")] = None,
+    author: Annotated[str | None, typer.Option(metavar="NAME", help="author, for the crate")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Pack a run or study for a paper's supplement, or check one.

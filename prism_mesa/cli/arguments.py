@@ -18,7 +18,7 @@ DEFAULT_FILE = Path("configs/default.yaml")
 CONFIG_DEFAULTS: Final[dict[str, Any]] = {"reasoner": {"kind": "auto"}}
 """Values of a platform that the file does not have."""
 
-MOST_AGENTS, MOST_ROUNDS = 50_000_000, 10_000_000  # as agents.n and rounds have it
+MOST_AGENTS, MOST_ROUNDS = 50_000_000, 10_000_000  # as for agents.n and rounds
 
 Configured = Annotated[
     list[str] | None,
@@ -28,14 +28,15 @@ ConfiguredNations = Annotated[
     list[str] | None,
     typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys: economy.policy=taylor"),
 ]
-OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
+OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of the results; made if missing")]
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust", help="trust a RUN from elsewhere: use the servers, modules and files that it names (it runs code)"
+        "--trust",
+        help="trust a RUN from elsewhere, and use the servers, modules and files that it names (this runs its code)",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else")]
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
 
@@ -68,7 +69,7 @@ def each_once(overrides: Sequence[str] | None) -> list[str]:
 
 
 def is_file(name: str) -> bool:
-    """Return whether there is a file of that name."""
+    """Return whether a file exists."""
     try:
         return Path(name).is_file()
     except OSError:  # the name is too long

@@ -19,19 +19,17 @@ def calibrate(
     out: OutOption = Path("results"),
     workers: Workers = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help="runs of all trials, earlier ones included; by default what the file says")
+        int | None, typer.Option(min=1, help="total number of runs, earlier ones included; by default as in the file")
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0, help="wall minutes after which no further trials are begun")
-    ] = None,
+    minutes: Annotated[float | None, typer.Option(min=0, help="wall minutes after which no trials are started")] = None,
     report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Fit parameters to data by simulation.
 
-    The fitted world is held against data that the fit did not see.
+    The fitted world is compared with data that the fit did not see.
 
-    The same command continues after whatever ended it, and runs nothing twice.
+    Run the same command again to continue after an interruption; nothing is run twice.
     """
     from prism_mesa.api.calibrations import Calibration
 

@@ -17,7 +17,7 @@ Sides = Annotated[
     list[str],
     typer.Argument(
         metavar="BASE|--with OTHER",
-        help="two runs, or runs of several seeds on either side of --with, or folders that hold them",
+        help="two runs, or runs of several seeds on both sides of --with, or folders of runs",
     ),
 ]
 
@@ -26,11 +26,13 @@ def compare(
     arguments: Sides,
     measure: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="one of prism study measures; several: the option again; by default all"),
+        typer.Option(
+            metavar="NAME", help="a measure from `prism study measures`; repeat the option for several; by default all"
+        ),
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="show every measure that differs")] = False,
     why: Annotated[
-        bool, typer.Option("--why/--no-why", help="repeat both runs up to where they diverge, to tell why")
+        bool, typer.Option("--why/--no-why", help="repeat both runs up to where they diverge, to explain it")
     ] = True,
     out: OutOption = Path("results"),
     trust: Trust = False,

@@ -43,7 +43,7 @@ class _Output(io.FileIO):
     is_lost = False
 
     def write(self, data: Any, /) -> int:
-        """Write bytes, and return how many."""
+        """Write bytes, and return their number."""
         try:
             return super().write(data)
         except OSError as error:

@@ -20,9 +20,11 @@ _WIDTH: Final = 18
 
 def doctor(
     clean: Annotated[
-        bool, typer.Option("--clean", help="remove what PRISM keeps and nobody has used for a week; results stay")
+        bool, typer.Option("--clean", help="remove caches that were not used for a week; results stay")
     ] = False,
-    ollama: Annotated[str | None, typer.Option(metavar="URL", help="Ollama's server, if it is not here")] = None,
+    ollama: Annotated[
+        str | None, typer.Option(metavar="URL", help="address of Ollama's server, if it is on another machine")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the installation: packages, LLMs, the page, caches.

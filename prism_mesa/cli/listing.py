@@ -20,14 +20,12 @@ _AGES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def runs(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="the folder in which runs lie")] = Path("results"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="print one JSON list on stdout, and nothing else there")
-    ] = False,
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="the folder that contains the runs")] = Path("results"),
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON list on stdout, and nothing else")] = False,
 ) -> None:
-    """List runs, newest first, and how each stands.
+    """List runs, newest first, with their status.
 
-    Each has a line: what it is, its configuration and seed, how it stands, its age, and its size on disk.
+    Each line has the kind, the configuration and seed, the status, the age, and the size on disk.
     """
     from dataclasses import asdict
 

@@ -24,13 +24,13 @@ _WIDTH: Final = 1 + max(map(len, FILES))
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="DIR", help="folder of the project: a new one, or an empty one")],
+    name: Annotated[str, typer.Argument(metavar="DIR", help="folder of the project, new or empty")],
     as_json: AsJson = False,
 ) -> None:
-    """Write a small project to start from.
+    """Write a small starting project.
 
-    It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder that
-    holds more than a .git is left as it is.
+    It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder with more
+    than a .git in it is left as it is.
     """
     if not name:
         raise BadInputError("DIR: is empty: name a folder (. is the one you are in)")

@@ -23,12 +23,12 @@ def browser_page(
         list[str] | None,
         typer.Argument(
             metavar="CONFIG|RUN...|KEY=VALUE",
-            help="a YAML file, whose model is stepped, and keys to override; or folders of one run or two, played back",
+            help="a YAML file of a model to run, and keys to override; or one or two folders of runs to play back",
         ),
     ] = None,
     fetch: Annotated[
         bool,
-        typer.Option("--fetch", help="fetch and check what browsers need of the page, and end: without it, no page"),
+        typer.Option("--fetch", help="fetch and check the front end that browsers need, and exit"),
     ] = False,
     host: Annotated[
         str, typer.Option(help="address to listen on; by default only this machine reaches the page")

@@ -41,7 +41,7 @@ _LONGEST = 60  # characters of arms in a picture's name
 def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Simulate a platform: one run, with its tables and pictures.
 
-    They are kept in OUT/<run-id>.
+    Results are kept in OUT/<run-id>.
     """
     from prism_mesa.api.runs import run as run_config
 
@@ -88,17 +88,17 @@ def resume(
     run_dir: Run,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="how its LLM is reached: reasoner.host, .timeout_s, .max_concurrency"),
+        typer.Argument(metavar="KEY=VALUE", help="how to reach its LLM: reasoner.host, .timeout_s, .max_concurrency"),
     ] = None,
     from_start: Annotated[
-        bool, typer.Option("--from-start", help="start it again although there is a checkpoint; answers are used again")
+        bool, typer.Option("--from-start", help="start again despite a checkpoint; answers are reused")
     ] = False,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was stopped, or died.
+    """Continue a run that was stopped or died.
 
-    Its tables are those of a run that was never stopped.
+    Its tables equal those of an uninterrupted run.
     """
     from prism_mesa.api.runs import resume as resume_run
     from prism_mesa.runs.manifest import read_run
@@ -112,17 +112,17 @@ def resume(
 
 def branch(
     run_dir: Run,
-    at: Annotated[int, typer.Option("--at", metavar="ROUND", help="first round under the new settings, from 0")],
-    overrides: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="what changes")] = None,
+    at: Annotated[int, typer.Option("--at", metavar="ROUND", help="first round with the new settings, from 0")],
+    overrides: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="settings that change")] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a counterfactual: the same run up to a round, then another.
+    """Run a counterfactual: the same run, then other settings.
 
-    From that round on it goes on under other settings, with the same random numbers.
+    From that round on it uses other settings, with the same random numbers.
     """
     from prism_mesa.api.runs import branch as branch_run
 
@@ -152,7 +152,7 @@ def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> N
 def replay(
     run_dir: Run,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="keep the repetition in DIR/<run-id>; by default it is dropped")
+        Path | None, typer.Option(metavar="DIR", help="keep the repeated run in DIR/<run-id>; by default it is dropped")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,

@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
 
 study = typer.Typer(
-    help="Answer a question by many runs, with intervals and a report.",
+    help="Answer a question with many runs, intervals and a report.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="the study file")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, max=100_000, help="runs at the same time; by default one for each core")
+    int | None, typer.Option(min=1, max=100_000, help="number of parallel runs; by default one per core")
 ]
 EngineName = Annotated[
-    Literal["local", "dask", "slurm"], typer.Option(help="who runs them: this machine, Dask, or a cluster with SLURM")
+    Literal["local", "dask", "slurm"], typer.Option(help="where to run: this machine, Dask, or a SLURM cluster")
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="a Dask scheduler that is there: tcp://host:8786")
+    str | None, typer.Option(metavar="ADDRESS", help="address of a running Dask scheduler: tcp://host:8786")
 ]
 Keep = Annotated[
     Literal["tables", "measures"] | None,
-    typer.Option(help="tables: each run leaves its folder; measures: only its row; by default what the study says"),
+    typer.Option(help="tables: keep each run's folder; measures: keep only its row; by default as in the study"),
 ]
-Figures = Annotated[Literal["png", "svg", "pdf"], typer.Option(help="format of the report's figures, beside PNG")]
+Figures = Annotated[Literal["png", "svg", "pdf"], typer.Option(help="format of the report's figures besides PNG")]
 
 
 @study.command()
@@ -50,9 +50,9 @@ def plan(
     scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a study, and tell what all of it will take.
+    """Check a study, and estimate its cost.
 
-    Two seeds of it are run, from which runs, hours, LLM calls and widths of intervals follow.
+    Two seeds are run to estimate runs, hours, LLM calls, and widths of intervals.
     """
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import plan_lines
@@ -80,10 +80,10 @@ def run(
     keep: Keep = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, help="so many seeds, to try it with few; by default what it says"),
+        typer.Option(min=1, max=1_000_000, help="number of seeds, to try a study with few; by default as in the study"),
     ] = None,
-    attempts: Annotated[int, typer.Option(min=1, max=100, help="how often a run is tried that fails")] = 1,
-    retry: Annotated[bool, typer.Option(help="try again what failed in an earlier call")] = True,
+    attempts: Annotated[int, typer.Option(min=1, max=100, help="number of attempts at a run that fails")] = 1,
+    retry: Annotated[bool, typer.Option(help="repeat runs that failed in an earlier call")] = True,
     report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
     figures: Figures = "png",
     as_json: AsJson = False,
@@ -105,9 +105,9 @@ def run(
 
 @study.command()
 def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
-    """Tell how far a study is. Nothing is run.
+    """Show the progress of a study. Nothing is run.
 
-    It counts runs that are done, failed with their reasons, skipped, missing, and stale.
+    It counts completed, failed (with reasons), skipped, missing and stale runs.
     """
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import status_lines
@@ -125,7 +125,7 @@ def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = 
 def report(
     file: StudyFile, out: OutOption = Path("results"), figures: Figures = "png", as_json: AsJson = False
 ) -> None:
-    """Write the report of the runs that are there. Nothing is run."""
+    """Write the report of the completed runs. Nothing is run."""
     from prism_mesa.api.studies import Study
 
     _show(Study(file, out=out).report(figures), as_json=as_json, ran=False)
@@ -133,7 +133,7 @@ def report(
 
 @study.command()
 def measures(as_json: AsJson = False) -> None:
-    """List what can be measured of a finished run.
+    """List the measures of a finished run.
 
     Each measure has its name, as study files and --measure take it, and what it is. By an attribute of agents, its name
     stands in the place of NAME: follow_ei@leaning.
@@ -162,18 +162,20 @@ def sweep(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=A,B,...", help="what varies: all its values, or with --design the lowest and highest"
+            metavar="KEY=A,B,...",
+            help="a key that varies, with all its values, or with --design its lowest and highest",
         ),
     ] = None,
     design: Annotated[
         str | None, typer.Option(metavar="KIND:N|FILE.csv", help="sobol:64, lhs:200, morris:20, or a file of points")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="seeds of each point, from 1 on")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="number of seeds per point, from 1")] = 5,
     measure: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="one of prism study measures; several: the option again")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="a measure from `prism study measures`; repeat the option for several"),
     ] = None,
     keep: Keep = "measures",
-    name: Annotated[str | None, typer.Option(help="name of its folder; by default what varies")] = None,
+    name: Annotated[str | None, typer.Option(help="name of its folder; by default made from what varies")] = None,
     out: OutOption = Path("results"),
     workers: Workers = None,
     as_json: AsJson = False,

@@ -18,7 +18,9 @@ CALIBRATED_FILE = Path("configs/calibrated.yaml")
 
 Fitted = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="calibration file: its fit says what was fitted, all else is predicted"),
+    typer.Option(
+        metavar="FILE", help="calibration file whose `fit` lists the fitted measures; all others are predicted"
+    ),
 ]
 
 AsList = Annotated[bool, typer.Option("--json", help="print the table as one JSON list on stdout, and nothing else")]
@@ -28,14 +30,14 @@ def validate(
     arguments: Configured = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="folder of the real data; by default the values that PRISM carries"),
+        typer.Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="seeds, from the configuration's own on")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="number of seeds, from the configuration's own")] = 3,
     variant: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="a null model or ablation to run beside it; several: the option again; nulls, or all",
+            help="a null model or ablation to run too; repeat the option for several; nulls, or all",
         ),
     ] = None,
     fitted: Fitted = None,
@@ -43,9 +45,9 @@ def validate(
     out: OutOption = Path("results"),
     as_json: AsList = False,
 ) -> None:
-    """Hold a configuration against real data.
+    """Compare a configuration with real data.
 
-    It takes measures, intervals and figures, and ends with 1 if a target is missed.
+    It prints measures, intervals and figures, and exits with 1 if a target is missed.
     """
     from prism_mesa.api.validation import validate as run_validation
     from prism_mesa.runs.config import load_config
@@ -89,6 +91,6 @@ def matching_bar() -> Iterator[Callable[[int, int], None]]:
             advance(done - before)
             before = done
             if done == of:
-                stack.close()  # the bar of the runs is next
+                stack.close()  # the bar of the runs follows
 
         yield on_match

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from prism_mesa.params import Params
 
-ResultChars = Annotated[int, Field(ge=80, le=10_000, description="characters of a tool's result, the rest is cut")]
+ResultChars = Annotated[int, Field(ge=80, le=10_000, description="most characters of a tool's result; the rest is cut")]
 
 
 class LoopParams(Params):
@@ -16,15 +16,16 @@ class LoopParams(Params):
         1,
         ge=1,
         le=20,
-        description="most rounds of thinking, tools and responding in a turn; from 2 on it may better what it said",
+        description="most rounds of thinking, tools and responding in a turn; from 2 on, an agent may revise its "
+        "response",
     )
-    max_tool_calls: int = Field(3, ge=0, le=20, description="most calls of tools in an iteration")
+    max_tool_calls: int = Field(3, ge=0, le=20, description="most tool calls in an iteration")
     max_tokens: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="tokens of a turn, prompts included, after which it thinks no further and calls no tool (counted "
-        "as a quarter of the bytes, so that a replay stops at the same place); null: no limit",
+        description="tokens of a turn, prompts included, after which thinking and tool calls stop (estimated as a "
+        "quarter of the bytes, so that a replay stops at the same place); null: no limit",
     )
     result_chars: ResultChars = 1200
 
@@ -36,13 +37,13 @@ class DeliberationParams(LoopParams):
         None,
         gt=0,
         le=31_536_000,
-        description="seconds of a turn in an interview after which it thinks no further and calls no tool; has no "
-        "effect in runs, which are to repeat; null: no limit",
+        description="seconds of a turn in an interview after which thinking and tool calls stop; no effect in runs, "
+        "which must be repeatable; null: no limit",
     )
     temperature: float = Field(0.7, ge=0, le=100, description="sampling temperature of the LLM for thoughts and texts")
     max_answer_tokens: int = Field(200, ge=1, le=1_000_000, description="most tokens of a thought or of a text")
     conversation_tokens: int = Field(
-        1500, ge=100, le=10_000_000, description="tokens of a conversation beyond which what is older is summarised"
+        1500, ge=100, le=10_000_000, description="tokens of a conversation beyond which older messages are summarised"
     )
-    notes: int = Field(50, ge=1, le=10_000, description="notes that an agent keeps")
-    notes_told: int = Field(3, ge=0, le=50, description="notes that come to mind in a turn")
+    notes: int = Field(50, ge=1, le=10_000, description="most notes that an agent keeps")
+    notes_told: int = Field(3, ge=0, le=50, description="most notes recalled in a turn")

@@ -16,11 +16,11 @@ type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
 class NationParams(Params):
     """A nation. Rates, inflation and growth are percent a year; budget and debt percent of a year's GDP."""
 
-    name: str = Field(min_length=1, max_length=60, pattern=r"^[\w .'-]*\w[\w .'-]*$", description="name in words")
+    name: str = Field(min_length=1, max_length=60, pattern=r"^[\w .'-]*\w[\w .'-]*$", description="name")
     size: float = Field(1.0, gt=0, le=1e6, description="GDP at the start, in any unit that all nations share")
     natural_unemployment: float = Field(6.0, ge=0, le=50, description="unemployment without a gap, percent")
-    inflation_target: float = Field(2.0, ge=-5, le=50, description="what the central bank aims at")
-    neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither spurs nor slows demand")
+    inflation_target: float = Field(2.0, ge=-5, le=50, description="the central bank's target")
+    neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither stimulates nor dampens demand")
     trend_growth: float = Field(2.5, ge=-10, le=20, description="growth of potential output")
     unemployment: float | None = Field(None, ge=0, le=100, description="at the start; null: the natural rate")
     growth: float | None = Field(None, ge=-50, le=50, description="of output in the year before; null: the trend")
@@ -28,9 +28,9 @@ class NationParams(Params):
     policy_rate: float | None = Field(
         None, ge=-5, le=1000, description="at the start; null: neutral rate plus inflation target"
     )
-    debt: float = Field(60.0, ge=-500, le=1000, description="of the government at the start, which is also its target")
-    spending: float = Field(35.0, gt=0, le=100, description="of the government, a year")
-    policy: PolicyKind | None = Field(None, description="who sets its policy; null: as economy.policy")
+    debt: float = Field(60.0, ge=-500, le=1000, description="government debt at the start, which is also its target")
+    spending: float = Field(35.0, gt=0, le=100, description="government spending, a year")
+    policy: PolicyKind | None = Field(None, description="who sets its policy; null: as in economy.policy")
 
 
 # fmt: off

@@ -88,10 +88,10 @@ class AdvisorParams(LLMParams):
 
     kind: AdvisorKind = Field(
         "auto",
-        description="Who is asked with economy.policy=llm; 'auto' is Ollama where it answers and has the model, else "
-        "the embedded LLM where it is installed; where there is none, and with 'rule', the Taylor rule decides",
+        description="The LLM for economy.policy=llm; 'auto' is Ollama if it answers and has the model, else the "
+        "embedded LLM if it is installed; without either, and with 'rule', the Taylor rule decides",
     )
-    timeout_s: float = Field(60.0, gt=0, le=86_400, description="Seconds after which an attempt counts as not answered")
+    timeout_s: float = Field(60.0, gt=0, le=86_400, description="Seconds after which an attempt counts as unanswered")
     temperature: float = Field(0.7, ge=0, le=100, description="Sampling temperature; at 0 a second try is the same")
     max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Most tokens of an answer")
     attempts: int | None = Field(None, ge=1, le=100, description="Tries at a decision; null: 2, embedded LLM 8")
@@ -239,8 +239,8 @@ class EconomySettings(Params):
 
     policy: Annotated[PolicyKind, _NEEDS_DEFAULT] = Field(
         "taylor",
-        description="Who sets policy: an llm (the Taylor rule where none is at hand), the taylor rule (Taylor 1993), "
-        "nothing at all, or random measures",
+        description="Who sets policy: an llm (or the Taylor rule if there is none), the taylor rule (Taylor 1993), "
+        "nobody, or random measures",
     )
     nations: Annotated[
         tuple[Annotated[NationParams, BeforeValidator(named_nation)], ...],
@@ -259,7 +259,7 @@ class EconomySettings(Params):
         0.5, ge=0, le=20, description="sd of the error with which a nation sees the others' indicators, points"
     )
     domain: Annotated[Domain, _NEEDS_LLM] = Field(
-        "economic", description="What nations decide about: all of it, or one field"
+        "economic", description="What nations decide about: everything, or one field"
     )
     prompt_style: Annotated[PromptStyle | None, _NEEDS_LLM] = Field(
         None,
@@ -267,10 +267,10 @@ class EconomySettings(Params):
         "chain_of_thought, with the embedded LLM examples",
     )
     typed_measures: Annotated[bool, _NEEDS_LLM] = Field(
-        True, description="Whether an LLM gives its policy in numbers, too; false: only in words, which are read"
+        True, description="Whether an LLM also gives its policy in numbers; false: only in words, which are parsed"
     )
     memory: Annotated[int, _NEEDS_LLM] = Field(
-        4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells"
+        4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt"
     )
     deliberate: Annotated[bool, _NEEDS_LLM] = Field(
         False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"

@@ -1,6 +1,6 @@
-"""Compiled loops over plain arrays: what a round does a million times.
+"""Compiled loops over plain arrays, for the work that a round repeats a million times.
 
-What a kernel decides by (tables, programs of guards, weights) is handed to it, made from the one place where it is
-declared. Where a rule is written out here for speed (how a score is made up, what entering a state entails), the tests
-hold it equal to plain Python that says the same.
+Kernels receive everything they decide by (tables, programs of guards, weights), made from its single declaration. Where
+a rule is repeated here for speed (a score, the effects of entering a state), tests check it against equivalent plain
+Python.
 """

@@ -1,8 +1,8 @@
-"""How kernels are compiled: once, then kept on disk for the next process.
+"""Compile kernels once, and keep them on disk for later processes.
 
-Numba's own cache does not notice when a function in another file changes, so the folder of the cache is named by
-a digest of all kernels and of Numba's version: an edit leaves the old folder behind and starts a new one. Where the
-kernels lie does not matter: equal ones in another environment or clone are not compiled again.
+Numba's own cache does not notice when a function in another file changes, so the name of the cache folder contains a
+digest of all kernels and Numba's version: an edit starts a new folder. The location of the kernels does not matter;
+equal kernels in another environment or clone are not compiled again.
 """
 
 import os
@@ -24,15 +24,15 @@ def _digest() -> str:
 
 
 def _cache_folder() -> str:
-    """Return where compiled kernels are kept: in `NUMBA_CACHE_DIR`, else the user's cache.
+    """Return the folder of compiled kernels: in `NUMBA_CACHE_DIR`, else the user's cache.
 
-    An empty text, where that cannot be written to, means that they are compiled anew in each process.
+    An empty text means that the folder is not writable, and each process compiles anew.
     """
     given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         folder = Path(given or Path.home() / ".cache").absolute() / "prism-mesa" / f"kernels-{_digest()}"
         folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # no place, or nobody's home
+    except (OSError, RuntimeError):  # no writable place, or no home directory
         return ""
     return str(folder) if os.access(folder, os.W_OK) else ""
 
@@ -42,16 +42,16 @@ FOLDER: Final = _cache_folder()
 
 
 def n_kept(folder: str = FOLDER) -> int:
-    """Return how many compiled kernels a folder keeps; if there are none, the first round compiles all it needs."""
+    """Return how many compiled kernels a folder holds; with none, the first round compiles all it needs."""
     return sum(1 for _ in Path(folder).rglob("*.nbc")) if folder else 0
 
 
 class Locator(UserProvidedCacheLocator):
-    """Keep kernels by where they are in this package; Numba goes by where they are on the machine, and by their age."""
+    """Locate cached kernels by their path in this package; Numba uses the absolute path and the age of the file."""
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
-        """Return what says where a function is kept; one of another package is kept as Numba does."""
+        """Return the locator of a function; functions of other packages use Numba's."""
         ours = Path(py_file).is_relative_to(Path(__file__).parent)
         place: Any = super() if ours else UserProvidedCacheLocator
         return place.from_function(py_func, py_file)
@@ -62,7 +62,7 @@ class Locator(UserProvidedCacheLocator):
         return "-".join(["kernels", *Path(py_file).parent.relative_to(Path(__file__).parent).parts])
 
     def get_source_stamp(self) -> str:
-        """Return what changes with the source: nothing, since the folder of the cache does."""
+        """Return a constant: the cache folder already changes with the source."""
         return ""
 
 
@@ -94,37 +94,37 @@ def _njit(function: Any, **options: Any) -> Any:
 
 
 def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function when it is first called. It runs without Python's lock, so threads may share the work.
+    """Compile a function on its first call. It releases the GIL, so threads can share the work.
 
-    Division by zero gives inf or nan as in NumPy, and additions are done in the order in which they are written.
+    Division by zero gives inf or nan as in NumPy, and sums are evaluated in the written order.
     """
     return cast(Callable[P, R], _njit(function, cache=bool(FOLDER)))
 
 
 def lean_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a kernel that makes no arrays: it is given all that it writes to.
+    """Compile a kernel that allocates no arrays: it receives everything that it writes to.
 
-    Numba then does not count who holds which array, so handing many of them to `part_of_kernels` costs nothing.
+    Numba then skips reference counting, so passing many arrays to a `part_of_kernels` is free.
     """
     return cast(Callable[P, R], _njit(function, cache=bool(FOLDER), _nrt=False))
 
 
 def step_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a large step of a `lean_kernel`; it makes no arrays either.
+    """Compile a large step of a `lean_kernel` as a separate function; it allocates no arrays either.
 
-    On its own it has the processor's registers to itself, but handing over its arrays takes some 50 cycles.
+    It has all registers of the processor to itself, but passing its arrays takes some 50 cycles.
     """
     return cast(Callable[P, R], _njit(function, _nrt=False))
 
 
 def part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Write a small function, which makes no arrays, out wherever a kernel calls it."""
+    """Inline a small function, which allocates no arrays, wherever a kernel calls it."""
     return cast(Callable[P, R], _njit(function, _nrt=False, forceinline=True))
 
 
 def early_part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Write a function out as `part_of_kernels` does, but before anything is compiled.
+    """Inline a function like `part_of_kernels`, but before compilation.
 
-    Where very many arrays are handed over, the kernel is then compiled in half the time.
+    With very many arrays as arguments, the kernel then compiles in half the time.
     """
     return cast(Callable[P, R], _njit(function, _nrt=False, inline="always"))

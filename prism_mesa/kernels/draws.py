@@ -1,4 +1,4 @@
-"""Keyed draws inside kernels: the same hash as `streams.Streams`, one number at a time."""
+"""Keyed draws in kernels: the same hash as `streams.Streams`, one number at a time."""
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ def bits_of(
     agent: npt.NDArray[np.int64],
     out: npt.NDArray[np.uint64],
 ) -> None:
-    """Write the bits of each row into `out`; a part of length 1 serves all rows."""
+    """Write the bits of each row into `out`; a part of length 1 applies to all rows."""
     a, b, c, d = min(1, len(round_) - 1), min(1, len(tick) - 1), min(1, len(index) - 1), min(1, len(agent) - 1)
     for i in range(len(out)):
         x = mixed(mixed(key, np.uint64(round_[i * a])), np.uint64(tick[i * b]))
@@ -44,7 +44,7 @@ def bits_of(
 
 @kernel
 def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Return for each agent, by its own draw, whether something of its probability comes about."""
+    """Return for each agent, by its own draw, whether an event with its probability happens."""
     out = np.empty(len(probability), np.bool_)
     for agent in range(len(probability)):
         out[agent] = unit(mixed(key, np.uint64(agent))) < probability[agent]
@@ -53,7 +53,7 @@ def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray
 
 @kernel
 def last_renewals(key: np.uint64, round_: int, lasting: float, agents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return for each agent the last round up to `round_` whose own draw is not below `lasting`, or round 0."""
+    """Return for each agent the last round up to `round_` whose draw is at least `lasting`, or round 0."""
     out = np.empty(len(agents), np.int64)
     for i in range(len(agents)):
         last = round_

@@ -1,7 +1,7 @@
-"""Steps that a processor takes for sixteen neighbours at a time. It is the same result on all of them.
+"""Operations on sixteen neighbouring entries at a time. All processors give the same results.
 
-LLVM writes them with what vectors a processor has, or without any. It does not find them itself in loops over
-sixteen, which it writes out first. Arrays that are read here have `LANES` entries more than count.
+LLVM compiles them to a processor's vector instructions, or without any. It does not vectorise such loops itself,
+because it unrolls them first. Arrays that are read here need `LANES` spare entries.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _I64 = ir.IntType(64)
 
 
 def _written_by(function: Callable[..., Any]) -> Any:
-    """Let kernels call what a function writes for them; calls have all its arguments but the first."""
+    """Let kernels call a function that generates code; calls pass all arguments but the first."""
     return intrinsic(function)
 
 
@@ -35,7 +35,9 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
         lanes, begin, of, start, end = arguments
         here = _lanes(context, builder, signature.args[0], lanes, begin)
         nothing = ir.Constant(here.type, None)
-        found = _tools.alloca_once_value(builder, nothing)  # as wide as entries: bits would be packed at each step
+        found = _tools.alloca_once_value(
+            builder, nothing
+        )  # as wide as entries, because bits would be packed at each step
         with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
             one = _everywhere(builder, _entry(context, builder, signature.args[2], of, i))
             is_one = builder.sext(builder.icmp_signed("==", here, one), here.type)
@@ -82,7 +84,7 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
 
 @_written_by
 def prefetch(typing: Any, values: Any, at: Any) -> Any:
-    """Have an entry of an array read, without waiting for it."""
+    """Prefetch an entry of an array, without waiting."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = ir.IntType(8).as_pointer()
@@ -98,7 +100,7 @@ def prefetch(typing: Any, values: Any, at: Any) -> Any:
 
 @_written_by
 def ones(typing: Any, word: Any) -> Any:
-    """Return how many bits of a word of 64 are set."""
+    """Return the number of set bits in a 64-bit word."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -108,7 +110,7 @@ def ones(typing: Any, word: Any) -> Any:
 
 @_written_by
 def last_one(typing: Any, word: Any) -> Any:
-    """Return the number of the highest bit that is set in a word of 64, which is not 0."""
+    """Return the index of the highest set bit in a nonzero 64-bit word."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -119,7 +121,7 @@ def last_one(typing: Any, word: Any) -> Any:
 
 @_written_by
 def first_one(typing: Any, word: Any) -> Any:
-    """Return the number of the lowest bit that is set in a word of 64, which is not 0."""
+    """Return the index of the lowest set bit in a nonzero 64-bit word."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -128,7 +130,7 @@ def first_one(typing: Any, word: Any) -> Any:
 
 
 def _bits(builder: Any, holds: Any) -> Any:
-    """Return a truth value of each lane as a number."""
+    """Return the truth values of lanes as a number."""
     return builder.zext(builder.bitcast(holds, ir.IntType(LANES)), _I64)
 
 
@@ -141,7 +143,7 @@ def _entry(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 
 def _lanes(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Return entries side by side; they need not begin at a multiple of their size."""
+    """Load adjacent entries, which need not be aligned."""
     place = _address(context, builder, kind, array, at)
     entry = place.type.pointee
     found = builder.load(builder.bitcast(place, ir.VectorType(entry, LANES).as_pointer()))
@@ -161,10 +163,10 @@ _LINE: Final = 128
 
 
 def own_lines[T: np.generic](shape: int | tuple[int, ...], kind: type[T]) -> npt.NDArray[T]:
-    """Return an array of zeros that shares no line of the caches with other memory.
+    """Return an array of zeros that shares no cache line with other memory.
 
-    A processor that writes to a line takes it from the others. Small arrays lie close together, so threads that write
-    to one each would wait for each other: walks of two threads then take a fifth more time of the processors.
+    A processor that writes to a cache line takes it from the others. Small arrays lie close together, so threads
+    writing to one each would wait for each other: walks with two threads take a fifth more CPU time.
     """
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     memory = np.zeros(size + 2 * _LINE, np.uint8)

@@ -19,7 +19,7 @@ def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row
 
 @part_of_kernels
 def relevance_at(match: Any, unit_length: float) -> float:
-    """Return a similarity as relevance, 0..1 (`social.state.posts.relevance_of`)."""
+    """Convert a similarity to relevance, 0..1 (`social.state.posts.relevance_of`)."""
     return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)
 
 
@@ -32,6 +32,6 @@ def match_pairs(
     vectors: npt.NDArray[np.int8],
     out: npt.NDArray[np.int16],
 ) -> None:
-    """Write into `out` the similarity of each agent's interests and the post before it."""
+    """Write the similarity of each agent's interests and its post into `out`."""
     for i in range(len(rows)):
         out[i] = match_of(interests, vectors, rows[i], text_id[posts[i]])

@@ -1,7 +1,7 @@
 """Compressed sparse rows: numbering, drawing, sorting, adding up, and changing them.
 
-Row i holds ``indices[indptr[i]:indptr[i + 1]]``, ascending, without repetitions and without i. What is drawn for
-a row depends on its number alone, so rows may be made in any order and in parts ``first .. last - 1``.
+Row i is ``indices[indptr[i]:indptr[i + 1]]``, ascending, without repetitions and without i. Draws for a row depend only
+on its number, so rows can be made in any order and in parts ``first .. last - 1``.
 """
 
 from math import log1p
@@ -23,7 +23,7 @@ _SHORT = 48
 
 @kernel
 def sort_unique(values: Int32s, begin: int, end: int, without: int) -> int:
-    """Sort ``values[begin:end]``, leave out repetitions and `without`, and return where the rest ends."""
+    """Sort ``values[begin:end]``, drop repetitions and `without`, and return the new end."""
     if end - begin > _SHORT:
         values[begin:end].sort()
     else:
@@ -43,7 +43,7 @@ def sort_unique(values: Int32s, begin: int, end: int, without: int) -> int:
 
 @kernel
 def slot_of(slots: Int64s, key: np.int64) -> np.int64:
-    """Return the slot that holds a key, or else the free one where it belongs (open addressing)."""
+    """Return the slot of a key, or the free one where it belongs (open addressing)."""
     mask = len(slots) - 1
     at = np.int64(mixed(np.uint64(key), np.uint64(0)) & np.uint64(mask))
     while slots[at, 1] > 0 and slots[at, 0] != key:
@@ -53,13 +53,13 @@ def slot_of(slots: Int64s, key: np.int64) -> np.int64:
 
 @kernel
 def number_keys(keys: Int64s, slots: Int64s, count: int, codes: Int32s) -> tuple[Int64s, int]:
-    """Write the code of each key: distinct keys are numbered 0, 1, 2, ... as they come.
+    """Write the code of each key: distinct keys get 0, 1, 2, ... in order of appearance.
 
     Args:
         keys: Any whole numbers.
-        slots: Shape (a power of 2, 2): keys met before and their codes + 1; free slots are 0.
-        count: How many these are.
-        codes: Where the codes are written.
+        slots: Shape (a power of 2, 2): known keys and their codes + 1; free slots are 0.
+        count: Number of known keys.
+        codes: Receives the codes.
 
     Returns:
         `slots` or a larger copy, which is never more than half full, and the new `count`.
@@ -81,7 +81,7 @@ def number_keys(keys: Int64s, slots: Int64s, count: int, codes: Int32s) -> tuple
 
 @kernel
 def count_rows(src: Int32s, dst: Int32s, counts: Int64s) -> None:
-    """Add to ``counts[dst + 1]`` one for each edge that is no loop."""
+    """Add 1 to ``counts[dst + 1]`` for each edge that is not a loop."""
     for edge in range(len(src)):
         if src[edge] != dst[edge]:
             counts[dst[edge] + 1] += 1
@@ -89,7 +89,7 @@ def count_rows(src: Int32s, dst: Int32s, counts: Int64s) -> None:
 
 @kernel
 def place_rows(src: Int32s, dst: Int32s, cursor: Int64s, indices: Int32s) -> None:
-    """Write each `src` where the row of its `dst` goes on, and move that place on; loops are left out."""
+    """Write each `src` to the next position of its `dst`'s row; loops are left out."""
     for edge in range(len(src)):
         row = dst[edge]
         if src[edge] != row:
@@ -99,7 +99,7 @@ def place_rows(src: Int32s, dst: Int32s, cursor: Int64s, indices: Int32s) -> Non
 
 @kernel
 def tidy_rows(indptr: Int64s, indices: Int32s) -> int:
-    """Sort all rows, leave out repetitions, close the gaps, and return how many entries are left."""
+    """Sort all rows, drop repetitions, close gaps, and return the number of remaining entries."""
     begin, to = int(indptr[0]), 0
     for row in range(len(indptr) - 1):
         end = int(indptr[row + 1])
@@ -135,19 +135,19 @@ def draw_rows(
         first: The first row to draw.
         last: The row after the last one.
         key: Key of the draws.
-        cumulative: Cumulative chances, shape (n,), up to 1.
+        cumulative: Cumulative probabilities, shape (n,), up to 1.
         guide: The first place with ``cumulative > b / n``, for b in 0 .. n - 1 (Chen and Asau 1974,
             doi:10.1080/05695557408974949).
         attempts: Draws per entry, on average, after which a row stays as it is.
         held_indptr: Where the entries that a row has already begin in `held`; at most as many as the row is long.
         held: These entries, ascending.
-        indptr: Where rows begin.
+        indptr: Starts of rows.
         indices: Gets the rows.
         found: Gets the number of entries of each row.
     """
     n = len(cumulative)
     start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
-    last_row = np.full(max(n, last), -1, np.int32)  # that has each number, or is it
+    last_row = np.full(max(n, last), -1, np.int32)  # entries that the row has, or the row itself
     for row in range(first, last):
         begin, end = indptr[row], indptr[row + 1]
         have, drawn, most = begin, 0, attempts * (end - begin)
@@ -181,19 +181,19 @@ def toss_rows(
     indptr: Int64s,
     indices: Int32s,
 ) -> None:
-    """Let each row hold each other number with one chance inside its block and another one outside.
+    """Include each other number in a row with one probability inside its block and another outside.
 
     The gaps between entries are geometric (Batagelj and Brandes 2005, doi:10.1103/PhysRevE.71.036113).
 
     Args:
         first: The first row to draw.
         last: The row after the last one.
-        key: Of the draws; their index counts those of a row, their agent is the row.
+        key: Key of the draws; their index counts within a row, their agent is the row.
         bounds: Block b is ``bounds[b] .. bounds[b + 1] - 1``.
-        inside: ``log(1 - chance)`` of others in the own block.
-        outside: The same of all others.
+        inside: ``log(1 - p)`` for others in the same block.
+        outside: The same for others outside.
         indptr: Where rows begin.
-        indices: Where they are written; without any entries, rows are only counted, into ``indptr[row + 1]``.
+        indices: Receives the entries; if it is empty, rows are only counted, into ``indptr[row + 1]``.
     """
     start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
     block = 0
@@ -223,13 +223,14 @@ def toss_rows(
 
 @kernel
 def rewire(key: np.uint64, coin: np.uint64, share: float, out: Int32s) -> None:
-    """Give a share of a ring's edges another end, drawn until it is new (Watts and Strogatz 1998, doi:10.1038/30918).
+    """Move one end of a share of a ring's edges to a new number (Watts and Strogatz 1998, doi:10.1038/30918).
 
     Args:
-        key: Of the draws of ends: tick is the edge's place in its row, index the attempt, agent the row.
-        coin: The key of whether an edge is rewired: index is the edge's place, agent the row.
-        share: The probability of that.
-        out: Shape (n, edges of a row): each edge stands in the row of the agent that it is counted for.
+        key: Key of the draws of ends: the tick is the edge's position in its row, the index the attempt, the agent the
+            row.
+        coin: Key of the draws that decide on rewiring: the index is the edge's position, the agent the row.
+        share: The probability of rewiring.
+        out: Shape (n, edges of a row): each edge is in the row of the agent that it counts for.
     """
     n, width = out.shape
     degree = np.full(n, 2 * width, np.int32)
@@ -252,16 +253,16 @@ def rewire(key: np.uint64, coin: np.uint64, share: float, out: Int32s) -> None:
 
 @kernel
 def attach(key: np.uint64, n: int, m: int, old: Int32s) -> None:
-    """Let numbers m + 1 .. n - 1 choose `m` distinct older ones each, in proportion to their edges so far.
+    """Let numbers m + 1 .. n - 1 each choose `m` distinct older ones, in proportion to their edges so far.
 
     Edge e begins at ``e + 1`` for e < m, where all end at 0, else at ``m + e // m``; the end of a random edge is
     a number drawn in proportion to its edges (Barabasi and Albert 1999, doi:10.1126/science.286.5439.509).
 
     Args:
-        key: Of the draws: index counts those of a number, which is their agent.
-        n: How many numbers there are.
+        key: Key of the draws: the index counts those of a number, which is their agent.
+        n: Number of numbers.
         m: How many each chooses.
-        old: Where each edge ends, shape (m * (n - m),).
+        old: Receives the end of each edge, shape (m * (n - m),).
     """
     start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
     chosen_by = np.zeros(n, np.int32)
@@ -288,7 +289,7 @@ def attach(key: np.uint64, n: int, m: int, old: Int32s) -> None:
 def add_up(first: int, indptr: Int64s, indices: Int32s, place: Int32s, values: Int64s, total: Int64s) -> None:
     """Add the values of each row's entries to `total`, shape (rows, k), whose row 0 stands for row `first`.
 
-    ``values[place[i]]`` are those of entry i, or none where its place is -1.
+    ``values[place[i]]`` are the values of entry i; none if its place is -1.
     """
     for row in range(len(total)):
         for at in range(indptr[first + row], indptr[first + row + 1]):
@@ -304,9 +305,9 @@ type Bools = npt.NDArray[np.bool_]
 
 @kernel
 def mutual_pairs(indptr: Int64s, indices: Int32s, one: Int32s, other: Int32s) -> int:
-    """Write all pairs that stand in each other's rows, the lower number in `one`, and return how many they are.
+    """Write all pairs that are in each other's rows, the lower number in `one`, and return their number.
 
-    They come by `one`, then by `other`; both arrays have room for half of all entries.
+    They are sorted by `one`, then `other`; both arrays have room for half of all entries.
     """
     cursor = indptr[:-1].copy()
     found = 0
@@ -325,7 +326,7 @@ def mutual_pairs(indptr: Int64s, indices: Int32s, one: Int32s, other: Int32s) ->
 
 @kernel
 def choose_pairs(order: Int64s, one: Int32s, other: Int32s, most: int, n: int) -> npt.NDArray[np.bool_]:
-    """Return which pairs are taken, gone through in `order`, if each number is to be in at most `most` of them."""
+    """Return which pairs are chosen, in `order`, so that each number is in at most `most` of them."""
     taken, count = np.zeros(len(one), np.bool_), np.zeros(n, np.int64)
     for pair in order:
         a, b = one[pair], other[pair]
@@ -342,7 +343,7 @@ _11 = np.uint64(11)
 
 @part_of_kernels
 def _copy(source: Int32s, at: Any, end: Any, out: Int32s, to: Any) -> Any:
-    """Copy ``source[at:end]`` to where `to` is, and return where that ends; most are short."""
+    """Copy ``source[at:end]`` to `to`, and return its end; most are short."""
     for i in range(end - at):
         out[to + i] = source[at + i]
     return to + end - at
@@ -426,7 +427,7 @@ def keys_of_comers(indptr: Int64s, indices: Int32s, here: Bools, comes: Bools, k
 
 @kernel
 def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out: Bools) -> None:
-    """Write whether each entry stands in the row before it."""
+    """Write whether each row contains the given entry."""
     for i in range(len(out)):
         out[i] = is_among(indices, indptr[row[i]], indptr[row[i] + 1], entry[i])
 
@@ -435,7 +436,7 @@ def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out
 def drawn_below(
     keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, found: npt.NDArray[np.uint8]
 ) -> None:
-    """Write which draws of each impression, whole numbers below 2**53, lie below their limits: bit k for draw k.
+    """Write which draws of each impression, integers below 2**53, are below their limits: bit k for draw k.
 
     The index of a draw is the key of the post, its agent the reader. `post_key` has the keys of all posts.
     """

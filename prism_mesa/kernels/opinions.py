@@ -1,4 +1,4 @@
-"""Stances that move by what is read, and how they are spread."""
+"""Stances that change with reading, and their distribution."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ type Int64s = npt.NDArray[np.int64]
 
 @kernel
 def are_in_order(agent: Int32s, tick: Int32s) -> bool:
-    """Return whether agents ascend, and ticks in each of them."""
+    """Return whether agents ascend, and ticks within each agent."""
     for i in range(1, len(agent)):
         if agent[i] < agent[i - 1] or (agent[i] == agent[i - 1] and tick[i] < tick[i - 1]):
             return False
@@ -38,26 +38,26 @@ def move_stances(
     after: Floats,
     course: Floats,
 ) -> Any:
-    """Move each reader by the posts it read, one after the other, and return how many drew it on and pushed it away.
+    """Move each reader by the posts it read, one by one, and return how many attracted and repelled it.
 
-    What others hold is what they held before, so no reader depends on another one. Who wrote the root is not moved by
-    it.
+    Others keep the stance that they had before, so readers do not depend on each other. The author of a root is not
+    moved by it.
 
     Args:
-        agent: Who read; all of an agent's posts stand together, in the order of reading.
-        post: What each of them read.
+        agent: Readers; the posts of each are adjacent, in the order of reading.
+        post: Posts read.
         root: Roots of all posts.
         author: Authors of all posts.
         of_posts: Attributes of all posts, shape (posts, attributes).
-        place: That of them which says where a post stands; -1: where the root's author stood before.
-        before: What all agents held before.
-        repels: False: a post within `limit` draws its reader on by `rate`; True: by the less the farther it is, and
-            beyond `limit` pushes it away.
+        place: Index of the attribute that holds a post's stance; -1 for the stance of the root's author before.
+        before: Stances of all agents before.
+        repels: False: a post within `limit` attracts its reader by `rate`. True: attraction declines with distance, and
+            beyond `limit` becomes repulsion.
         rate: Share of the distance.
         limit: A distance.
-        ends: The least and the greatest stance.
-        after: What they hold now; as `before` where they have read nothing.
-        course: Where it is written what the reader holds after each post by somebody else; empty: nowhere.
+        ends: The lowest and highest stance.
+        after: Stances after; equal to `before` for agents who read nothing.
+        course: Receives the reader's stance after each post by another; may be empty.
     """
     low, high = ends
     drawn_on, pushed_away = 0, 0

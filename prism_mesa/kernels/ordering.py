@@ -1,4 +1,4 @@
-"""Finding a number in a short list, and bringing keys into order."""
+"""Search short lists, and sort keys."""
 
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ DIGITS: Final = 1 << DIGIT_BITS
 
 @part_of_kernels
 def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
-    """Return whether ascending ``values[first:last]`` hold a number."""
+    """Return whether ascending ``values[first:last]`` contain a number."""
     while last - first > 8:
         middle = (first + last) >> 1
         if values[middle] <= wanted:
@@ -35,7 +35,7 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
 
 @part_of_kernels
 def n_among(values: Int32, first: Any, last: Any, wanted: Any) -> Any:
-    """Return how often ascending ``values[first:last]`` hold a number."""
+    """Return how often ascending ``values[first:last]`` contain a number."""
     begin, end = np.int64(first), np.int64(last)
     while begin < end:
         middle = (begin + end) >> 1
@@ -50,10 +50,10 @@ def n_among(values: Int32, first: Any, last: Any, wanted: Any) -> Any:
 
 @part_of_kernels
 def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
-    """Write the places of the first `n` keys into `order`, the largest key first.
+    """Write the positions of the first `n` keys into `order`, largest key first.
 
-    All but `counts`, of length `DIGITS`, have space for `LANES` more. Of equal keys one stands there, and for each of
-    the others -1.
+    All arrays but `counts`, of length `DIGITS`, need `LANES` spare entries. Of equal keys one is listed, the others
+    give -1.
     """
     if n > FEW:
         _sort_digits(keys, n, order, scratch, counts)
@@ -68,7 +68,7 @@ def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
 
 @step_of_kernels
 def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
-    """Sort by one digit after the other, the last first (Knuth 1998, 5.2.5); those that are all alike are left out."""
+    """Sort digit by digit, the last first (Knuth 1998, 5.2.5); constant digits are skipped."""
     alike, some = ~np.uint64(0), np.uint64(0)
     for i in range(n):
         alike &= keys[i]
@@ -89,7 +89,7 @@ def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
             own = _digit(keys[order[i]], shift)
             scratch[counts[own]] = order[i]
             counts[own] += 1
-        for i in range(n):  # numba takes seconds to compile a slice that is written to another
+        for i in range(n):  # numba takes seconds to compile an assignment of slices
             order[i] = scratch[i]
     for i in range(n - 1):
         if keys[order[i]] == keys[order[i + 1]]:

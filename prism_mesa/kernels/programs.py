@@ -1,8 +1,8 @@
-"""Guard expressions as programs for a small register machine, run inside kernels.
+"""Guard expressions as programs for a small register machine, which kernels run.
 
-An instruction writes an operation on two registers into a third. The first registers are the fields that can be read;
-after them come the numbers of the expressions, and room for what is worked out. Numbers are float64, truth values 0
-and 1, exactly as in the columns of an expression.
+Each instruction applies an operation to two registers and writes to a third. The first registers are the readable
+fields, followed by the constants of expressions and by intermediate results. Numbers are float64, truth values 0 and 1,
+exactly as in the columns of an expression.
 """
 
 from typing import Any, Final, NamedTuple
@@ -34,16 +34,16 @@ FAULT: Final = -1
 
 
 class Programs(NamedTuple):
-    """Many programs one after the other: program p is instructions ``start[p]`` .. ``start[p + 1] - 1``.
+    """Concatenated programs: program p is instructions ``start[p]`` .. ``start[p + 1] - 1``.
 
     Attributes:
         code: Operations, uint8.
-        left: Registers that they read, uint32; `right` the second one, if there is one.
-        result: Registers that they write, uint32; what the last one writes is what the program gives.
+        left: Registers to read, uint32; `right` is the second one, if any.
+        result: Registers to write, uint32; the last one written holds the result.
         start: Shape (number of programs + 1,), uint32.
-        registers: What the registers hold before anything is read, float64.
-        reads_post: Whether a program reads the post at hand, uint8.
-        used: Which fields any of them reads, uint8.
+        registers: Initial content of the registers, float64.
+        reads_post: Whether a program reads the current post, uint8.
+        used: Which fields any program reads, uint8.
     """
 
     code: npt.NDArray[np.uint8]
@@ -58,7 +58,7 @@ class Programs(NamedTuple):
 
 @part_of_kernels
 def operated(code: Any, left: Any, right: Any) -> Any:
-    """Return an operation on two numbers; comparisons and logic give 0 or 1."""
+    """Apply an operation to two numbers; comparisons and logic give 0 or 1."""
     if code == GREATER:
         return 1.0 if left > right else 0.0
     if code == LESS:
@@ -90,7 +90,7 @@ def operated(code: Any, left: Any, right: Any) -> Any:
 
 @early_part_of_kernels
 def run_program(program: Any, programs: Programs, register: npt.NDArray[np.float64]) -> Any:
-    """Return whether a program holds, 0 or 1, or `FAULT`; the registers hold the fields."""
+    """Return the result of a program, 0 or 1, or `FAULT`; the registers hold the fields."""
     value = 0.0
     for i in range(programs.start[program], programs.start[program + 1]):
         other = register[programs.right[i]]

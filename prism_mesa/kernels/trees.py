@@ -1,4 +1,4 @@
-"""Loops over trees that stand in arrays: cascades of posts, and regression trees of a distilled model."""
+"""Loops over trees in arrays: cascades of posts, and regression trees of a distilled model."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,20 @@ def measure_trees(
     breadth: Ints,
     parted: npt.NDArray[np.float64],
 ) -> None:
-    """Measure the trees of n nodes, each in the row of its root, in a few passes over all nodes.
+    """Measure the trees of n nodes, each in the row of its root, in a few passes.
 
     Args:
-        parent: The node above each node; read only where it joins a tree. Smaller than the node.
+        parent: The parent of each node, read only if it joins a tree; smaller than the node.
         root: The root of each node's tree.
-        joins: Whether a node hangs under its parent; else it is a root.
-        size: Gets the number of nodes.
-        depth: Gets the most edges between the root and a node.
-        breadth: Gets the most nodes at one depth below the root; 1 for a lone root.
-        parted: Gets the sum of the distances of all pairs of nodes.
+        joins: Whether a node hangs under its parent; otherwise it is a root.
+        size: Receives the number of nodes.
+        depth: Receives the largest distance from the root.
+        breadth: Receives the most nodes at one depth below the root; 1 for a lone root.
+        parted: Receives the sum of the distances of all pairs of nodes.
     """
     n = len(parent)
     level = np.zeros(n, np.int32)
-    under = np.ones(n, np.int32)  # nodes at or below each one
+    under = np.ones(n, np.int32)  # number of nodes in each subtree
     size[:], depth[:], breadth[:], parted[:] = 1, 0, 1, 0.0
     for i in range(n):
         if joins[i]:
@@ -42,7 +42,7 @@ def measure_trees(
         i = n - 1 - back
         if joins[i]:
             under[parent[i]] += under[i]
-    first = np.zeros(n, np.int32)  # where the counts of a root's levels begin: it has no more levels than nodes
+    first = np.zeros(n, np.int32)  # start of the counts of a root's levels, which are at most as many as nodes
     end = 0
     for i in range(n):
         first[i] = end
@@ -52,7 +52,7 @@ def measure_trees(
     for i in range(n):
         if joins[i]:
             top = root[i]
-            # the edge above a node lies on the way between every pair that it parts
+            # the edge above a node is on the path between every pair that it separates
             parted[top] += np.float64(under[i]) * np.float64(size[top] - under[i])
             place = first[top] + level[i] - 1
             at_level[place] += 1
@@ -77,12 +77,13 @@ def add_trees(
 
     Args:
         columns: Shape (features, n).
-        roots: The node at which each tree begins.
-        feature: Of each node: which column it looks at, or `LEAF`.
-        threshold: Of each node: rows up to it go to `left`, the others to `right`; these come after the node.
-        left: Nodes.
-        right: Nodes.
-        value: Of each leaf.
+        roots: The root node of each tree.
+        feature: The feature that each node tests, or `LEAF`.
+        threshold: The threshold of each node: rows up to it go to `left`, the others to `right`; children come after
+            their node.
+        left: Left children.
+        right: Right children.
+        value: Values of leaves.
         out: Shape (n,).
     """
     for i in range(len(out)):

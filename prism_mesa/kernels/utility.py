@@ -1,4 +1,4 @@
-"""What a post is worth to a reader, in units of relevance: one rule for the walk, for columns, and for one agent."""
+"""The utility of a post for a reader, in units of relevance: one rule for the walk, for columns, and for one agent."""
 
 from typing import Any, Final, NamedTuple
 
@@ -24,18 +24,18 @@ SOFT_STEPS: Final = 256
 
 
 class Tastes(NamedTuple):
-    """Numbers of utility; log-odds but for `weight` and `sensitivity`.
+    """The numbers behind utility; log-odds except `weight` and `sensitivity`.
 
     Attributes:
-        weight: Of relevance.
-        sensitivity: Relevance that one log-odds is worth; 0: there is nothing but relevance.
-        gamma: Share of the appeal after a reshare and for who does not follow the author.
-        reshared: What a post has more after a reshare.
-        closeness: Of engaging because the author is a close tie; -inf: that is no reason.
-        homophily: What a post has less if its root's author and the reader are unlike by 1.
-        attribute: The column by which they are.
-        scale: What a difference of 1 in it counts; they are unlike by 1 at most.
-        per_source: What a post has more for each time that its reader has read its root before (`TasteTables.met`).
+        weight: Weight of relevance.
+        sensitivity: Relevance that one log-odds is worth; 0 makes utility relevance.
+        gamma: Share of the appeal that is left after a reshare, and for readers who do not follow the author.
+        reshared: What a reshare adds.
+        closeness: Log-odds of engaging because the author is a close tie; -inf for none.
+        homophily: What a post loses if its root's author and the reader are unlike by 1.
+        attribute: The column that unlikeness compares.
+        scale: Unlikeness per unit of difference; it is at most 1.
+        per_source: What a post gains for each time that its reader has read its root before (`TasteTables.met`).
         mood_key: Key of the draws of moods.
         now: The round.
     """
@@ -57,12 +57,12 @@ class TasteTables(NamedTuple):
     """Arrays of utility.
 
     Attributes:
-        aged: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last stands for more.
-        mood: Log-odds of each leading part of a draw, shape (2**MOOD_BITS,).
-        soft: ``log(1 + exp(-k / SOFT_STEPS))`` for k = 0, 1, 2, ...; the last stands for more.
+        aged: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last applies to more.
+        mood: Log-odds for each leading part of a draw, shape (2**MOOD_BITS,).
+        soft: ``log(1 + exp(-k / SOFT_STEPS))`` for k = 0, 1, 2, ...; the last applies to more.
         indptr, indices: The agents that each agent follows, ascending.
         close_indptr, close_indices: Its close ties among them.
-        attributes: Of agents, shape (agents, attributes).
+        attributes: Attributes of agents, shape (agents, attributes).
         met_start, met: With `feed.repeats`, the roots that each agent has read, ascending, once for each time.
     """
 
@@ -80,14 +80,14 @@ class TasteTables(NamedTuple):
 
 @part_of_kernels
 def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
-    """Return by how much two agents are unlike, 0 to 1."""
+    """Return how unlike two agents are, 0 to 1."""
     difference = attributes[row, tastes.attribute] - attributes[other, tastes.attribute]
     return min(1.0, abs(difference) * tastes.scale)
 
 
 @part_of_kernels
 def softplus(x: Any, soft: Floats) -> Any:
-    """Return ``log(1 + exp(x))``; the table rounds `x` to a step, and only in the part that fades away from 0."""
+    """Return ``log(1 + exp(x))``; the table rounds `x`, and only for the part that vanishes away from 0."""
     return max(x, 0.0) + soft[np.int64(min(abs(x) * SOFT_STEPS + 0.5, len(soft) - 1.0))]
 
 
@@ -105,7 +105,7 @@ def _odds(
     tastes: Tastes,
     tables: TasteTables,
 ) -> float:
-    """Return what a post has for the agent of a row beside its relevance, in log-odds.
+    """Return a post's log-odds for a reader besides relevance.
 
     `author` wrote the post, `of_root` its `root`, which has the appeal, has lost `aged`, and begins the draw of moods.
     A close tie is another reason to engage: it and the appeal combine as a soft maximum of log-odds.
@@ -137,7 +137,7 @@ def _aged(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> A
 
 @part_of_kernels
 def begin_of_moods(post: Any, root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
-    """Return how draws of moods begin: alike for all copies of a root, unless it can be shown again."""
+    """Return the start of draws of moods: equal for all copies of a root, unless it can be shown again."""
     draw = mixed(tastes.mood_key, posts.key[root])
     if len(tables.met_start) > 1 and post != root:
         draw = mixed(draw, np.uint64(posts.author[post]))
@@ -146,7 +146,7 @@ def begin_of_moods(post: Any, root: Any, tastes: Tastes, tables: TasteTables, po
 
 @part_of_kernels
 def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
-    """Return the utility of a post of this relevance to the agent of a row."""
+    """Return the utility of a post of this relevance for the agent of a row."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
         root, is_reshare = np.int64(posts.root[post]), posts.kind[post] == RESHARE
@@ -179,7 +179,7 @@ wrote it, who wrote its root, its text, and whether it is a reshare.
 
 @lean_kernel
 def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTables, out: npt.NDArray[Any]) -> None:
-    """Write the previews of the posts from the id `first` on; `out` has one place for each, of the type `PREVIEW`."""
+    """Write the previews of the posts from id `first` on; `out` has an entry of type `PREVIEW` for each."""
     for place in range(len(out)):
         post = first + place
         root = np.int64(posts.root[post])
@@ -195,7 +195,7 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
 
 @part_of_kernels
 def utility_ahead(row: Any, one: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables) -> float:
-    """Return what `utility_at` does, of a post's preview; `is_followed` says that its author is known to be."""
+    """Return `utility_at` from a post's preview; `is_followed` says that the reader follows its author."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
         author, of_root, aged, draw = one.author, one.of_root, one.aged, one.draw
@@ -217,7 +217,7 @@ def utilities(
     tables: TasteTables,
     out: Floats,
 ) -> None:
-    """Write the utility of each of the posts `shown` to the reader before it; arrays of one length."""
+    """Write the utility of each of the posts `shown` for its reader; arrays have one length."""
     for i in range(len(out)):
         relevance = relevance_at(matches[i], unit_length)
         out[i] = utility_at(readers[i], shown[i], relevance, tastes, tables, posts)

@@ -1,6 +1,6 @@
 """Asking a language model anything: clients, forms of answers, limits, the ledger.
 
-The names stand in `__init__.pyi`. Each is imported when it is first used.
+`__init__.pyi` lists the names. Each is imported when it is first used.
 """
 
 import lazy_loader

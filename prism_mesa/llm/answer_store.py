@@ -1,6 +1,6 @@
 """The answers that a run knows, from its own ledger and from one that it shares with other runs.
 
-The run's own ledger ends up with every answer that it used, so that the run can be repeated from its folder alone.
+A run's own ledger receives every answer that the run used, so the run can be repeated from its folder alone.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ class AnswerStore(Restorable):
     Args:
         mode: `live` knows this run's answers; `cache` also those of the shared ledger; `replay` reads all answers from
             the shared ledger and writes nothing to it.
-        shared: The ledger beside the run's own; `close` closes it.
+        shared: The shared ledger; `close` closes it.
 
     Attributes:
         own: The run's own ledger, or None.
@@ -76,7 +76,7 @@ class AnswerStore(Restorable):
                 self.shared.write([], own.asked(run))
 
     def answer_before_stop(self, key: str) -> tuple[StoredAnswer, int] | None:
-        """Return, once, the answer from before the run was stopped and its attempts; its tokens are those of all."""
+        """Return, once, the answer from before the stop and its number of attempts; its tokens include all of them."""
         cost = self._again.pop(key, None)
         stored = None if cost is None or self.own is None else self.own.get(key)
         if stored is None or cost is None:
@@ -100,7 +100,7 @@ class AnswerStore(Restorable):
         return (llm, digest, decoding_text(decoding)) in self._llms
 
     def find_raw(self, key: str) -> str | None:
-        """Return the LLM's answer to the question of a key, or None if it is unknown."""
+        """Return the LLM's answer for a key, or None."""
         if key in self._again:
             return None
         raw = self._known.get(key)
@@ -124,7 +124,7 @@ class AnswerStore(Restorable):
         return raw
 
     def past(self, round_: int, tick: int, agent: int) -> AskedRow | None:
-        """Return the outcome of a place's next question in the run that is replayed, or None if there was none."""
+        """Return the outcome of the next question at a place in the replayed run, or None if there was none."""
         if self._past is None:  # the latest run of this scope, or the ledger's only run
             self._past = {}
             runs, scope = self.shared.runs() if self.shared else [], self.run.partition("/")[0]

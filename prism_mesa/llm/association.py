@@ -34,7 +34,7 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
     (0.5, 0.5)
 
     Attributes:
-        texts: At least 2 different ones.
+        texts: At least 2 different texts.
         without: The text that is read in place of the prompt for the baseline.
 
     Raises:

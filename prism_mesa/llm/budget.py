@@ -39,7 +39,7 @@ class Budget(Restorable):
         self.limited = min(*self._run, *self._round) < inf
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what is left, while nothing is out."""
+        """Return what is left; no call may be in progress."""
         run, of_round = ([None if n == inf else n for n in amounts] for amounts in (self._run, self._round))
         return {"run": run, "round": of_round, "now": self._now}
 
@@ -63,7 +63,7 @@ class Budget(Restorable):
 
     @contextmanager
     def limited_to(self, round_: int, of_run: float, of_round: float) -> Iterator[None]:
-        """Limit a block to shares, 0..1, of what is left of the run and of its round; no call may be out around it."""
+        """Limit a block to shares, 0..1, of what is left of run and round; no call may be in progress around it."""
         self.at_round(round_)
         self._run, rest_of_run = _split(self._run, of_run)
         self._round, rest_of_round = _split(self._round, of_round)

@@ -90,7 +90,7 @@ class _Prompts:
             message += f" ({reason}, attempts: {attempts}): {error or 'a limit is used up'}"
         failure = LLMFailureException(reason, attempts, component, message)
         failure.__cause__ = error
-        if reason != NO_BUDGET:  # which is no failure, and may concern every agent of a run
+        if reason != NO_BUDGET:  # not a failure of one answer; it may concern every agent of a run
             agent = pending.place.agent
             logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, reason, error or failure)
         return failure, "failed"

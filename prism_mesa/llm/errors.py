@@ -23,7 +23,7 @@ class Closing:
     """Calls `close` at the end of a ``with`` block."""
 
     def close(self) -> None:
-        """Release all resources; a second call does no harm."""
+        """Release all resources; calling it twice is harmless."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

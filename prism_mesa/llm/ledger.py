@@ -161,7 +161,7 @@ class Ledger(Closing):
                 raise
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how a copy is made: the file is opened once more."""
+        """Return how to make a copy, which opens the file again."""
         return partial(type(self), read_only=self.read_only), (self.path,)
 
     @one_line
@@ -186,7 +186,7 @@ class Ledger(Closing):
         return {str(name) for (name,) in self._fetch("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def _prepare(self) -> None:
-        """Make the tables, again if another process does the same at that moment: SQLite does not always wait."""
+        """Make the tables, retrying if another process does so too, because SQLite does not always wait."""
         foreign = self._tables() - {"answers", "asked"}
         if foreign:
             raise self._no_ledger(f"it holds a table {min(foreign)}")
@@ -308,7 +308,7 @@ class Ledger(Closing):
         self._change("UPDATE asked SET run = ? WHERE run = ?", (name, run))
 
     def sizes(self, run: str, before: int) -> tuple[int, int]:
-        """Return how many answers there are, and how many rows of what a run asked before a round."""
+        """Return the number of answers, and of rows that a run asked before a round."""
         [(answers,)] = self._rows("SELECT count(*) FROM answers")
         [(asked,)] = self._rows("SELECT count(*) FROM asked WHERE run = ? AND round < ?", (run, before))
         return int(answers), int(asked)

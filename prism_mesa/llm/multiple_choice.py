@@ -76,12 +76,12 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
 
     @property
     def lines(self) -> str:
-        """The texts with their letters, a line for each, as a prompt shows them."""
+        """The texts with their letters, one per line, for prompts."""
         return "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, self._shown, strict=False))
 
     @property
     def request(self) -> str:
-        """The sentence with which a prompt asks for a letter."""
+        """The sentence in a prompt that asks for a letter."""
         return one_letter(len(self.texts))
 
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:

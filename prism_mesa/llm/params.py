@@ -73,7 +73,7 @@ class LLMParams(Params):
         f"{', '.join(f'{KINDS[kind].host} ({kind})' for kind in SERVED)}; several LLMs: {{NAME: ADDRESS, ...}}",
     )
     timeout_s: float = Field(
-        default=30.0, gt=0, le=86_400, description="Seconds after which a question counts as not answered"
+        default=30.0, gt=0, le=86_400, description="Seconds after which a question counts as unanswered"
     )
     temperature: float = Field(
         default=0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest"
@@ -86,32 +86,36 @@ class LLMParams(Params):
         "the server. A thought takes tokens from max_answer_tokens",
     )
     num_ctx: int | None = Field(
-        default=None, ge=1, le=10**8, description="Tokens that Ollama lets a prompt and its answer have; null: its own"
+        default=None,
+        ge=1,
+        le=10**8,
+        description="Ollama's limit of tokens for a prompt and its answer; null: its default",
     )
     keep_alive: Annotated[int | str, BeforeValidator(_keep_alive)] | None = Field(
         default=None,
-        description="How long Ollama keeps the LLM loaded: seconds or like 10m, -1 for ever; null: its own",
+        description="How long Ollama keeps the LLM loaded: seconds, or such as 10m; -1 forever; null: its default",
     )
     cut_prompts: CutPrompts = Field(
         default="useless",
         description="Answers to a prompt that the server cut: 'useless' discards them, 'accept' keeps them",
     )
-    max_concurrency: int = Field(default=8, ge=1, le=1024, description="Questions that are out at the same time")
+    max_concurrency: int = Field(default=8, ge=1, le=1024, description="Number of parallel questions")
     attempts: int | None = Field(
-        default=None, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
+        default=None,
+        ge=1,
+        le=100,
+        description="Attempts at a question after a failure that may pass (or a useless answer)",
     )
     backoff_s: float = Field(
-        default=0.5, ge=0, le=600, description="Seconds before the second try; doubled before each further one"
+        default=0.5, ge=0, le=600, description="Seconds before the second attempt, doubled before each further one"
     )
-    max_calls: int | None = Field(
-        default=None, ge=0, le=10**12, description="Most calls of the LLM in a run; null: no limit"
-    )
+    max_calls: int | None = Field(default=None, ge=0, le=10**12, description="Most LLM calls in a run; null: no limit")
     max_tokens: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a run, prompts included")
     max_seconds: float | None = Field(
         default=None,
         ge=0,
         le=31_536_000,
-        description="Most seconds of waiting for the LLM in a run; two runs may then differ, replay still repeats",
+        description="Most seconds of waiting for the LLM in a run; equal runs may then differ, but replays are exact",
     )
     max_calls_per_round: int | None = Field(default=None, ge=0, le=10**12, description="Most calls in a round")
     max_tokens_per_round: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a round")
@@ -120,12 +124,12 @@ class LLMParams(Params):
     )
     ledger: LedgerMode = Field(
         default="live",
-        description="live: ask and record; cache: ask only what the ledger has no answer for; replay: never ask",
+        description="live: ask and record; cache: only ask what the ledger cannot answer; replay: never ask",
     )
     ledger_path: UserPath | None = Field(
         default=None,
         min_length=1,
-        description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
+        description="A shared ledger: cache and replay read it, and several runs can share it",
     )
 
     @field_validator("model", mode="before")

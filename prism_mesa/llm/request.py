@@ -81,8 +81,8 @@ class LLMRequest[D]:
         accept: Whether an answer of that form is usable.
         accepts: A name for the rule in `accept`, if that can differ for the same prompt.
         narrower: A stricter JSON schema that replaces the form's.
-        component: Who asks, for errors.
-        place: Where in the run the prompt belongs.
+        component: The caller's name for errors.
+        place: The prompt's place in the run.
         priority: The order in which a limit is spent: lower comes first.
     """
 

@@ -37,7 +37,7 @@ def sqlite_fault(path: Path, error: Exception, doing: str) -> str:
     """Describe what is wrong with a file; `doing` is what cannot be done if nothing better is known."""
     if fault := _FAULTS.get(_code(error)):
         return fault
-    text = " ".join(str(error).split())[:_MOST_SHOWN]  # it may quote a whole column
+    text = " ".join(str(error).split())[:_MOST_SHOWN]  # the message may quote a whole column
     return f"cannot be {doing} ({'it is a folder' if path.is_dir() else text})"
 
 
@@ -88,7 +88,7 @@ class ReadOnlyFile:
 
     def copy_to(self, file: Path) -> None:
         """Copy the database to a new file, including the rows in its log."""
-        self.fetch("SELECT 1 FROM sqlite_master")  # decides how this file can be read
+        self.fetch("SELECT 1 FROM sqlite_master")  # this decides how the file can be read
         with closing(sqlite3.connect(file)) as copy:
             self._db.backup(copy)
 
@@ -117,7 +117,7 @@ def _with_logs(path: Path) -> list[Path]:
 
 
 def _state(path: Path) -> State:
-    """Return what changes about a file and its logs with every write."""
+    """Return a value that changes with every write to a file or its logs."""
     return tuple(map(_stamp, _with_logs(path)))
 
 

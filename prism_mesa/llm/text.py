@@ -33,7 +33,7 @@ def plain(text: object, cap: int) -> str:
     if not line.isprintable():
         line = "".join(char if char.isprintable() else " " if char.isspace() else "" for char in line)
     line = " ".join(line.split())
-    if "<" in line or ">" in line or "[" in line:  # most texts have none of what follows
+    if "<" in line or ">" in line or "[" in line:  # most texts contain none of the following
         line = re.sub("<{3,}", "<<", re.sub(">{3,}", ">>", line))
         line = _TOKENS.sub(r"\g<0> ", line)
     return line if len(line) <= cap else line[: cap - 1] + "…"
@@ -50,7 +50,7 @@ def unframed(text: object, cap: int) -> str:
 
 
 def one_letter(n_options: int) -> str:
-    """Return the sentence that asks for the letter of one of some options."""
+    """Return the sentence that asks for the letter of an option."""
     return f"Respond with one letter only: {', '.join(LETTERS[:n_options])}"
 
 

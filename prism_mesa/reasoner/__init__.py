@@ -1,6 +1,6 @@
-"""The oracle: questions of agents, prompts, and who answers them: an LLM, the rule, a distilled model.
+"""The oracle: agents' questions, prompts, and the reasoners that answer: an LLM, the rule, a distilled model.
 
-The names stand in `__init__.pyi`. Each is imported when it is first used.
+`__init__.pyi` lists the names. Each is imported when it is first used.
 """
 
 import lazy_loader

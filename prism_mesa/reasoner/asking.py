@@ -157,7 +157,7 @@ def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) 
         expected = {"decision_orders": 1} | decision_decoding(params.decoding, params.decision_orders)
         decoding = {"decision_orders": 1} | decoding
     if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
-        expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # all that older ledgers had
+        expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # the only options in older ledgers
     if not same_options(decoding, expected):
         return False
     served = DECISION_MODEL if params.decides else OLLAMA_MODEL

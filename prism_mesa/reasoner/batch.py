@@ -44,13 +44,13 @@ class Decider:
 
 
 class BatchReasoner[C: OpenChoices](Decider):
-    """Answers whole columns of open choices at once. It needs no LLM, no ledger and no connection.
+    """Answers whole columns of open choices at once, without LLM, ledger or connection.
 
     Attributes:
         note: Why it decides in place of the configured reasoner; else empty.
         n_archetypes: Number of archetypes into which agents are clustered; 0: none.
-        llm_share: Share of the open choices that an LLM answers.
-        llms: Names of the LLMs among which agents are divided: none here.
+        llm_share: Share of open choices that an LLM answers.
+        llms: Names of the LLMs among which agents are divided; empty here.
     """
 
     note = ""
@@ -68,11 +68,11 @@ class BatchReasoner[C: OpenChoices](Decider):
         raise NotImplementedError
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> C:
-        """Return questions that share their options as columns."""
+        """Return questions with the same options as columns."""
         raise NotImplementedError
 
     def probabilities(self, choices: C) -> Floats:
-        """Return the probability of each option, shape ``(n, len(options))``; a row adds up to 1."""
+        """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1."""
         raise NotImplementedError
 
     def choose(self, choices: C) -> Ints:

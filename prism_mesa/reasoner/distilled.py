@@ -1,4 +1,4 @@
-"""The distilled reasoner: a small model of an LLM's choices, read from a file of plain numbers.
+"""The distilled reasoner: a small model of an LLM's choices, stored as plain numbers.
 
 A file has one model for each set of options. Log-odds are rounded to 1/256 and limited to -8..8, so that a row has the
 same probabilities alone, among a million, and on every machine. `prism distill` fits the models (with scikit-learn).
@@ -124,7 +124,7 @@ class DistilledModel(Params):
 
     Attributes:
         features: Names of the features; `declaration` is the digest of their meanings.
-        persona: Who asked in the runs that it learned from; with `archetype` there were `archetypes` kinds.
+        persona: Who asked in the runs that it learned from; with `archetype` there were `archetypes` of them.
         choices: A model for each set of options.
         provenance: Its runs, LLM and number of rows.
         report: Its fit to rows that it has not learned from.
@@ -150,7 +150,7 @@ class DistilledModel(Params):
 
     @cached_property
     def by_options(self) -> Mapping[tuple[AgentState, ...], OptionModel]:
-        """The models by what they choose from."""
+        """The models by their options."""
         return {tuple(model.options): model for model in self.choices}
 
     def text(self) -> str:
@@ -199,7 +199,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         self.label = f"model distilled from {model.provenance.get('llm', 'an LLM')}"
 
     def source_of(self, options: tuple[AgentState, ...]) -> Source:
-        """Return who answers to a set of options are counted for."""
+        """Return the source under which answers to a set of options count."""
         return "distilled" if options in self.model.by_options else "rule"
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
@@ -207,7 +207,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         return detailed_columns(options, asks)
 
     def probabilities(self, choices: DetailedChoices) -> Floats:
-        """Return the probability of each option, shape ``(n, len(options))``; a row adds up to 1."""
+        """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1."""
         model = self.model.by_options.get(choices.options)
         if model is None:
             return self.rule.probabilities(choices)

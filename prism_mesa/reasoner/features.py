@@ -91,7 +91,7 @@ def feature_columns(choices: DetailedChoices) -> Floats:
 
 
 def with_products(columns: Floats) -> Floats:
-    """Return features with their products below, shape (features + products, n)."""
+    """Return features followed by their products, shape (features + products, n)."""
     return np.concatenate([columns, [columns[a] * columns[b] for a, b in _PLACES]])
 
 

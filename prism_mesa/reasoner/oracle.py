@@ -77,7 +77,7 @@ class ChatOracle:
 
     @property
     def digest(self) -> str:
-        """Which build of the LLM answers."""
+        """The LLM's build."""
         return client_digest(self.client)
 
     @property

@@ -1,4 +1,4 @@
-"""The parameters of the oracle, with their defaults, units and ranges."""
+"""Parameters of the oracle, with defaults, units and ranges."""
 
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -18,7 +18,7 @@ type SpendOn = Literal["open", "followed"]
 
 
 class RuleParams(Params):
-    """Weights of the rule beside those that were fitted to personality."""
+    """Weights of the rule besides those fitted to personality."""
 
     slope: float = Field(
         default=1.5,
@@ -36,9 +36,9 @@ class RuleParams(Params):
         default=0.3,
         ge=-100,
         le=100,
-        description="Log-odds of engaging where the post has media, of any type (ln 1.35: photos went with 35 %, "
-        "videos with 28 % more retweets than the same accounts' average, over 2 million tweets of verified US "
-        "accounts; Rogers 2014, blog.x.com, What fuels a Tweet's engagement; observational)",
+        description="Log-odds of engaging if the post has media of any type (ln 1.35: tweets with photos had 35 %, "
+        "with videos 28 % more retweets than the same accounts' average, over 2 million tweets of "
+        "verified US accounts; Rogers 2014, blog.x.com, What fuels a Tweet's engagement; observational)",
     )
 
 
@@ -48,12 +48,12 @@ _MOST_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
 
 
 class ReasonerParams(LLMParams):
-    """Who decides what the chart leaves open, and what happens if no answer comes."""
+    """Who decides open choices, and what happens without an answer."""
 
     kind: ReasonerKind = Field(
         default="rule",
-        description="Who answers; 'auto' is Ollama where it answers and has the model, else the embedded LLM where it "
-        "is installed, else the rule; 'distilled' is a small model of an LLM's choices",
+        description="Who decides open choices; 'auto' is Ollama if it answers and has the model, else the embedded "
+        "LLM if it is installed, else the rule; 'distilled' is a small model of an LLM's choices",
     )
     model_by: str | None = Field(
         default=None,
@@ -64,52 +64,56 @@ class ReasonerParams(LLMParams):
         default=1.0,
         ge=0,
         le=1,
-        description="Share of the open choices that the LLM answers, by a keyed draw; the distilled model the rest",
+        description="Share of open choices that the LLM answers, by a keyed draw; the distilled model answers the rest",
     )
     distilled: UserPath | None = Field(
         default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
     )
     answer: Literal["choice", "probabilities", "decision"] | None = Field(
         default=None,
-        description="What the LLM answers: choice: one option; probabilities: of all options, from which each agent "
-        "draws; decision: the same from a decision model, which writes no words; null: choice, with the embedded LLM "
-        "probabilities",
+        description="The LLM's form of answer: choice: one option; probabilities: one for each option, from which "
+        "each agent draws; decision: the same from a decision model, which writes no text; null: choice, "
+        "or probabilities with the embedded LLM",
     )
     decision_orders: Literal[1, 2] = Field(
         default=1,
-        description="Orders of the options that a decision model gets; 2: also reverse, then average (two calls)",
+        description="Orders of options for a decision model; 2: also in reverse, averaged (two calls)",
     )
     reason: bool = Field(
         default=False, description="Ask for a sentence that explains each choice; only with answer: choice"
     )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
-        description="Who asks: the agent itself, or its archetype, so that one answer serves many; null: "
-        "individual, with the embedded LLM archetype",
+        description="Who asks: the individual agent, or its archetype, so that one answer serves many; null: "
+        "individual, or archetype with the embedded LLM",
     )
-    archetypes: int = Field(default=4, ge=1, le=1000, description="Archetypes that agents are clustered into")
+    archetypes: int = Field(
+        default=4, ge=1, le=1000, description="Number of archetypes into which agents are clustered"
+    )
     spend_on: SpendOn = Field(
         default="open",
-        description="Whom a limit is spent on first: the most 'open' choices (nearest the middle of the band), or the "
-        "most 'followed' agents",
+        description="What a limit is spent on first: the most 'open' choices (nearest to the middle of the band), or "
+        "the most 'followed' agents",
     )
     attempts: int = Field(
-        default=3, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
+        default=3,
+        ge=1,
+        le=100,
+        description="Attempts at a question after a failure that may pass (or a useless answer)",
     )
     fallback: Fallback = Field(
         default="first",
-        description="What stands in for an answer that did not come: the 'first' option, the 'rule', or to 'stay'",
+        description="The replacement of a missing answer: the 'first' option, the 'rule', or to 'stay'",
     )
     max_fallback_share: float = Field(
         default=0.05,
         ge=0,
         le=1,
-        description="Share of fallbacks among the answers above which a run ends as failed (what a limit left over is "
-        "counted apart)",
+        description="Share of fallbacks among answers above which a run fails (questions beyond a limit do not count)",
     )
     asks_action: bool = Field(
         default=False,
-        description="Ask also which action a finished draft becomes, instead of drawing it from propensities",
+        description="Also ask which action a finished draft becomes, instead of drawing it from propensities",
     )
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
 
@@ -167,7 +171,7 @@ class ReasonerParams(LLMParams):
 
 
 def with_options(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:
-    """Return parameters with single ones changed by name.
+    """Return parameters with some changed by name.
 
     Raises:
         ConfigError: If one is unknown or out of range.

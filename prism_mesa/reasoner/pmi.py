@@ -77,7 +77,7 @@ class PmiOracle:
         return Completion(raw, n_tokens, 1, (time.perf_counter() - started) * 1000)
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, by the rule with the score in the place of the utility."""
+        """Return the probability of each option, by the rule with the score as utility."""
         choices = question_columns(question.options, [PlacedQuestion(question)])
         return tuple(self.rule.probabilities(choices, np.array([band_position(raw)]))[0].tolist())
 

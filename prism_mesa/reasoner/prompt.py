@@ -1,4 +1,4 @@
-"""The prompt and the form of its answer: static text first, so that servers can reuse what they have read.
+"""The prompt and the form of its answer, with static text first so that servers can reuse it.
 
 Texts of users (posts, names, interests) are data: one line, without control characters, cut to a cap, between ``<<<``
 and ``>>>``, which no text can contain. No prompt is longer than `PROMPT_CAP`.
@@ -95,7 +95,7 @@ def _history(lines: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> str:
-    """Return the beginning of every prompt, which depends only on the options and the form of the answer."""
+    """Return the start of every prompt, which depends only on the options and the form of the answer."""
     names = [f"{letter}. {o.value}" for letter, o in zip(LETTERS, options, strict=False)] if lettered else []
     names = names or [f"- {option.value}" for option in options]
     lines = "\n".join(f"{name}: {STATE_DESCRIPTIONS[o]}" for name, o in zip(names, options, strict=True))
@@ -183,7 +183,7 @@ def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dic
 
 
 def _longest(*, lettered: bool = False, reason: bool = False) -> int:
-    """Return the length of the longest possible prompt, in characters."""
+    """Return the length of the longest possible prompt in characters."""
     states, long, plural = list(STATE_DESCRIPTIONS), "x " * TEXT_CAP, 10**COUNTS_CAP
     post = Post(text=long, author_name=long, kind="reshare", likes=plural, velocity=plural)
     post = replace(post, media_type=long, media_description=long, about=long)

@@ -24,7 +24,7 @@ class Persona:
         interests: Words, strongest first.
         personality: One sentence, for prompts.
         traits: Big Five on 1..5, in the order of `domain.BIG_FIVE`.
-        propensities: Shares of like, reply and reshare among its engagements; they add up to 1.
+        propensities: Shares of like, reply and reshare among its engagements; they sum to 1.
         low: Relevance below which the agent ignores a post, 0..1; above `high` it engages.
         archetype: The archetype whose name, interests and personality the prompt has; -1: the agent's own.
     """
@@ -45,7 +45,7 @@ class Question:
 
     Attributes:
         options: States to choose from, in the chart's order.
-        history: The last few changes of state, oldest first, as ``idle -> scrolling (feed_ready)``.
+        history: The last transitions, oldest first, as ``idle -> scrolling (feed_ready)``.
         match: Cosine of the post and the nearest interest in the prompt, for distilled models; 0 if unknown.
     """
 
@@ -81,9 +81,9 @@ class Answer:
     """The answer to a question.
 
     Attributes:
-        choice: One of the options; None stays in the state (only the fallback `stay` does).
+        choice: One of the options; None stays in the state (only with the fallback `stay`).
         source: Who gave it; `fallback` and `budget` stand in for an LLM, and `reason` says why in one word.
-        attempts: How often the LLM was asked.
+        attempts: Number of attempts at the LLM.
         key: The ledger's key of the answer; empty if no LLM was asked.
         probabilities: Probability of each option (a plain choice: 1 for one of them); empty with a fallback.
     """
@@ -212,7 +212,7 @@ def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> t
 
 
 def _entry_text(entry: Any) -> str:
-    """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; a text stays as it is."""
+    """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; texts stay as they are."""
     if isinstance(entry, str):
         return entry
     read = _reader(entry)

@@ -69,7 +69,7 @@ class _OpenChoice:
         async def ask(attempt: int) -> Completion:
             return await oracle.ask(prompt, asked, attempt)
 
-        in_model = place.agent >= 0  # a single decision is asked again, and falls back, however often it fails
+        in_model = place.agent >= 0  # a single decision is retried and falls back, however often it fails
         return PendingQuestion(
             question,
             prompt,
@@ -103,7 +103,7 @@ class _OpenChoice:
         return Answer(stand_in, source, reason, pending.counted_attempts, pending.key), source
 
     def summarise(self, pending: _Pending, value: tuple[float, ...]) -> tuple[str, str]:
-        """Return the option that was chosen, or else the probabilities as JSON."""
+        """Return the chosen option, or the probabilities as JSON."""
         if 1.0 in value:
             return pending.question.question.options[value.index(1.0)].value, ""
         return "", json.dumps([round(p, 6) for p in value])
@@ -151,7 +151,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
 
     Attributes:
-        batch_reasoner: The reasoner that answers whole columns in its place, or None.
+        batch_reasoner: The reasoner that answers whole columns instead, or None.
         oracles: The oracles by the names of `llms`; a single oracle has the empty text as its name.
 
     Raises:
@@ -206,7 +206,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     @property
     def llm_share(self) -> float:
-        """Share of a model's open choices that come to the LLM."""
+        """Share of a model's open choices that go to the LLM."""
         return 1.0 if self.batch_reasoner is None else self.params.llm_share
 
     @property

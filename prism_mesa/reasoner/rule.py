@@ -1,4 +1,4 @@
-"""The rule-based reasoner: engaging or not, from utility, velocity, media and personality, by a keyed draw.
+"""The rule: decides on engagement from utility, velocity, media and personality, by a keyed draw.
 
 P(engage) = logistic(z), with
 
@@ -106,7 +106,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return _LOGISTIC[steps + MAX_LOG_ODDS * STEPS]
 
     def probabilities(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
-        """Return the probability of each option, shape ``(n, len(options))``; a row adds up to 1.
+        """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1.
 
         Active options share P(engage) by the agent's propensities (COMPOSING stands for the actions that
         are not offered), passive ones share the rest equally. If only one kind is offered it has all.
@@ -140,7 +140,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
 
 
 def _active_weights(choices: OpenChoices) -> list[Floats]:
-    """Return each option's share of P(engage), one column an option; passive options have 0."""
+    """Return each option's share of P(engage), one column per option; 0 for passive options."""
     offered = [_ENGAGING[option] for option in choices.options if option in _ENGAGING]
     nothing = np.zeros(len(choices.draws))
     composing = nothing if offered else nothing + 1.0

@@ -1,1 +1,1 @@
-"""One run: its configuration, its folder, its records, its replay, and its measures."""
+"""Single runs: configuration, folder, records, replay and measures."""

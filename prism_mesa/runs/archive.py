@@ -47,7 +47,7 @@ class AgentSnapshot:
     """An agent after a round.
 
     Attributes:
-        at: The last round that counts; -1 before the run.
+        at: The last round included; -1 for before the run.
         who: The profile, as in prompts.
         activities: Oldest first; in a round its posts come first.
         notes: Its own notes, oldest first.
@@ -268,7 +268,7 @@ def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) ->
 
 
 class RecordedPosts:
-    """The posts of a run, by id; `round` is when one appears, `written` when it was written.
+    """The posts of a run, by id; `round` is when one appeared, `written` when it was written.
 
     Raises:
         DataError: If the table is damaged: a post has no author, or its parent is not before it.
@@ -281,7 +281,7 @@ class RecordedPosts:
         self.round = table["round"].to_numpy()
         self.author = table["author"].to_numpy()
         self.kind = table["kind"].astype(object).to_numpy()
-        self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # a blank in a run of version 0.1
+        self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # blank in runs of version 0.1
         ids = np.arange(len(table))
         answers, parent = self.kind != "post", self.parent
         odd = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (answers == (parent < 0)))

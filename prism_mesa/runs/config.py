@@ -22,15 +22,15 @@ class Config(SocialParams):
     """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
 
     checkpoint_every: int | None = Field(
-        None, ge=0, le=10**9, description="a checkpoint every so many rounds; null: by time; 0: none"
+        None, ge=0, le=10**9, description="rounds between checkpoints; null: by time; 0: no checkpoints"
     )
-    name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
+    name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="start of the name of the run's folder")
 
 
 class EconomyConfig(EconomyParams):
     """Everything that decides a run of nations. ``EconomyConfig()`` is the default, decided by Taylor's rule."""
 
-    name: str = Field("economy", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
+    name: str = Field("economy", pattern=r"^[\w.-]{1,60}$", description="start of the name of the run's folder")
 
 
 def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
@@ -78,7 +78,7 @@ def load[C: Params](
     Args:
         kind: `Config` or `EconomyConfig`.
         path: The YAML file; None for the defaults.
-        overrides: ``key=value``, the value in YAML.
+        overrides: ``key=value``, with the value in YAML.
         defaults: Nested values for keys that the file does not have.
 
     Raises:

@@ -62,7 +62,7 @@ class NationsRun:
 
     @property
     def asked(self) -> LLMClient | None:
-        """The LLM, if one is asked."""
+        """The LLM, if any."""
         llm: LLMClient | None = self.model.llm
         return llm
 
@@ -98,7 +98,7 @@ class NationsRun:
         return ""
 
     def where(self) -> str:
-        """Return the quarter."""
+        """Return the current quarter."""
         return quarter_name(self.config.economy.first_quarter, self.model.world.quarter)
 
     def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:

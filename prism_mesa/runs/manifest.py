@@ -24,7 +24,7 @@ def llm_facts(kind: str, llm: Any, client: Any, **more: Any) -> dict[str, Any]:
     """Return what a manifest says of an LLM, as `RecordedLLM` reads it.
 
     Args:
-        kind: How it is reached.
+        kind: Its kind of client.
         llm: An object with a name, a digest and options of decoding.
         client: An object that knows its server.
         more: Further facts.
@@ -169,7 +169,7 @@ class RecordedRun:
 
 
 def read_run(run_dir: str | Path) -> RecordedRun:
-    """Return a run's folder with its manifest, read and checked.
+    """Return a run's folder with its checked manifest.
 
     Raises:
         DataError: If there is no run, but nothing, a survey or an interview, or its manifest is damaged.

@@ -1,4 +1,4 @@
-"""Measures on tables of a run: columns go in, numbers come out."""
+"""Measures on tables of a run: columns in, numbers out."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ import pandas as pd
 
 
 def ccdf(values: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
-    """Return the distinct values, ascending, and the share of all values that are at least as large.
+    """Return the distinct values, ascending, and the share of all values at least as large.
 
     >>> [a.tolist() for a in ccdf([1, 1, 1, 5])]
     [[1, 5], [1.0, 0.25]]
@@ -21,7 +21,7 @@ def ccdf(values: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.float6
 
 
 def gini(values: npt.ArrayLike) -> float:
-    """Return the Gini coefficient of amounts of at least 0: 0 where all are equal, near 1 where one has all.
+    """Return the Gini coefficient of non-negative amounts: 0 if all are equal, near 1 if one has everything.
 
     >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
     (0.0, 0.75)
@@ -177,7 +177,7 @@ def hp_cycle(values: npt.ArrayLike, smoothing: float = 1600.0) -> npt.NDArray[np
 
 @lru_cache(maxsize=4)
 def _smoother(n: int, smoothing: float) -> npt.NDArray[np.float64]:
-    """Return the matrix that makes the trend of a series of length n, shape (n, n)."""
+    """Return the matrix that smooths a series of length n, shape (n, n)."""
     bends = np.diff(np.eye(n), 2, axis=0)
     return np.linalg.inv(np.eye(n) + smoothing * bends.T @ bends)
 

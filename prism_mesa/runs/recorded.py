@@ -1,4 +1,4 @@
-"""The configuration of a run from its folder: to repeat it, to ask its agents, to run it anew.
+"""The configuration of a run from its folder: to repeat it, to ask its agents, or to run it anew.
 
 A folder comes from anybody. The configurations returned here name a module, a server or a file outside of the folder
 only if the user made the run, or trusts it, or named the same (see `trust`).
@@ -206,7 +206,7 @@ def _distilled_copy(folder: Path, digest: str) -> str:
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
-    """Return the configuration that a manifest holds; a run of nations from before typed measures has none.
+    """Return the configuration in a manifest; runs of nations from before typed measures have none.
 
     Raises:
         DataError: If it holds none.
@@ -261,7 +261,7 @@ def _modules_and_files(run: RecordedRun, config: Config) -> list[Named]:
     named = [
         Named(key, module, "a module, which would be imported and run")
         for key, module in objects_named(config).items()
-        if not (key == "statechart.chart" and module.startswith(OWN_PACKAGE))  # a chart is only read, not called
+        if not (key == "statechart.chart" and module.startswith(OWN_PACKAGE))  # a chart is read but not called
     ]
     for group, key in INPUT_FILES:
         path = getattr(getattr(config, group), key)

@@ -43,12 +43,12 @@ class Replay:
 
     Attributes:
         run_dir: The folder of the repetition; None if it was not kept.
-        differences: Table -> where it differs, in words; empty if all tables are equal.
+        differences: Table -> a description of its first difference; empty if all tables are equal.
         rows: Table -> its number of rows.
         answered: Open choices, or decisions of nations, answered from the ledger, with fallbacks.
-        recomputed: Those that a rule or a distilled model decided again.
+        recomputed: Number of those that a rule or a distilled model decided again.
         texts: Thoughts and texts from the ledger, with those that had failed.
-        calls: Calls of an LLM, which is 0.
+        calls: Number of LLM calls, which is 0.
         notes: The user's modules that changed since the run, or may have.
     """
 
@@ -91,7 +91,7 @@ def replay(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Replay:
-    """Repeat a run from its ledger, without any LLM, and compare every table, as ``prism replay`` does.
+    """Repeat a run from its ledger, without an LLM, and compare every table, like ``prism replay``.
 
     Args:
         run: A result, or the run's folder, which is only read.
@@ -136,7 +136,9 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
     rounds = recorded.manifest.summary.rounds
-    if rounds != config.rounds and recorded.manifest.status != "done":  # a shorter run that is done set `running`
+    if (
+        rounds != config.rounds and recorded.manifest.status != "done"
+    ):  # a shorter completed run had set `running` to False
         done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
         why = f"has not come to its end (status {recorded.state}{done}): there is nothing to compare"
         raise DataError(f"{run_dir}: {why}{recorded.way_on}")

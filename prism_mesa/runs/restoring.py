@@ -40,7 +40,7 @@ class RestorePoint:
     """A run's state at a checkpoint, or at its beginning.
 
     Attributes:
-        facts: What its manifest says.
+        facts: The content of its manifest.
         folder: Its folder.
         name: Its name in ledgers; empty if they have nothing of it.
         point: The checkpoint's data; None at the beginning.
@@ -144,7 +144,7 @@ def _drawn_world(run: Path, *, trust: bool) -> KeptWorld | None:
 
 @contextmanager
 def closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
-    """Close the model of a run that cannot go on."""
+    """Close the model of a run that cannot continue."""
     try:
         yield
     except BaseException:

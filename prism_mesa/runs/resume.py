@@ -133,7 +133,7 @@ def _resume_platform(run: RecordedRun, options: ResumeOptions, lock: RunLock) ->
 
 
 def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], PlatformRun]) -> RunResult | None:
-    """Return the result of a run that was stopped in a folder after a checkpoint, and goes on.
+    """Continue a stopped run in a folder after a checkpoint, and return the result.
 
     Returns:
         None if no run of this configuration can go on there; nothing has been done then.

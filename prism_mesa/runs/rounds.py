@@ -1,4 +1,4 @@
-"""The rounds of a run: stepped, timed, and summed up."""
+"""Step, time and summarise the rounds of a run."""
 
 import json
 import time
@@ -37,7 +37,7 @@ class RunTimer:
         self.rounds.append(time.process_time() - folder.cpu_s - at)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what the clocks show."""
+        """Return the times so far."""
         clocks = self.read()
         return {"rounds": np.array(self.rounds, np.float64), "cpu_s": clocks["cpu_s"], "wall_s": clocks["wall_s"]}
 

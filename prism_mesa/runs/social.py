@@ -144,12 +144,12 @@ class PlatformRun:
         if folder.checkpoints is not None:
             folder.checkpoints.world = model.platform.world_to_keep
         with warnings.catch_warnings(), closing(model):
-            warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the run's status says it
+            warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the run's status says so
             run_rounds(model, self.config.rounds, folder, self.watch, self.on_round)
         return shortfall(model.platform) or _failing_guards(model)
 
     def where(self) -> str:
-        """Return the round."""
+        """Return the current round."""
         return f"round {self.model.round}"
 
     def finish(self, folder: Records, ending: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ type Origin = Literal["own", "unsigned", "changed"]
 
 @dataclass(frozen=True)
 class Named:
-    """Something outside of itself that a folder names: the key, its value, and what using it would do."""
+    """Something outside a folder that it names: the key, its value, and the use."""
 
     key: str
     value: str
@@ -52,7 +52,7 @@ class _NoKeyError(Exception):
 
 
 def key_file() -> Path:
-    """Return where the user's key is: ``$XDG_DATA_HOME/prism-mesa/key``, or below ``~/.local/share``.
+    """Return the path of the user's key: ``$XDG_DATA_HOME/prism-mesa/key``, or below ``~/.local/share``.
 
     Raises:
         RuntimeError: If the user has no home.
@@ -141,7 +141,7 @@ def require_own(folder: Path, whose: Origin, doing: str, *, trust: bool) -> None
 
 
 def seal(parts: Iterable[Buffer]) -> bytes:
-    """Return a signature of data with the user's key; empty if there is none."""
+    """Return a signature of data with the user's key; empty without one."""
     try:
         mac = hmac.new(_key(), _CHECKPOINT, sha256)
     except _NoKeyError:

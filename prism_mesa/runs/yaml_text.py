@@ -154,7 +154,7 @@ def read_yaml(
 
     Args:
         file: The file.
-        loader: How it is read.
+        loader: The YAML loader.
         what: What it should be, for errors.
         hint: What else to do if it is empty, for errors.
 

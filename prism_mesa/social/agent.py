@@ -1,4 +1,4 @@
-"""`SocialAgent`: a user of the platform as an agent of Mesa."""
+"""`SocialAgent`: a user of the platform as a Mesa agent."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -65,7 +65,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
                 setattr(self, name, value)
         except BaseException:
             if is_new:
-                platform.population.present[row] = False  # no agent was made: the row stays empty
+                platform.population.present[row] = False  # if no agent was made, the row stays empty
                 platform.population.membership[row] = GONE
             raise
         mesa.Agent.__init__(self, model)

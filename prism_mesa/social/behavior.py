@@ -1,6 +1,6 @@
 """How agents behave: the default chart, and the triggers that a round fires in each state.
 
-`social.round.effects` carries out what the chart decides.
+`social.round.effects` carries out the transitions.
 """
 
 import ast
@@ -101,7 +101,7 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
     """Return the chart of the default behaviour (`docs/pictures/social-chart.png`).
 
     Args:
-        asks_action: Ask the oracle at `compose_done` for the kind of engagement, instead of drawing it.
+        asks_action: Ask the oracle at `compose_done` for the kind of engagement instead of drawing it.
         engages: When an agent engages without asking. It ignores the other posts outside its band, and asks the oracle
             about those inside.
         name: The chart's name in messages.
@@ -135,7 +135,7 @@ def _passing_by(engages: Guard) -> list[Guard]:
         def passes_by(agent: Any, post: Any) -> bool:
             try:
                 is_engaging = engages(agent, post)
-            except Exception:  # the guard that engages reports it
+            except Exception:  # the engaging guard reports the error
                 is_engaging = False
             return not is_engaging and bool((IS_BELOW | IS_INTERESTED)(agent, post))
 
@@ -146,7 +146,7 @@ def _passing_by(engages: Guard) -> list[Guard]:
 
 
 def is_certain(guard: Expression, *, below: bool) -> bool | None:
-    """Return a guard's value for all posts below the band, or above it; None if comparing utility does not settle it.
+    """Return a guard's value for all posts below (or above) the band; None if utility alone does not settle it.
 
     >>> popular = IS_INTERESTED & (F.post.likes > 3)
     >>> is_certain(popular, below=True), is_certain(popular, below=False)
@@ -181,7 +181,7 @@ viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 
 
 def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
-    """Return `chart`, or that of the configuration, with its settings and a count of guard errors of its own."""
+    """Return `chart`, or the configured one, with its settings and its own count of guard errors."""
     if chart is not None and not isinstance(chart, Statechart):
         raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
@@ -207,7 +207,7 @@ def load_chart(where: str) -> Statechart:
 
 
 def next_trigger(chart: Statechart, claimed: Claimed, state: AgentState, agent: object, post: object) -> str | None:
-    """Return the trigger that fires for an agent that has not timed out, or None; `claimed` is from `claims_below`."""
+    """Return the trigger for an agent that has not timed out, or None; `claimed` comes from `claims_below`."""
     for rule in TRIGGER_RULES:
         is_for_decides = rule.trigger == IGNORES and claimed is not False
         if rule.state is state and rule.holds(agent, post) and not (is_for_decides and claims(chart, agent, post)):
@@ -216,9 +216,9 @@ def next_trigger(chart: Statechart, claimed: Claimed, state: AgentState, agent: 
 
 
 def claims(chart: Statechart, agent: object, post: object) -> bool:
-    """Return whether `decides` fires for a post below the agent's band, instead of `ignores`.
+    """Return whether `decides` rather than `ignores` fires for a post below the agent's band.
 
-    It does if a true guard leads to another state than SCROLLING. A choice that only *else* leaves open claims no post.
+    It does if a true guard leads to a state other than SCROLLING. A choice that only *else* leaves open claims no post.
     """
     if EVALUATING not in chart.cells.get(IGNORES, {}):
         return True
@@ -259,5 +259,5 @@ def _settles(transition: Transition) -> bool:
 
 
 def _leads_away(left: Sequence[Transition]) -> bool:
-    """Return whether *else* leads to another state than SCROLLING, without asking."""
+    """Return whether *else* leads to a state other than SCROLLING without asking."""
     return bool(left) and not {None, SCROLLING} & {t.target for t in left}

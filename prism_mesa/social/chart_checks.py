@@ -42,7 +42,7 @@ _MET: Final = {(rule.trigger, rule.state) for rule in TRIGGER_RULES} | {(FEED_RE
 
 
 def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Values]) -> list[Finding]:
-    """Return what `Statechart.check` finds, transitions that no round evaluates, and engaging below the band."""
+    """Return the findings of `Statechart.check`, transitions that no round evaluates, and engaging below the band."""
     findings = chart.check(FIRED, fields)
     for trigger, state, cell in chart.all_cells():
         is_fired = (trigger in (TIMEOUT, ROUND_ENDS) and state is not IDLE) or (trigger, state) in _MET
@@ -60,13 +60,13 @@ def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Valu
 def check_chart(
     chart: Statechart, tables: WalkTables, declared: Mapping[str, Values], glances: Iterable[int]
 ) -> tuple[str, ...]:
-    """Check a chart, and return notes; `require_agent_fields` looks at the fields of agents later.
+    """Check a chart, and return notes; `require_agent_fields` checks the fields of agents later.
 
     Args:
         chart: What is check_chart.
         tables: Its tables.
-        declared: Further fields that guards can read: the declared attributes.
-        glances: All values that `feed.glances` has during the run.
+        declared: Further fields that guards can read: declared attributes.
+        glances: All values of `feed.glances` during the run.
 
     Raises:
         ChartError: With the first error found.
@@ -111,7 +111,7 @@ def require_free_names(declared: Attributes) -> None:
 
 
 def agent_fields(chart: Statechart, readable: Mapping[str, Values]) -> Iterator[tuple[Transition, str]]:
-    """Yield the fields of agents that guards of a chart read and not every agent has, each with its transition."""
+    """Yield the agent fields that guards read and not every agent has, with their transitions."""
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression):
             for name in sorted(transition.guard.fields - readable.keys()):

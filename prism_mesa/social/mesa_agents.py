@@ -21,7 +21,7 @@ from prism_mesa.statechart import AgentState
 
 
 class PopulationModel(PlatformModel):
-    """Agents as Mesa knows them, over the rows of the platform's population."""
+    """Mesa's view of the agents in the rows of the platform's population."""
 
     def __init__(self, *, rng: int) -> None:
         super().__init__(rng=rng)

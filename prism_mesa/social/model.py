@@ -1,6 +1,6 @@
-"""`SocialModel`: the simulated platform as a Mesa model. One `step()` is one round, whose row the DataCollector gets.
+"""`SocialModel`: the simulated platform as a Mesa model. One `step()` is one round, and the DataCollector gets its row.
 
-What it simulates is in its `platform`.
+Its state is in `platform`.
 """
 
 from collections.abc import Mapping
@@ -46,8 +46,8 @@ class SocialModel(ModelCard, PopulationModel):
     Args:
         config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
-        rng: The seed (Mesa's name for it): a whole number, or text that holds one; None draws one and
-            keeps it in `seed`. The default is 42, so that the same call makes the same run.
+        rng: The seed (Mesa's name for it): a whole number, or text that holds one; None draws one and keeps it in
+            `seed`. The default is 42, so equal calls make equal runs.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
         reasoner: The reasoner that answers open choices; None makes the one that the parameters name.
@@ -92,7 +92,7 @@ class SocialModel(ModelCard, PopulationModel):
         model_reporters: Reporters = None,
         **params: Any,
     ) -> None:
-        before = vars(self).keys() - {"datacollector"}  # what a subclass has set
+        before = vars(self).keys() - {"datacollector"}  # set by a subclass
         merged = model_params(SocialParams, config, scenario, rng, params, "SocialModel")
         super().__init__(rng=merged.seed)
         if scenario is not None:
@@ -147,7 +147,7 @@ class SocialModel(ModelCard, PopulationModel):
                 self.require_agent_fields()
             run_round(self.platform, self._collect)
         except BaseException as error:
-            if self.round >= 0:  # of a round that has opened some has happened
+            if self.round >= 0:  # a round that has opened has had effects
                 self.running, self._broken_off = False, self._broken_off or type(error).__name__
             raise
         self.running = self.running and self.rounds_done < self.params.rounds
@@ -177,7 +177,7 @@ class SocialModel(ModelCard, PopulationModel):
         counts, ticks = self.platform.tick_counts, self.prism_datacollector.tables["ticks"]
         ticks["round"] += [self.round] * len(counts)
         ticks["tick"] += range(1, len(counts) + 1)
-        for name, column in zip(TICK_FIELDS, counts.T.tolist(), strict=True):  # add_table_row takes rows, one by one
+        for name, column in zip(TICK_FIELDS, counts.T.tolist(), strict=True):  # add_table_row takes one row at a time
             ticks[name] += column
 
     def require_agent_fields(self) -> None:
@@ -186,18 +186,18 @@ class SocialModel(ModelCard, PopulationModel):
         require_agent_fields(self.chart, self.made_agents, declared, has_scripts=self.has_scripted_classes)
 
     def _advance_time(self, until: float) -> None:
-        """Advance to a time, then warn of the guards that raised, with their counts."""
+        """Advance to a time, then warn about guards that raised, with their counts."""
         with self.guard_warnings.deferred(self.chart):
             super()._advance_time(until)
 
     def run_model(self) -> None:
-        """Run all rounds that are left. Guards that raise are warned of at the end, with their counts."""
+        """Run all remaining rounds. At the end, a warning lists guards that raised, with their counts."""
         self._require_whole()
         with self.guard_warnings.deferred(self.chart):
             super().run_model()
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all that the rounds so far have changed, as plain data, to go on from there in another process.
+        """Return everything that the rounds so far have changed as plain data, to continue in another process.
 
         Take it between two rounds: after `step`, or before the first. Its arrays are those of the model, not copies,
         and are valid until the next round. A new model of equal parameters takes it back by `restore`. Fields that
@@ -259,7 +259,7 @@ class SocialModel(ModelCard, PopulationModel):
         self._warn_of_shortfall()
 
     def _warn_of_shortfall(self) -> None:
-        """Warn, once, if an LLM gave less than `reasoner.max_fallback_share` allows."""
+        """Warn once if an LLM failed more often than `reasoner.max_fallback_share` allows."""
         text = "" if self._warned_of_shortfall else shortfall(self.platform)
         if text:
             self._warned_of_shortfall = True

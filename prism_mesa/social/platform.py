@@ -1,7 +1,7 @@
-"""`Platform`: all that a round reads and writes, and nothing else; it knows neither Mesa nor agents as objects.
+"""`Platform`: everything that a round reads and writes. It knows neither Mesa nor agent objects.
 
-`round` and `content` work on it, `start_platform` makes one, `round.run_round` runs a round of it. A copy of it
-(`copy.deepcopy`) is a branch: it goes on like the original.
+`round` and `content` work on it, `start_platform` makes one, `round.run_round` runs a round. A copy (`copy.deepcopy`)
+is a branch that continues like the original.
 """
 
 from collections import Counter, deque
@@ -60,10 +60,10 @@ class Platform(Restorable):
         params: All parameters in this round; `configured` are those of the run.
         streams: Keyed random draws.
         chart: The chart of all agents; `tables` are made from it.
-        reasoner: Who answers open choices.
+        reasoner: The reasoner that answers open choices.
         scripts: Where to find agents as objects.
         writer: The LLM that writes texts, if any.
-        recorder: Where records go, if anywhere.
+        recorder: The recorder, if any.
         population: The agents, as columns.
         network: Who follows whom now. `first_network` is that of the start, and `drawn_network` includes the agents who
             still wait to join.
@@ -110,7 +110,7 @@ class Platform(Restorable):
         reasoner: Who answers open choices.
         world: Agents, network and texts to start from.
         writer: The LLM that writes texts, if any.
-        recorder: Where records go, if anywhere.
+        recorder: The recorder, if any.
     """
 
     changes = (
@@ -233,7 +233,7 @@ class Platform(Restorable):
 
     def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
         """Return the reasoner and the writer, None where nothing of them changes."""
-        from prism_mesa.reasoner import DistilledReasoner  # not needed where nobody saves
+        from prism_mesa.reasoner import DistilledReasoner  # not needed without saving
 
         unchanging = (NoneType, RuleReasoner, DistilledReasoner)
         return tuple(None if type(asked) in unchanging else asked for asked in (self.reasoner, self.writer))
@@ -290,11 +290,11 @@ class Platform(Restorable):
 
     @property
     def glances(self) -> int:
-        """Posts that a scrolling agent passes in a tick."""
+        """Number of posts that a scrolling agent passes in a tick."""
         return 1 if self.tables.why_each else self.params.feed.glances
 
     def trigger_code(self, trigger: str) -> int:
-        """Return a trigger's place in the chart, or -1."""
+        """Return a trigger's index in the chart, or -1."""
         return self.tables.triggers.get(trigger, -1)
 
     @property
@@ -304,7 +304,7 @@ class Platform(Restorable):
 
     @property
     def hours(self) -> float:
-        """Simulated hours from the beginning of the run to that of this round."""
+        """Simulated hours from the start of the run to that of this round."""
         return max(self.round, 0) * self.params.clock.round_minutes / 60
 
     @property

@@ -123,7 +123,7 @@ class HistoryView(Sequence[StateTransition]):
 
 
 class DecidesAboutOthers:
-    """Following, muting and blocking, which can be taken back, and reporting.
+    """Methods to follow, mute, block and report, and to undo all but reports.
 
     Name others by their rows, or pass agents. A decision counts when the round is committed and holds from the next
     round on, also where `network.dynamics` is fixed; `social.round.follows` says which decisions count.
@@ -137,11 +137,11 @@ class DecidesAboutOthers:
 
     @property
     def has_left(self) -> bool:
-        """Whether the agent is not there: it was removed, has left, or has not joined yet (`agents.churn`)."""
+        """Whether the agent is absent: it was removed, has left, or has not joined yet (`agents.churn`)."""
         return self.row in self._platform.leaving or not self._platform.population.present[self.row]
 
     def _must_be_there(self, act: str) -> None:
-        """Raise AgentError if the agent has left before this round, or has not joined yet."""
+        """Raise AgentError if the agent left before this round, or has not joined yet."""
         if not self._platform.population.present[self.row]:
             raise AgentError(f"SocialAgent.{act}: agent {self.row} {absence(self._platform, self.row)}")
 
@@ -158,7 +158,7 @@ class DecidesAboutOthers:
         return self._decide("unfollow", other, UNFOLLOW)
 
     def mute(self, other: Any) -> bool:
-        """See nothing of another agent any more, and return whether that is new.
+        """Hide another agent, and return whether that is new.
 
         Feeds no longer show its posts, nor reshares of them; a follow of it stays.
         """
@@ -204,7 +204,7 @@ class DecidesAboutOthers:
 
 
 class PlatformAgent(DecidesAboutOthers, AgentCard):
-    """What a user of a platform is, sees and does; `SocialAgent` is the same as an agent of Mesa.
+    """A user of a platform: its properties, what it sees, and what it can do; `SocialAgent` is the Mesa version.
 
     The attributes that the configuration declares are attributes in Python, too (docs/attributes.md).
 
@@ -226,7 +226,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
         return "_of" in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute that the configuration declares (`attributes`)."""
+        """Return a declared attribute (`attributes`)."""
         if not name.startswith("_") and self._is_made:
             known = self._platform.attributes.known
             if name in known.agents:
@@ -235,7 +235,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; one that the configuration declares is set in its column.
+        """Set an attribute; declared ones are set in their column.
 
         Raises:
             AgentError: If a declared attribute cannot have the value.
@@ -274,11 +274,11 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
             self.fire(trigger, self.next_post if trigger == SEES_POST else post)
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
-        """Fire a trigger, ask the reasoner if the choice is open, and do what the transition entails.
+        """Fire a trigger, ask the reasoner if the choice is open, and apply the transition's effects.
 
         Args:
             trigger: Name of the event.
-            context: What guards read as ``F.post``; by default the post at hand.
+            context: The post that guards read as ``F.post``; by default the post at hand.
 
         Returns:
             The new state, or None if nothing happened.
@@ -315,36 +315,37 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def feed(self) -> list[Post]:
-        """The posts of this round's feed that the agent has not read, best first."""
+        """The unread posts of this round's feed, best first."""
         p = self._platform.population
         unread = p.feed[self.row, int(p.n_read[self.row]) : int(p.n_feed[self.row])].tolist()
         return [post for post_id in unread if (post := self._platform.post(post_id, self.row)) is not None]
 
     def read(self) -> Post | None:
-        """Read the next post of the feed, which counts as an impression, and return it; None at its end."""
+        """Read and return the next post of the feed, which counts as an impression; None at the end."""
         if not self.n_unread:
             return None
         read_next(self._platform, self.row)
         return self.current_post
 
     def like(self, post: Post) -> bool:
-        """Like a post, and return whether that is new: an agent likes a root once, by whatever means, in all rounds.
+        """Like a post, and return whether that is new: an agent likes each root at most once in a run.
 
         It counts when the round is committed.
         """
         return self._engage(post, "like")
 
     def reply(self, post: Post, text: str = "") -> bool:
-        """Reply to a post, in words of your own or as `content` says; the reply appears in the next round.
+        """Reply to a post, in your own words or as `content` says; the reply appears in the next round.
 
-        Returns whether that is new: an agent answers a post once a round. Words go to that answer if it has none.
+        Returns whether that is new: an agent answers each post at most once a round. Words are added to that answer if
+        it has none.
         """
         return self._engage(post, "reply", text)
 
     def reshare(self, post: Post, comment: str = "") -> bool:
-        """Reshare a post, with a comment of your own or as `content` says; the reshare appears in the next round.
+        """Reshare a post, with your own comment or as `content` says; the reshare appears in the next round.
 
-        Returns whether that is new: an agent reshares a root once, by whatever means, in all rounds.
+        Returns whether that is new: an agent reshares each root at most once in a run.
         """
         return self._engage(post, "reshare", comment)
 
@@ -387,7 +388,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def moment(self) -> str:
-        """Round and tick, in words: `round 3, tick 2`."""
+        """Round and tick as text: `round 3, tick 2`."""
         return f"round {self._platform.round}, tick {self._platform.tick}"
 
     @property
@@ -397,7 +398,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def name(self) -> str:
-        """What prompts call the agent."""
+        """The agent's name in prompts."""
         return self._platform.population.names[self.row]
 
     @name.setter
@@ -421,12 +422,12 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def propensities(self) -> dict[ActionName, float]:
-        """Shares of like, reply and reshare among the agent's engagements; they add up to 1."""
+        """Shares of like, reply and reshare among the agent's engagements; they sum to 1."""
         return dict(zip(ACTIONS, self._platform.population.propensities[self.row].tolist(), strict=True))
 
     @property
     def state(self) -> AgentState:
-        """What the agent is doing."""
+        """The agent's state."""
         return STATES[int(self._platform.population.state[self.row])]
 
     @state.setter
@@ -450,7 +451,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def pending_action(self) -> ActionName | None:
-        """What the agent is composing."""
+        """The engagement that the agent is composing."""
         code = int(self._platform.population.pending_action[self.row])
         return None if code == NO_ACTION else ACTIONS[code]
 
@@ -467,7 +468,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def n_unread(self) -> int:
-        """Posts of the feed that the agent has not read."""
+        """Number of unread posts of the feed."""
         return int(self._platform.population.n_feed[self.row]) - int(self._platform.population.n_read[self.row])
 
     @property
@@ -496,7 +497,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def state_history(self) -> HistoryView:
-        """The last changes of state, oldest first."""
+        """The latest transitions, oldest first."""
         return HistoryView(self._platform, self.row)
 
     ticks_in_state = number_property(
@@ -529,7 +530,7 @@ class PlainAgents:
 
     @property
     def has_scripts(self) -> bool:
-        """Whether agents do their ticks one by one, as `scheduler: mesa` lets them."""
+        """Whether agents take their ticks one by one, as with `scheduler: mesa`."""
         return self._platform.params.scheduler == "mesa"
 
     def agent(self, row: int) -> PlatformAgent:
@@ -537,13 +538,13 @@ class PlainAgents:
         return PlatformAgent(self._platform, row)
 
     def for_copy(self, platform: Platform) -> Self:
-        """Return the same for a copy of the platform."""
+        """Return the agents for a copy of the platform."""
         return type(self)(platform)
 
     def have_moved(self, rows: Sequence[int]) -> None:
-        """Take in that agents have come or gone: there is nothing to be done."""
+        """Do nothing when agents join or leave."""
 
     def step_scripts(self) -> None:
-        """Let all agents do their tick, by row."""
+        """Let all agents take their tick, by row."""
         for row in np.flatnonzero(self._platform.population.present).tolist():
             self.agent(row).step()

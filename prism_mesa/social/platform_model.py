@@ -1,4 +1,4 @@
-"""A Mesa model over a platform, whose state can be read on the model."""
+"""A Mesa model over a platform, whose state is also available on the model."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -79,7 +79,7 @@ class PlatformModel(RoundModel):
 
     @property
     def platform(self) -> Platform:
-        """All that a round reads and writes; a model that is given another one, such as a branch, goes on from that."""
+        """Everything that a round reads and writes; set another platform, such as a branch, to continue from it."""
         return self._platform
 
     @platform.setter

@@ -15,7 +15,7 @@ class RoundRecorder(Protocol):
     """
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
-        """Append rows to a table of `social.tables`, with its columns in their order."""
+        """Append rows to a table of `social.tables`, with its columns in order."""
         ...
 
 

@@ -101,7 +101,7 @@ def restore_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
 
 
 def save_clock(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
-    """Return steps, time, and when the next step is due.
+    """Return steps, time, and the time of the next step.
 
     Raises:
         NotRestorableError: If something else is scheduled: a function, which is no data.

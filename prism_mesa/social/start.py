@@ -25,11 +25,11 @@ from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 
-_mesa = find_spec("mesa")  # not imported: a platform needs none
+_mesa = find_spec("mesa")  # not imported, because a platform needs none
 _INSIDE: Final = (
     str(Path(__file__).parent.parent),
     *(_mesa.submodule_search_locations or () if _mesa else ()),
-    contextlib.__file__.removesuffix(".py"),  # a whole name is no prefix to Python 3.12
+    contextlib.__file__.removesuffix(".py"),  # Python 3.12 does not treat a whole name as a prefix
 )
 """Files whose lines a warning does not point at: it points at the user's line."""
 

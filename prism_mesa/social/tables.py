@@ -234,7 +234,7 @@ decides about others), `churn` only where agents come and go (`agents.churn`, or
 
 
 def tables_with(declared: Attributes, llms: Sequence[str] = ()) -> dict[str, TableSchema]:
-    """Return the tables of a run: `agents` gets the column `llm` if there are several, then the attributes."""
+    """Return the tables of a run: `agents` gets a column `llm` if there are several LLMs, then the attributes."""
     agents = (
         *([Column("llm", "category", "the agent's LLM at the end of the run")] if llms else ()),
         *(attribute.in_table("the agent") for attribute in declared.agents.values()),

@@ -18,7 +18,7 @@ type Codes = npt.NDArray[np.integer]
 
 
 class Columns(Protocol):
-    """Many agents, or the posts before them: columns for expressions, rows for callable guards."""
+    """Many agents, or their posts: columns for expressions, rows for callable guards."""
 
     def take(self, rows: Codes) -> Self:
         """Return these rows only, in this order."""
@@ -86,8 +86,8 @@ class Fired:
     """The result of firing, one entry per row.
 
     Attributes:
-        taken: Index into `transitions`, or -1 where nothing fires or the choice is open.
-        open: Index into `option_sets` where the choice is open, else -1.
+        taken: Index into `transitions`, or -1 if nothing fires or the choice is open.
+        open: Index into `option_sets` if the choice is open, else -1.
         keys: The key of the guards' answers where the choice is open (`Statechart.resolve_key`), else 0.
         row_by_row_guards: Labels of guards that were evaluated row by row: callables, and expressions that cannot run
             over these columns.

@@ -74,7 +74,7 @@ type _Value = tuple[int, float]
 
 
 class Programmer:
-    """Writes programs, each for one expression, into one `Programs`."""
+    """Compiles expressions, each to a program, into one `Programs`."""
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         self._fields = fields
@@ -95,14 +95,14 @@ class Programmer:
         except _CannotError:
             del self._code[length:]
             return None
-        if len(self._code) == length:  # a field or a number by itself
+        if len(self._code) == length:  # a single field or number
             self._put(TRUTH, register)
         self._start.append(len(self._code))
         self._reads_post.append(expression.reads_post)
         return len(self._start) - 2
 
     def programs(self) -> Programs:
-        """Return all programs written so far."""
+        """Return all programs so far."""
         code, left, right, result = np.array(self._code, np.uint32).reshape(-1, 4).T.copy()
         used = np.zeros(len(self._registers), np.uint8)
         used[left] = used[right] = 1
@@ -129,7 +129,7 @@ class Programmer:
         return len(self._registers) - 1
 
     def _write(self, node: ast.expr) -> _Value:
-        """Write the instructions of a node."""
+        """Compile a node."""
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
                 if isinstance(value, int) and abs(value) >= _EXACT:

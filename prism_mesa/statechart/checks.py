@@ -76,7 +76,7 @@ def check(
 
 
 def reachable(chart: ChartDefinition) -> set[AgentState]:
-    """Return the states that some path of transitions leads to from the initial one."""
+    """Return the states that are reachable from the initial one."""
     seen, border = {chart.initial}, [chart.initial]
     while border:
         source = border.pop()
@@ -204,7 +204,7 @@ def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]
             continue
         if isinstance(guard, Expression):
             values = _values(guard, columns)
-        else:  # too many to combine: false in half of the probes, anything in the others
+        else:  # too many combinations: false in half of the probes, random in the others
             values = Streams(0).integers(f"callable {i}", np.arange(N_PROBES), 3)
             values[: N_PROBES // 2] = FALSE
         keys = [key + weight * values.astype(key.dtype) for key in keys]
@@ -221,7 +221,7 @@ def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[
 
 
 def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict[str, ArrayColumns]:
-    """Return made-up agents and posts: each field takes values on, between and beside its constants."""
+    """Return made-up agents and posts: each field takes values at, between and around its constants."""
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}}
     for name, constants in sorted(_constants(expressions).items()):
         tried = values.get(name, UNKNOWN).tried(constants)
@@ -240,7 +240,7 @@ def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
     """Return the constants with which each field, or a field that it is compared with, is compared."""
     terms = [term for expression in expressions for term in expression.terms]
     constants: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
-    for _ in constants:  # constants travel along chains of fields
+    for _ in constants:  # constants propagate along chains of fields
         for term in terms:
             together = term.constants.union(*(constants[name] for name in term.fields))
             for name in term.fields:

@@ -71,7 +71,7 @@ class ChartDefinition(Restorable):
         return known
 
     def _singles(self, transition: Transition) -> list[Transition]:
-        """Return a transition as one for each of its sources, all of whose states are in the chart."""
+        """Return a transition as one for each of its sources, whose states must be in the chart."""
         if not isinstance(transition, Transition):
             raise ChartError(f"{self.name}: transitions: {transition!r} is no Transition(trigger, source, target)")
         for state in (*transition.sources, transition.target):
@@ -83,7 +83,7 @@ class ChartDefinition(Restorable):
         return singles
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in _FIXED and hasattr(self, name):  # not vars(self): the dict that makes slows every `fire`
+        if name in _FIXED and hasattr(self, name):  # not vars(self), because creating the dict slows every `fire`
             raise ChartError(
                 f"{self.name}: {name} cannot be set; make another chart, or use replaced(oracle_enabled=...)"
             )
@@ -129,7 +129,7 @@ class ChartDefinition(Restorable):
         return t.trigger + (after if t.trigger == TIMEOUT else ""), guard
 
     def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
-        """Yield each trigger and state that have transitions, with these, in list order."""
+        """Yield each trigger and state with transitions, and these, in list order."""
         for trigger, row in self.cells.items():
             for state, cell in row.items():
                 yield trigger, state, cell
@@ -190,12 +190,12 @@ class ChartDefinition(Restorable):
 
 
 class StatechartParams(Params):
-    """How charts are run; the chart itself is Python code."""
+    """How charts run; the chart itself is Python code."""
 
     default_timeout_ticks: int = Field(
         5, ge=1, le=1_000_000, description="ticks after which an agent times out in a state"
     )
-    max_history_depth: int = Field(50, ge=0, le=10_000, description="kept changes of state per agent; 0 keeps none")
-    oracle_enabled: bool = Field(True, description="false: an open choice takes its first option, nobody is asked")
-    chart: str | None = Field(None, description="a chart of your own, as module:object; null: the default chart")
+    max_history_depth: int = Field(50, ge=0, le=10_000, description="transitions kept per agent; 0 keeps none")
+    oracle_enabled: bool = Field(True, description="false: open choices take their first option, without asking")
+    chart: str | None = Field(None, description="your own chart, as module:object; null: the default chart")
     strict: bool = Field(False, description="true: a guard that raises ends the run; false: it counts as false")

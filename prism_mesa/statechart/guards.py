@@ -198,7 +198,7 @@ class _Fields:
     """Attribute access makes a field: ``F.agent.energy``."""
 
     def __init__(self, root: str) -> None:
-        self.__root = root  # a mangled name, here and below: fields may be called anything
+        self.__root = root  # mangled names, here and below, because fields may have any name
 
     def __getattr__(self, name: str) -> Expression:
         if name.startswith("__"):
@@ -312,5 +312,5 @@ def _read(node: ast.expr) -> ast.expr:
 
 
 def _joined(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
-    """Return several parts combined, two at a time."""
+    """Combine several parts, two at a time."""
     return reduce(lambda left, right: ast.BoolOp(operator, [left, right]), parts)

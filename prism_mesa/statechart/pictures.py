@@ -44,7 +44,7 @@ class Choice:
 
 
 def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
-    """Return the choices that the chart may leave open, by trigger and state."""
+    """Return the possible open choices of a chart, by trigger and state."""
     undecided = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
     choices: dict[tuple[str, AgentState], Choice] = {}
     for trigger, state, cell in chart.all_cells():
@@ -118,12 +118,12 @@ _T: Final = np.linspace(0, 1, 401)[:, None]
 _BEZIER: Final = np.hstack([(1 - _T) ** 3, 3 * _T * (1 - _T) ** 2, 3 * _T**2 * (1 - _T), _T**3])
 _SPACING: Final = 0.05  # inches between the points of a curve
 _STEP: Final = 3  # the distance between the points that are compared
-_WIDE: Final = 7.0  # inches from which the legend has two columns
+_WIDE: Final = 7.0  # least width, in inches, of a legend with two columns
 
 
 @dataclass
 class _Arrow:
-    """An arrow of the picture; `size` is half the label's width and height, `points` the curve."""
+    """An arrow of the figure; `size` is half the label's width and height, `points` the curve."""
 
     source: str
     target: str
@@ -204,7 +204,7 @@ def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, floa
 
 
 def _free_place(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow]) -> Array:
-    """Return a place near the source and the options, off the boxes and the short straight lines between them."""
+    """Return a position near the source and the options, away from boxes and short straight lines."""
     ends = np.array([source[:2], *(nodes[option.value][:2] for option in choice.options)])
     pairs = [(nodes[a.source], nodes[a.target]) for a in arrows if {a.source, a.target} <= set(nodes)]
     lines = [(start + (end - start) * _T[::8])[:, :2] for start, end in pairs if np.hypot(*(end - start)[:2]) < 3]
@@ -222,7 +222,7 @@ def _free_place(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow
 
 
 def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
-    """Return an arrow's points outside its ends; it swings out by `bend` inches, to its left if above 0."""
+    """Return an arrow's points between its ends, bent to the left by `bend` inches."""
     ends = nodes[arrow.source], nodes[arrow.target]
     start, chord = ends[0][:2], (ends[1] - ends[0])[:2]
     loop = [(bend, 0.7), (bend, -0.7)] if bend > 0 else [(-0.7, bend / 2), (0.7, bend / 2)]
@@ -289,7 +289,7 @@ def _stack(boxes: Iterable[Array]) -> Array:
 
 
 def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
-    """Return the chart as a picture: boxes, labelled arrows, dashed timeouts, a diamond where the oracle is asked.
+    """Draw the chart: boxes, labelled arrows, dashed timeouts, a diamond where the oracle is asked.
 
     Similar arrows between the same two boxes are merged. Where guards may overlap, their arrows start at the diamond.
     An unguarded trigger from many states to one is a note in the legend.
@@ -330,7 +330,7 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
 
 
 def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
-    """Return the lower left and the upper right corner, with room for the legend below."""
+    """Return the lower left and upper right corner, with room for the legend below."""
     labels = [np.append(arrow.label_at, arrow.size) for arrow in arrows if arrow.label]
     lines = [np.pad(arrow.points, ((0, 0), (0, 2))) for arrow in arrows]
     boxes = np.vstack([_stack(nodes.values()), *labels, *lines])

@@ -108,7 +108,7 @@ class Cell:
         self.untried.difference_update(transitions)
 
     def values(self, key: int) -> list[int]:
-        """Return the candidates' values; an unguarded one has TRUE."""
+        """Return the candidates' values; TRUE without a guard."""
         digits = iter([(key // weight) % 3 for weight, _, _ in self.arms])
         return [TRUE if t.guard is None else next(digits) for t in self.candidates]
 
@@ -127,7 +127,7 @@ class Cell:
         return next(t for t in [*(t for t, _ in left), *self.candidates] if t.target is target)
 
     def select(self, left: Sequence[tuple[Transition, int]]) -> Outcome:
-        """Return the outcome for the candidates that are left, with their values.
+        """Return the outcome, given the candidates that are left and their values.
 
         Open (a target of None, or a guard that needs the oracle): ambiguous between all declared targets.
         One distinct target: its first transition. Several: ambiguous between them, in list order. Without
@@ -148,14 +148,14 @@ class Node:
     """A node in the tree of a cell's guards: the answers of the first guards, and the next guard or the outcome.
 
     Attributes:
-        guard: The guard to ask; None if all have been asked.
+        guard: The next guard; None if all have been asked.
         asked: Its transition.
         after: The next nodes, by the guard's answers so far (FALSE, TRUE, NEEDS or RAISED).
         key: The answers of the guards before it, as a key of `Cell.outcomes`.
         raised: The transitions whose guards raised.
         takes: At the end, the transition to take, if there is one.
         options: At the end, the options, if the choice is ambiguous.
-        enters: The target of `takes`, if that has no action.
+        enters: The target of `takes`, if it has no action.
     """
 
     __slots__ = ("_cell", "_guards", "_place", "after", "asked", "enters", "guard", "key", "options", "raised", "takes")

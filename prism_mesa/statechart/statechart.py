@@ -132,7 +132,7 @@ class Statechart(ChartDefinition):
         return node.takes or node.options, node.key
 
     def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
-        """Run the action of a transition and let the agent enter its target; an error leaves the agent as it was."""
+        """Run a transition's action and enter its target; an error leaves the agent unchanged."""
         take(transition, agent, context, now)
 
     def _transitions_to(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
@@ -154,7 +154,7 @@ class Statechart(ChartDefinition):
         return [trigger for trigger, row in self.cells.items() if state in row]
 
     def valid_targets(self, state: AgentState, trigger: str) -> list[AgentState]:
-        """Return the concrete targets declared for the trigger in the state, in list order, each once."""
+        """Return the distinct concrete targets of the trigger in the state, in list order."""
         cell = self.cells.get(trigger, _NO_CELLS).get(state)
         return list(cell.declared) if cell else []
 
@@ -168,7 +168,7 @@ class Statechart(ChartDefinition):
         )
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
-        """Return why `trigger` would do nothing now, or an empty string if it would do something."""
+        """Return why `trigger` would do nothing now; empty if it would do something."""
         state = AgentState(agent.state)
         if trigger not in self.triggers:
             return f"{trigger!r} is no trigger of {self.name}.{did_you_mean(trigger, self.triggers)}"
@@ -198,7 +198,7 @@ class Statechart(ChartDefinition):
         return [] if cell is None else _answers(cell, agent, context)[1]
 
     def timeout_threshold(self, agent: Any) -> int:
-        """Return the ticks after which ``timeout`` fires: the state's own, else the agent's."""
+        """Return the ticks after which ``timeout`` fires: the state's own number, else the agent's."""
         return self.timeouts.get(agent.state) or int(agent.timeout_threshold)
 
     def check(

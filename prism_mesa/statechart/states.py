@@ -1,4 +1,4 @@
-"""The eight states of an agent, and questions about the states of many agents."""
+"""The eight states of an agent, and counts of agents by state."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -47,7 +47,7 @@ _CODES = {state: code for code, state in enumerate(STATES)}
 
 
 def agents_in_state(state: AgentState, agents: Iterable[Any]) -> int:
-    """Return how many of `agents` are in `state`.
+    """Return the number of `agents` in `state`.
 
     Args:
         state: An `AgentState` or its value.

@@ -44,7 +44,9 @@ class Values:
         usual = {*(_USUAL_WHOLE if self.whole else _USUAL), *ends, sum(ends) / max(1, len(ends))}
         numbers = self._possible(usual | set(exact) | beside | between)
         often = self._possible(exact)
-        return np.array(numbers + often * (len(numbers) // max(1, len(often))))  # half of them: equality is rare
+        return np.array(
+            numbers + often * (len(numbers) // max(1, len(often)))
+        )  # half of them, because equality is rare
 
     @property
     def is_number(self) -> bool:

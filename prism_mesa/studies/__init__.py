@@ -1,1 +1,1 @@
-"""Studies: many runs of one question. Designs, engines, measures, statistics; yields tables, draws nothing."""
+"""Studies: many runs that answer one question. Designs, engines, measures and statistics; results are tables."""

@@ -34,7 +34,7 @@ class Engine:
     """What runs the runs.
 
     Attributes:
-        kind: `local`: processes of this machine; `dask`: a scheduler of Dask; `slurm`: jobs of a cluster.
+        kind: `local`: processes on this machine; `dask`: a Dask scheduler; `slurm`: jobs of a cluster.
         workers: Runs at the same time; None: the cores over the threads of a run, or what the workers of the scheduler
             take. `slurm` needs a number.
         scheduler: Address of a running Dask scheduler.
@@ -123,7 +123,7 @@ def run_missing(
             elif entry is not None and entry.status == "failed" and not retry:
                 progress.failed += 1
             else:
-                progress.planned -= planned.run in todo  # conditions that are the same share their runs
+                progress.planned -= planned.run in todo  # equivalent conditions share their runs
                 todo.setdefault(planned.run, (planned, entry))
     if skipped:
         with closing(Journal(folder.journal(shard))) as journal:
@@ -216,7 +216,7 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
     try:
         with Ledger(file, read_only=True) as ledger:
             calls = sum(row.attempts for row in ledger.asked())
-    except DataError:  # killed while it wrote
+    except DataError:  # killed while writing
         return outcome
     return replace(outcome, facts=outcome.facts | {"calls": calls})
 

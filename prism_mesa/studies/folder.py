@@ -53,7 +53,9 @@ class Shard:
         """Return whether it holds the run at a place of `StudyDesign.runs_by_seed`, from 0."""
         n_conditions = len(design.conditions)
         seed = place // n_conditions
-        shift = seed if n_conditions % self.n == 0 else 0  # else each part would have the same conditions of all seeds
+        shift = (
+            seed if n_conditions % self.n == 0 else 0
+        )  # otherwise each part would have the same conditions of all seeds
         number = seed if len(design.seeds) >= self.n else place + shift
         return number % self.n == self.k - 1
 
@@ -108,10 +110,10 @@ class StudyFolder:
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
-        """Make the folder if it is missing, and lock it; drivers of different shards may lock it together.
+        """Make the folder if it is missing, and lock it; drivers of different shards can lock it together.
 
         Args:
-            shard: Which runs are made.
+            shard: The runs to make.
             busy: What an error says if another driver has locked it.
 
         Raises:
@@ -133,7 +135,7 @@ class StudyFolder:
             yield
 
     def opened(self, manifest: str, kind: str) -> Mapping[str, Any] | None:
-        """Return what the folder's manifest says; None if the folder is new.
+        """Return the folder's manifest; None if the folder is new.
 
         Raises:
             DataError: If the folder holds something else, or links where files are written, or its manifest is damaged.
@@ -166,7 +168,7 @@ class StudyFolder:
 
 
 def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
-    """Write what the study is into its folder; `text` is the study file."""
+    """Write the study's description into its folder; `text` is the study file."""
     facts = {
         "kind": "study",
         "name": design.name,
@@ -198,7 +200,7 @@ def replacing(file: Path) -> Iterator[Path]:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a file in one piece."""
+    """Write a file atomically."""
     with replacing(file) as part:
         part.write_text(text, encoding="utf-8")
 

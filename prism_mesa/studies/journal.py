@@ -283,7 +283,7 @@ def _damaged(file: Path, why: object) -> DataError:
 
 @contextmanager
 def _naming_file(file: Path) -> Iterator[None]:
-    """Turn errors of SQLite into errors that name the file and the remedy."""
+    """Turn SQLite's errors into errors that name the file and a remedy."""
     try:
         yield
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:

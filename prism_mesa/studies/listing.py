@@ -48,8 +48,8 @@ class Listed:
 
     Attributes:
         run_dir: Its folder.
-        kind: What it is; `unknown` if it does not say.
-        config: The name of its configuration, or of the study.
+        kind: Its kind; `unknown` if it cannot be told.
+        config: Name of its configuration or study.
         seed: None for a folder of many runs.
         status: Of a run `done`, `failed`, `interrupted`, `running` or `died`; of many runs `done`, `failed`, `running`
             or `incomplete`; `damaged` if it cannot be read.
@@ -200,7 +200,7 @@ def _endings(folder: Path, names: set[str]) -> tuple[int, int, int]:
 
 
 def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
-    """Check that `runs` and `rows` are tables: a view of that name may be a query that never ends.
+    """Check that `runs` and `rows` are tables, because a view may be a query that never ends.
 
     `fetch` returns the rows of a query.
 

@@ -18,7 +18,7 @@ from prism_mesa.studies.measures.curves import CURVES
 MEASURES: Final = ("gini_impressions", "cascade_mean", "cascade_max", "engagement_per_impression", "likes", "reshares")
 """The measures of a study that names none."""
 
-NAME: Final = r"^\w[\w.-]{0,59}$"  # what a study can be called
+NAME: Final = r"^\w[\w.-]{0,59}$"  # valid names of studies
 
 type SampledDesign = Literal["sobol", "lhs", "morris"]
 SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
@@ -27,55 +27,55 @@ SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
 class StudyLimits(Params):
     """Limits of a run; null: no limit."""
 
-    seconds: float | None = Field(None, gt=0, description="wall seconds of a run, after which it is ended")
-    memory_gb: float | None = Field(None, gt=0, description="memory of a run in GB, above which it is ended")
-    calls: int | None = Field(
-        None, ge=0, description="calls of an LLM in all runs, after which no further run is begun"
-    )
+    seconds: float | None = Field(None, gt=0, description="wall seconds after which a run is ended")
+    memory_gb: float | None = Field(None, gt=0, description="memory in GB above which a run is ended")
+    calls: int | None = Field(None, ge=0, description="LLM calls in all runs after which no run starts")
 
 
 class StudyParams(Params):
     """A question, the conditions to compare, and the measures."""
 
-    question: str = Field(min_length=1, max_length=400, description="what is asked, in words")
+    question: str = Field(min_length=1, max_length=400, description="the question")
     name: str | None = Field(None, pattern=NAME, description="name of its folder; null: that of the study file")
     base: str | dict[str, Any] = Field(
         default_factory=dict,
-        description="the configuration that all runs start from: a YAML file, looked for in the working directory, "
-        "then beside the study file; or its values",
+        description="the configuration that all runs start from: a YAML file in the working directory or next to the "
+        "study file, or its values",
     )
     set: dict[str, Any] = Field(default_factory=dict, description="values on top of it, by dotted key, for all runs")
     arms: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="conditions to compare: the name of each arm and the values that it changes; optional: true skips "
-        "its runs if its LLM is missing",
+        description="conditions to compare: the name of each arm and the values that it changes; `optional: true` "
+        "skips its runs if its LLM is missing",
     )
     vary: dict[str, list[Any]] = Field(
         default_factory=dict,
-        description="values by dotted key, in all combinations; with a sampled design the lowest and the highest",
+        description="values by dotted key, in all combinations; for a sampled design the lowest and highest",
     )
     design: str | dict[str, Any] | None = Field(
-        None, description="how points are drawn: {sobol: 64}, {lhs: 200}, {morris: 20}, or a CSV file of points"
+        None, description="how points are chosen: {sobol: 64}, {lhs: 200}, {morris: 20}, or a CSV file of points"
     )
-    seeds: int | list[int] = Field(20, description="how many, counted from 1, or a list of them")
-    paired: bool = Field(True, description="whether all conditions have the same seeds, and so the same random numbers")
+    seeds: int | list[int] = Field(20, description="number of seeds, from 1, or a list of them")
+    paired: bool = Field(True, description="whether all conditions share seeds, and thus random numbers")
     measures: list[str] = Field(
-        default_factory=lambda: list(MEASURES), min_length=1, description="names, or module:function for one's own"
+        default_factory=lambda: list(MEASURES),
+        min_length=1,
+        description="names of measures, or module:function for your own",
     )
     expect: list[str] = Field(
-        default_factory=list, description="what is expected, as 'measure: ranked > chronological'"
+        default_factory=list, description="expectations such as 'measure: ranked > chronological'"
     )
     limits: StudyLimits = Field(default_factory=StudyLimits)
     keep: Literal["tables", "measures"] = Field(
-        "tables", description="tables: each run leaves its folder; measures: only its row"
+        "tables", description="tables: keep each run's folder; measures: keep only its row"
     )
     collect: list[str] = Field(
         default_factory=list,
-        description="tables of which the rows of all runs are put together, with their factors; curves: sizes of "
-        "cascades, hours, delays, ... as figures have them",
+        description="tables to collect over all runs, with their factors; `curves` holds sizes of cascades, hours, "
+        "delays, ... for figures",
     )
     cache: bool = Field(
-        True, description="whether all runs share the answers of the LLM, so that none is asked for twice"
+        True, description="whether all runs share the LLM's answers, so that no question is asked twice"
     )
 
     @field_validator("arms", mode="before")
@@ -157,7 +157,7 @@ class StudyParams(Params):
 
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
-        """The values that `set` and each arm change, by their place in the study file."""
+        """The settings of `set` and of each arm, by their place in the study file."""
         return {"set": self.set, **{f"arms.{arm}": settings(values) for arm, values in self.arms.items()}}
 
     @property
@@ -171,7 +171,7 @@ _ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
 
 
 def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the values that an arm of a study file changes: everything except `optional`."""
+    """Return the settings of an arm: everything except `optional`."""
     return {key: value for key, value in (arm or {}).items() if key != "optional"}
 
 
@@ -189,7 +189,7 @@ def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 
 def shortest(values: Mapping[str, Any]) -> str:
-    """Return values by key in one line, as a user would write them: ``feed.mode=x_algo, agents.n=500``.
+    """Return settings on one line as a user would write them: ``feed.mode=x_algo, agents.n=500``.
 
     >>> shortest({"feed.mode": "x_algo", "agents.n": 500})
     'feed.mode=x_algo, agents.n=500'
@@ -206,7 +206,7 @@ def parse_value(text: str) -> Any:
 
 
 def read_study(file: str | Path) -> StudyParams:
-    """Return what a study file holds."""
+    """Return the content of a study file."""
     values = read_yaml(Path(file), what="study file", hint="")
     return study_params(values, str(file))
 

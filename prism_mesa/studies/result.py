@@ -20,7 +20,7 @@ class StudyResult:
         name: Its name.
         question: The question it asks.
         status: See `study.StudyStatus.status`.
-        values: The values of the study file.
+        values: The values in the study file.
         base: The configuration that arms and points start from.
         table: The runs and the design; ``table.runs`` is a DataFrame with a row for each run.
         facts: A row for each run that was made: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,

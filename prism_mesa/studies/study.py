@@ -31,11 +31,11 @@ class StudyStatus:
 
     Attributes:
         failed: Runs that failed.
-        missing: Runs that have not started.
-        outdated: Runs that are done, but lack a measure, a table or the folder.
-        failures: For each failed run its name, its condition and seed, and the reason.
+        missing: Number of runs that have not started.
+        outdated: Number of completed runs that lack a measure, a table or the folder.
+        failures: Name, condition, seed and reason of each failed run.
         stale: Names of runs in the folder that no longer belong to this study, by reason.
-        skipped: Runs of optional arms whose LLM was missing; `why_skipped` has the reason by arm.
+        skipped: Number of runs in optional arms whose LLM was missing; `why_skipped` has the reason by arm.
     """
 
     planned: int
@@ -50,7 +50,7 @@ class StudyStatus:
 
     @property
     def status(self) -> StudyStatusName:
-        """`done`; `failed` if some runs failed and no others are left; else `incomplete`. Skipped runs do not count."""
+        """`done`; `failed` if some runs failed and none are left; else `incomplete`. Skipped runs do not count."""
         left = self.missing or self.outdated or self.skipped == self.planned
         return "incomplete" if left else "failed" if self.failed else "done"
 
@@ -79,13 +79,13 @@ class StudyPlan:
 
     Attributes:
         runs: Runs of the study, `done` of them done already, including the pilot.
-        conditions: Arms x points.
+        conditions: Number of conditions (arms x points).
         seeds: The number of seeds of each condition.
         pilot: The number of runs of the pilot.
         cpu_hours: CPU hours of all runs, estimated from the pilot; `cpu_hours_left` of those that are not done.
         wall_hours: Hours that are left, with `workers` runs at the same time.
         calls: LLM calls of all runs; None without a pilot.
-        widths: What `comparisons.expected_width` returns.
+        widths: The result of `comparisons.expected_width`.
         notes: The notes of the design, of the status and of collecting, and failures.
     """
 
@@ -241,7 +241,7 @@ def plan_study(
 def _pilot_conditions(design: StudyDesign) -> list[Condition]:
     """Return the first condition and those that differ from it in one value, taking turns by which value it is.
 
-    If there are none, as among drawn points, take conditions spread over the design.
+    If there are none, as among sampled points, take conditions spread over the design.
     """
     first, *others = [each for each in design.conditions if each.number not in design.skipped] or design.conditions
     by_difference: dict[int, list[Condition]] = {}

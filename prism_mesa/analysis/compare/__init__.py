@@ -1,1 +1,1 @@
-"""Two finished runs beside each other: their settings, and what diverged first and why."""
+"""Compare two finished runs: settings, the first divergence, and its reasons."""

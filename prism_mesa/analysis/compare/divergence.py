@@ -32,11 +32,11 @@ class Divergence:
         round: The round or quarter.
         tick: The tick; None if the table has none.
         agent: Row of the agent; None if the row belongs to nobody, or to a nation.
-        who: The name of the agent or nation; empty if there is none.
+        who: Name of the agent or nation; empty if there is none.
         columns: The columns in which the rows differ.
         base: The row on one side; None if there is none at this moment.
         other: The row on the other side.
-        moment: When it happened, to order by.
+        moment: Its time, for sorting.
     """
 
     table: str
@@ -51,7 +51,7 @@ class Divergence:
 
     @property
     def where(self) -> str:
-        """When, who and in which table, in words."""
+        """A description of time, agent and table."""
         quarter = (self.base or self.other or {}).get("quarter")
         parts = [f"{'quarter' if self.of_nations else 'round'} {self.round}{f' ({quarter})' if quarter else ''}"]
         parts += [] if self.tick is None else [f"tick {self.tick}"]

@@ -14,7 +14,7 @@ MISSING: Final = "not there"
 
 @dataclass(frozen=True)
 class Setting:
-    """A key, dotted, with its value on both sides."""
+    """A dotted key with its value on both sides."""
 
     key: str
     base: Any
@@ -91,7 +91,7 @@ def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> li
 
 
 def branching_of(manifest: Mapping[str, Any]) -> Branching | None:
-    """Return where a run branched from another, if its manifest says so."""
+    """Return the origin of a branch from its manifest, if it is one."""
     branched = manifest.get("branched_from")
     branched = branched if isinstance(branched, dict) else {}
     run, round_ = branched.get("run"), branched.get("round")

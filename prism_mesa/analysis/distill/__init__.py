@@ -1,1 +1,1 @@
-"""Small models of an LLM's choices: the training set, the fit, its scores, and runs that share out between both."""
+"""Small models of an LLM's choices: training set, fit, scores, and runs with a share of the LLM."""

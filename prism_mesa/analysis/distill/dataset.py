@@ -30,7 +30,7 @@ class TrainingExample:
     """An answer of the LLM, with the groups by which rows are held out.
 
     Attributes:
-        probabilities: One for each option; a plain choice has 1 for one of them.
+        probabilities: One for each option; a plain choice has a single 1.
         persona: The interests in the prompt, or the name if it has none.
         text: The first text in the post's thread.
     """

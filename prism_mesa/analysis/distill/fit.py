@@ -58,14 +58,14 @@ def fitted(kind: Kind, columns: Floats, true: Floats) -> Scores:
         true: Probabilities, shape (n, options).
     """
     check_installed()
-    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+    from threadpoolctl import threadpool_limits  # installed with scikit-learn
 
-    with threadpool_limits(1):  # so little work is slower in threads
+    with threadpool_limits(1):  # so little work is slower with threads
         return _logistic(columns, true) if kind == "logistic" else _boosting(columns, true)
 
 
 def _weighted(rows: Floats, true: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
-    """Return each row once for every option: rows, options, weights."""
+    """Return each row once per option: rows, options, weights."""
     n, k = true.shape
     weights = (1 - DOUBT) * true + DOUBT / k
     return np.tile(rows, (k, 1)), np.repeat(np.arange(k), n), weights.T.reshape(-1)
@@ -99,7 +99,7 @@ def _boosting(columns: Floats, true: Floats) -> Scores:
     model = boosting(**_TREES).fit(rows, options, sample_weight=weights)
     # scikit-learn's trees are private: what is read here is compared with its own scores
     rounds, base = model._predictors, np.ravel(model._baseline_prediction)
-    sign = -1.0 if true.shape[1] == 2 else 1.0  # of two options it scores the second
+    sign = -1.0 if true.shape[1] == 2 else 1.0  # for two options it scores the second
     scores = [_forest([trees[k].nodes for trees in rounds], float(base[k]), sign) for k in range(len(rounds[0]))]
     sums = np.stack([sign * score.sums(columns) for score in scores], axis=1)
     if not np.allclose(sums, model.decision_function(columns.T).reshape(sums.shape), atol=1e-6):

@@ -69,8 +69,8 @@ def drift(
     Args:
         run_dir: The run whose configuration, LLM and answers are used.
         distilled: The file of the distilled model.
-        out: Folder of the table and of the runs.
-        shares: Shares of open choices that go to the LLM, ascending.
+        out: Folder for the table and the runs.
+        shares: Shares of open choices for the LLM, ascending.
         n_seeds: The number of seeds, from the run's on.
         on_round: Called after each round of each run.
         trust: Whether a server, module or outside file that only the folder names may be used; those of your own runs

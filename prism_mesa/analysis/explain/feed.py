@@ -25,7 +25,7 @@ type Ints = npt.NDArray[np.int64]
 
 @dataclass
 class FeedReasons:
-    """A reader's feed in a round, in words.
+    """A reader's feed in a round as text.
 
     Attributes:
         how: How it is ranked.

@@ -78,7 +78,7 @@ def follow_lines(decided: Sequence[tuple[bool, str]]) -> Iterator[str]:
 
 
 def text_shown(model: SocialModel, post: Post, most: int) -> str:
-    """Return the text of a post, quoted, up to `most` characters; if it shows another post's text, name the author."""
+    """Return the text of a post, quoted, up to `most` characters, with its author if it shows another's text."""
     posts = model.posts
     origin = posts.origin(post.post_id)
     text = post.words or posts.said(origin)
@@ -109,7 +109,7 @@ def turns(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[
 
 
 def turn_lines(model: SocialModel, turns: Sequence[str], rounds_there: int) -> Iterator[str]:
-    """Yield when an agent came and went, and in how many rounds it was there; nothing without churn."""
+    """Yield when an agent joined and left, and its number of rounds; empty without churn."""
     if model.params.has_churn:
         events = turns or ([] if rounds_there else ["waited to join"])
         there = f"It was there in {rounds_there} of {model.round + 1} rounds"
@@ -129,7 +129,7 @@ class Influence(NamedTuple):
 
 
 def influences(row: int, columns: Mapping[str, Any]) -> Iterator[Influence]:
-    """Yield the rows of `influences` that are about an agent."""
+    """Yield the rows of `influences` about an agent."""
     rows = np.flatnonzero(columns["agent"] == row)
     values = (columns[name][rows].tolist() for name in ("round", "post", "before", "after"))
     yield from (Influence(*row) for row in zip(*values, strict=True))

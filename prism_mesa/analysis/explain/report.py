@@ -44,7 +44,7 @@ class Report:
 
     Attributes:
         brief: At most five lines: what it did, and why.
-        lines: The whole report, which begins with these.
+        lines: The full report, which starts with these.
         explanation: The data behind the report of an agent; None for a nation.
     """
 
@@ -59,7 +59,7 @@ class Report:
 
 
 def report_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield who the agent is, what it did in the run, and one round in full."""
+    """Yield the agent's profile, its activity in the run, and one round in full."""
     agent = explanation.agent
     yield from _agent(explanation)
     if explanation.about is not None:
@@ -104,7 +104,7 @@ def _posted(shown: RoundOfAgent) -> Iterator[str]:
 
 
 def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
-    """Yield what the agent did in one round, and why, in full."""
+    """Yield the agent's actions in one round with reasons, in full."""
     agent = explanation.agent
     minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row]) % 1440
     clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
@@ -139,7 +139,7 @@ def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
 
 
 def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
-    """Yield what the agent did at one tick of the round that is shown; 0 opens the round."""
+    """Yield the agent's actions at one tick of the displayed round; 0 opens the round."""
     shown = explanation.shown
     if shown is None:
         return

@@ -50,10 +50,10 @@ class Made:
     """The scores of candidates and their terms, in columns of one length.
 
     Attributes:
-        how: What comes first, in words.
+        how: The ranking criterion as text.
         score: The kernel's score without the factors for further posts of one author; more is better.
         terms: Name -> a weight and a column; their weighted sum, times all `factors`, is the score.
-        factors: Name -> a factor of at most 1; a sum below 0 is divided by it.
+        factors: Name -> a factor of at most 1; a negative sum is divided by it.
         read: Name -> other inputs of the score.
         is_shown: Whether the score is meaningful by itself.
     """

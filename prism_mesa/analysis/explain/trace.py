@@ -61,7 +61,7 @@ class Move:
 
     @property
     def reason(self) -> str:
-        """The LLM's reason for its choice (`reasoner.reason`); empty if it gave none."""
+        """The LLM's reason for its choice (`reasoner.reason`); empty if there is none."""
         return "" if self.stored is None else reason_in(self.stored.raw)
 
 
@@ -195,7 +195,7 @@ class TracedAgent(SocialAgent):
         model = self.model
         considered = model.chart.considered(self, trigger, context)
         post = context if isinstance(context, Post) else None
-        # its clock has moved on already when a trigger is fired
+        # its clock has advanced already when a trigger fires
         self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
         if trigger == SEES_POST and post is not None:
             self._now.log_odds = model.platform.log_odds(self.row, post.post_id)

@@ -1,1 +1,1 @@
-"""Talks with agents of a finished run."""
+"""Interviews with agents of a finished run."""

@@ -1,4 +1,4 @@
-"""Which of an agent's records an answer refers to, by names, rounds and shared words."""
+"""Match an answer to an agent's records by names, rounds and shared words."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -67,9 +67,9 @@ class Interview(Deliberation):
     Args:
         run: A result, or the run's folder, which is only read.
         agent: The agent's row, id, or name.
-        at: The last round that it remembers; None is the last that was completed, -1 before the run.
+        at: The last round that it remembers; None for the last completed one, -1 for before the run.
         llm: The LLM that plays the agent (see `deliberation.as_llm_client`); None: that of the configuration.
-        overrides: ``reasoner.*`` and ``deliberation.*``, over the run's configuration: values by dotted key, or
+        overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
             ``key=value``.
         free: Whether the small embedded LLM speaks in its own words; otherwise each answer is one of the agent's
             activities. All other LLMs speak freely.
@@ -155,7 +155,7 @@ class Interview(Deliberation):
         """
         turn, exchange = super().chat_stream(user_input), Exchange(user_input)
         place = RunPosition(max(self.snapshot.at, 0), self.snapshot.row, len(self.transcript))
-        self.transcript.append(exchange)  # at once, so that an interrupt cannot come before
+        self.transcript.append(exchange)  # at once, so that no interrupt can come before
         return self._play(exchange, place, turn)
 
     def _prepare(self, question: str, place: RunPosition) -> None:

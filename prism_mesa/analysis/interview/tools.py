@@ -117,7 +117,7 @@ def best_matches[T](
 ) -> list[T]:
     """Return the things whose text holds most of some words, in their order; later ones win ties.
 
-    With `ties` only those that hold as many as the best.
+    With `ties` only those with as many as the best.
 
     >>> best_matches(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
     ['a red pan']

@@ -48,7 +48,7 @@ class Exchange:
     def note(self, event: Event) -> None:
         """Add an event; of several responses the last is the answer."""
         match event:
-            case AgentTextEvent(type="thought"):  # after a response it is about that one
+            case AgentTextEvent(type="thought"):  # after a response, it concerns that response
                 self.add("thought", about="assistant" if self.text else "user", text=event.text)
             case AgentTextEvent():
                 self.text = event.text
@@ -74,7 +74,7 @@ class Exchange:
 
 
 def json_text(values: Any) -> str:
-    """Return values as JSON, ended by a line break."""
+    """Return values as JSON with a final line break."""
     return json.dumps(values, indent=2, default=str) + "\n"
 
 

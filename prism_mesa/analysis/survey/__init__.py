@@ -1,1 +1,1 @@
-"""Questionnaires put to agents of a run before and after it."""
+"""Surveys of agents before and after a run."""

@@ -1,4 +1,4 @@
-"""The questions of a survey, as a YAML file has them."""
+"""The questions of a survey, from a YAML file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,12 +16,12 @@ MOST_OPTIONS: Final = TOP_LOGPROBS
 
 
 class SurveyQuestion(Params):
-    """A question: closed, if it has options to choose from, else open.
+    """A question: closed if it has options, else open.
 
     Attributes:
         id: Its name in tables.
-        ask: The question in words.
-        options: 2..20 different texts, each on one line; none for an open question.
+        ask: The wording.
+        options: 2..20 different texts of one line each; none for an open question.
         scale: Whether the options are levels of a scale, lowest first, at most 10; only decision models use it.
     """
 
@@ -81,7 +81,7 @@ class Questionnaire(Params):
 
 
 class _Words(Loader):
-    """YAML in which every bare word is a text: ``yes`` and ``5`` are options, not a truth and a number."""
+    """YAML in which every bare word is text: ``yes`` and ``5`` are options, not a truth value and a number."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 

@@ -78,7 +78,7 @@ def associates(client: ChatClient) -> bool:
 
 
 def association(agent: AgentSnapshot | None, question: SurveyQuestion, intro: str) -> str:
-    """Return texts, a line each, that an answer to a closed question continues: the profile, and what the agent did.
+    """Return texts, one per line, that an answer to a closed question continues: the profile and activities.
 
     They lack names, as a small LLM has opinions about them. Without an agent the text is the question alone.
     """

@@ -100,7 +100,7 @@ def survey(
         overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
             ``key=value``.
         agents: How many agents are asked, at least 1, drawn by the run's seed; all if there are fewer.
-        at: The last round that counts as the run; None: the last that was completed.
+        at: The last round to count as the run; None for the last completed one.
         out: Parent folder; made if missing.
         llm: A client or a function of the prompt that is asked; None: the LLM of the configuration.
         on_answers: Called with the number of answers so far, and in all.

@@ -1,1 +1,1 @@
-"""The files that `prism new` writes, as they lie here; its texts name no folder, so they fit into any."""
+"""The files that `prism new` writes, unchanged; their texts name no folder, so they fit anywhere."""

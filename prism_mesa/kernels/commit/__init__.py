@@ -1,1 +1,1 @@
-"""What a commit does with the events of a round, and lists of what was seen."""
+"""Kernels for committing the events of a round, and for lists of what agents have seen."""

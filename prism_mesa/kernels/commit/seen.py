@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
     Attributes:
         begin, end: Where their lists begin and end.
-        to: Where the new lists begin.
+        to: Start of the new lists.
         up: How far their lists were moved up, so that the new lists fit below.
     """
 

@@ -1,1 +1,1 @@
-"""Which posts each reader is shown: candidates, scores, and the best of them."""
+"""Rank feeds: candidates, scores, and the best for each reader."""

@@ -1,8 +1,7 @@
-"""Chronological feeds of readers with many candidates: a reader goes on where it stopped.
+"""Chronological feeds of readers with many candidates, which resume where each reader stopped.
 
-It looks at one round after the other, from the newest, until its feed is full. What it has passed of a round is all
-from some post on: that is its depth there. So it looks at few of the posts that it knows, and at none that are too old
-for its feed.
+A reader goes through rounds from the newest until its feed is full. In each round it has passed all posts from some
+number on: its depth. So it considers few posts that it knows, and none that are too old for its feed.
 """
 
 from typing import Any, Final, NamedTuple
@@ -30,10 +29,10 @@ class Rounds(NamedTuple):
 
     Attributes:
         first: Id of the first post of each round.
-        n: Its number of posts. A post's local number is its place among them.
-        wrote: A bit for each agent: whether it has any; shape (rows, words).
-        writers: How many have any among the agents of all words of `wrote` before, shape (rows, words).
-        start: The w-th agent who has any has items ``start[row, w]`` .. ``start[row, w + 1] - 1``.
+        n: Number of posts of each round. A post's local number is its position among them.
+        wrote: A bit for each agent: whether it has posts; shape (rows, words).
+        writers: Number of agents with posts in all earlier words of `wrote`, shape (rows, words).
+        start: The w-th agent with posts has items ``start[row, w]`` .. ``start[row, w + 1] - 1``.
         item: Local numbers, ascending for each agent.
     """
 
@@ -46,7 +45,7 @@ class Rounds(NamedTuple):
 
 
 def room_for_rounds(rows: int, n_agents: int, most: int) -> Rounds:
-    """Return `Rounds` with space for `most` posts in each round."""
+    """Return `Rounds` with room for `most` posts in each round."""
     words, integers = n_agents // 64 + 1, np.int32
     return Rounds(
         first=np.zeros(rows, integers),
@@ -60,11 +59,11 @@ def room_for_rounds(rows: int, n_agents: int, most: int) -> Rounds:
 
 @lean_kernel
 def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
-    """Write the posts of a round, of which these are the authors, into a row."""
+    """Write the posts of a round, given their authors, into a row."""
     wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
     rounds.first[row], rounds.n[row] = first, len(author)
     wrote[:] = 0
-    start[: len(author) + 2] = 0  # what lies behind takes no memory as long as it is not written
+    start[: len(author) + 2] = 0  # unwritten memory behind this is never taken
     for i in range(len(author)):
         note(author[i], wrote)
     n = np.int64(0)
@@ -75,7 +74,7 @@ def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
         start[writer_of(wrote, writers, author[i]) + 2] += 1
     for w in range(n):
         start[w + 2] += start[w + 1]
-    for i in range(len(author)):  # while posts are put there, `start[w + 1]` is where the next one of w goes
+    for i in range(len(author)):  # while filling, `start[w + 1]` is the position of w's next post
         w = writer_of(wrote, writers, author[i])
         item[start[w + 1]] = i
         start[w + 1] += 1
@@ -83,7 +82,7 @@ def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
 
 @part_of_kernels
 def _unit(n: Any) -> Any:
-    """Return how many posts a step of a depth is, in a round of `n`: one, unless there are too many for 16 bits."""
+    """Return the number of posts per step of a depth in a round of `n`: 1 unless they exceed 16 bits."""
     return 1 + np.int64(n) // NOTHING_PASSED
 
 
@@ -124,7 +123,7 @@ def rank_by_depth(
 
 @part_of_kernels
 def _fetch(reader: Any, audience: Audience) -> None:
-    """Have what the next reader needs first read already."""
+    """Prefetch the data that the next reader needs first."""
     for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 256), 16):
         prefetch(audience.indices, k)
     prefetch(audience.known, audience.known_start[reader + 1] - 1)
@@ -144,7 +143,7 @@ def _read_on(
     scratch: RankScratch,
     feed: Int32,
 ) -> Any:
-    """Write the feed of a reader; return how many posts it has."""
+    """Write the feed of a reader; return its number of posts."""
     rows, shown, old_end, recent_old_end = len(rounds.n), np.int64(0), np.int64(-1), np.int64(-1)
     begin, recent_begin = audience.known_start[reader], recent.start[reader]
     for back in range(min(rows, now + 1)):
@@ -173,7 +172,7 @@ def _read_on(
                     is_known += author[root] == reader or is_among(audience.known, begin, old_end, root)
                     is_known |= is_among(recent.roots, recent_begin, recent_old_end, root)
                 note(place, scratch.met)
-                feed[reader, shown] = outbox.first + local  # a known one is written over, or stands behind the last
+                feed[reader, shown] = outbox.first + local  # a known post is overwritten, or lies after the last
                 shown += 1 - is_known
         if shown == most:
             break
@@ -218,9 +217,9 @@ def deepen(
     n_read: UInt16,
     depth: UInt16,
 ) -> None:
-    """Note how deep readers have got, by the last post that each has read of its feed of at most so many.
+    """Update readers' depths from the last post that each has read of its feed.
 
-    A reader that has read all of a feed that could have been longer has passed whatever is visible.
+    A reader that has read all of a feed that could have been longer has passed everything visible.
     """
     rows = len(rounds.n)
     for j in range(len(readers)):

@@ -22,17 +22,16 @@ NOBODY: Final = -1
 
 @part_of_kernels
 def n_extras(scoring: Scoring) -> Any:
-    """Return how many candidates each reader has at most beside those of whom it follows."""
+    """Return the most candidates that each reader has from outside its follows."""
     return scoring.outsiders + scoring.two_hops + len(scoring.trending) + scoring.found.shape[1]
 
 
 @part_of_kernels
 def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
-    """Return the local number of one of these candidates, `NOBODY` where a draw finds none.
+    """Return the local number of one of these candidates, `NOBODY` if a draw finds none.
 
-    First come posts drawn from the whole platform, then those of two hops, what is trending, and what a search finds.
-    What the reader wrote, or somebody whom it follows, is none: the one is never shown, the other is a candidate
-    already.
+    Posts drawn from the whole platform come first, then posts two hops away, trending posts, and search results. Posts
+    by the reader are never shown, and posts by followed agents are candidates already, so both are excluded.
     """
     local = np.int64(NOBODY)
     hops, trends = scoring.outsiders, scoring.outsiders + scoring.two_hops
@@ -56,7 +55,7 @@ def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audienc
 
 @step_of_kernels
 def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
-    """Return a post of somebody whom somebody follows whom the reader follows: each step is drawn evenly."""
+    """Return a post by a followee of a followee; each step is a uniform draw."""
     key = mixed(mixed(scoring.two_hops_key, np.uint64(draw)), np.uint64(reader))
     at = np.int64(reader)
     for hop in range(2):
@@ -74,7 +73,7 @@ def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audie
 
 @part_of_kernels
 def is_hidden(author: Any, reader: Any, audience: Audience) -> Any:
-    """Return whether a reader is shown nothing of an author."""
+    """Return whether an author is hidden from a reader."""
     begin, end = audience.hidden_start[reader], audience.hidden_start[reader + 1]
     return is_among(audience.hidden, begin, end, author)
 
@@ -110,7 +109,7 @@ def gather(
 
 @part_of_kernels
 def _find(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Write where the items of those lie whom readers from `first` on follow and see; return how many readers."""
+    """Find the items of visible followees of readers from `first` on; return the number of readers."""
     n = _block(readers, first, audience, scratch)
     find_authors(readers, first, n, audience, outbox, scratch)
     find_items(scratch.author_ends[n - 1] if n > 0 else 0, outbox, scratch)
@@ -132,7 +131,7 @@ def _block(readers: Int32, first: Any, audience: Audience, scratch: RankScratch)
 
 @step_of_kernels
 def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox: Outbox, scratch: RankScratch) -> None:
-    """Write whom `n` readers from `first` on follow and see, if they have anything to show."""
+    """Write the visible followees with posts of `n` readers from `first` on."""
     k, has_hidden = np.int64(0), len(audience.hidden_start) > 0
     for j in range(n):
         reader, begin = readers[first + j], k
@@ -147,11 +146,11 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
 
 @part_of_kernels
 def without_hidden(reader: Any, first: Any, last: Any, audience: Audience, scratch: RankScratch) -> Any:
-    """Move those authors up who are not hidden from a reader; return where they end."""
+    """Compact the authors that are not hidden from a reader; return their end."""
     at, end, k = audience.hidden_start[reader], audience.hidden_start[reader + 1], first
     if at == end:
         return last
-    for i in range(first, last):  # both ascend
+    for i in range(first, last):  # both are ascending
         author = scratch.author[i]
         while at < end and audience.hidden[at] < author:
             at += 1
@@ -162,7 +161,7 @@ def without_hidden(reader: Any, first: Any, last: Any, audience: Audience, scrat
 
 @step_of_kernels
 def find_items(n: Any, outbox: Outbox, scratch: RankScratch) -> None:
-    """Write where the items of the first `n` authors lie."""
+    """Find the items of the first `n` authors."""
     for place in range(n):
         i = np.uint64(place)
         writer = writer_of(outbox.wrote, outbox.writers, scratch.author[i])
@@ -187,19 +186,19 @@ def _n_items(first: Any, last: Any, scratch: RankScratch) -> Any:
 
 @part_of_kernels
 def _n_kept(n: Any, scoring: Scoring) -> Any:
-    """Return how many are candidates of so many items by those whom a reader follows."""
+    """Return the number of candidates among items by followees."""
     return n if scoring.followed < 0 else min(n, np.int64(scoring.followed))
 
 
 @step_of_kernels
 def keep_newest(first: Any, last: Any, n: Any, most: Any, outbox: Outbox, scratch: RankScratch) -> None:
-    """Let some authors, who have `n` items, have only those that are among the `most` newest of all of them."""
+    """Restrict authors with `n` items to the `most` newest of all of them."""
     at = np.int64(0)
     for i in range(first, last):
         for place in range(scratch.begin[i], scratch.begin[i] + scratch.n_items[i]):
             scratch.key[at] = outbox.item[place] >> BITS_33
             at += 1
-    low, high = np.int64(0), np.int64(outbox.n)  # all of at least `high` are kept, and of none below `low`
+    low, high = np.int64(0), np.int64(outbox.n)  # all from `high` on are kept, none below `low`
     while low < high:
         middle, newer = (low + high) >> 1, np.int64(0)
         for k in range(n):
@@ -216,9 +215,9 @@ def keep_newest(first: Any, last: Any, n: Any, most: Any, outbox: Outbox, scratc
 
 @part_of_kernels
 def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Write the items of some authors from `end` on; return their end.
+    """Copy the items of some authors to `end` and beyond; return their end.
 
-    Most have one or two, which are written without asking how many there are.
+    Most have one or two, which are copied without a loop.
     """
     for i in range(first, last):
         begin, n = np.int64(scratch.begin[np.uint64(i)]), np.int64(scratch.n_items[np.uint64(i)])
@@ -239,19 +238,19 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, scratch: RankScr
 def _add_extras(
     reader: Any, end: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch
 ) -> Any:
-    """Write a reader's candidates by those whom it does not follow from `end` on; return their end."""
+    """Write a reader's candidates from outside its follows to `end` and beyond; return their end."""
     for number in range(n_extras(scoring)):
         local = extra_of(number, reader, outbox, scoring, audience)
         scratch.root[end], scratch.tag[end] = NOBODY, 0
         if local != NOBODY:
-            scratch.root[end], scratch.tag[end] = outbox.root[local], local << 1 | 1  # as if others had its root too
+            scratch.root[end], scratch.tag[end] = outbox.root[local], local << 1 | 1  # as if it had copies
         end += 1
     return end
 
 
 @lean_kernel
 def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
-    """Return how many candidates some readers have together, those among them that they know.
+    """Return the number of candidates of some readers, including known ones.
 
     It is -1 if `scratch` does not hold whom one of them follows.
     """
@@ -278,7 +277,7 @@ def list_candidates(
     post: Int32,
     inside: npt.NDArray[np.bool_],
 ) -> Any:
-    """Write all candidates of some readers, in the order in which `ranking.rank` scores them; return how many.
+    """Write all candidates of some readers, in the order in which `ranking.rank` scores them; return their number.
 
     `reader` gets the reader of each candidate, `post` its id or `NOBODY`, `inside` whether the reader follows its
     author. Returns -1 if `scratch` does not hold the candidates of one reader.

@@ -1,4 +1,4 @@
-"""The visible posts by author: what feeds are made of."""
+"""The visible posts by author, from which feeds are made."""
 
 from typing import Any, Final, NamedTuple
 
@@ -19,20 +19,20 @@ LOWER: Final = np.uint64(0xFFFFFFFF)
 
 
 class Outbox(NamedTuple):
-    """The visible posts by author, with local numbers from 0 in the order of their ids.
+    """The visible posts by author, with local numbers from 0 in order of id.
 
-    It is small, so that most of it stays in the processor's caches.
+    It is small enough to stay mostly in the processor's caches.
 
     Attributes:
         first: Id of local number 0.
         n: Number of visible posts.
-        wrote: A bit for each agent: whether it has any.
-        writers: How many have any among the agents of all words of `wrote` before, int32.
-        start: The w-th agent who has any has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
+        wrote: A bit for each agent: whether it has visible posts.
+        writers: Number of agents with posts in all earlier words of `wrote`, int32.
+        start: The w-th agent with posts has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
         item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``;
             and one more, which counts for nothing.
-        old_roots: Roots of visible posts that are older than all these, ascending; one may stand there more than once.
-        root: Of each visible post.
+        old_roots: Roots of visible posts that are no longer visible themselves, ascending, with repetitions.
+        root: Root of each visible post.
     """
 
     first: int
@@ -67,19 +67,19 @@ class Audience(NamedTuple):
 
 @lean_kernel
 def count_copies(root: Int32, least: int, copies: npt.NDArray[np.uint8]) -> None:
-    """Count in `copies` how many visible posts have each root, from `least` on: one, or more, which are 2."""
+    """Count in `copies` the visible posts of each root from `least` on: 1, or 2 for more."""
     for i in range(len(root)):
         copies[root[i] - least] = min(2, copies[root[i] - least] + 1)
 
 
 @lean_kernel
 def note_writers(author: Int32, first: int, last: int, wrote: Keys, own: Int32) -> Any:
-    """List in `own` the posts of the authors from `first` up to `last`, and return how many these are.
+    """List the posts by authors from `first` up to `last` in `own`, and return their number.
 
-    The bits of their authors, which lie in words of their own, are set.
+    This sets the bits of their authors, which have words of their own.
     """
     n = np.int64(0)
-    for i in range(len(author)):  # every place is written, the last one again and again: no branch to be guessed wrong
+    for i in range(len(author)):  # always write, overwriting the last entry, to avoid a mispredicted branch
         own[n] = i
         n += first <= author[i] < last
     for i in own[:n]:
@@ -97,7 +97,7 @@ def fill_outbox(
     items_before: int,
     outbox: Outbox,
 ) -> None:
-    """Fill in some authors' posts, whose bits are set.
+    """Fill in the posts of some authors, whose bits are set.
 
     `author` and `root` are those of each visible post; `copies` counts roots from `least` on (`count_copies`). `posts`
     are the posts of these authors (`note_writers`), with space for the place of each one's author, and `items_before`
@@ -112,7 +112,7 @@ def fill_outbox(
         writer[k] = w
         lowest, highest = min(lowest, w), max(highest, w)
     here = np.int64(items_before)
-    for w in range(lowest, highest + 1):  # where each one's posts begin; while they are put there, where the next goes
+    for w in range(lowest, highest + 1):  # start of each author's posts; while filling, the position of the next one
         count = start[w + 1]
         start[w + 1] = here
         here += count
@@ -125,7 +125,7 @@ def fill_outbox(
 
 @lean_kernel
 def number_writers(wrote: Keys, writers: Int32) -> None:
-    """Write how many have their bit set in all words before each one."""
+    """Write the number of set bits in all words before each one."""
     n = np.int64(0)
     for word in range(len(wrote)):
         writers[word] = n
@@ -134,7 +134,7 @@ def number_writers(wrote: Keys, writers: Int32) -> None:
 
 @part_of_kernels
 def writer_of(wrote: Keys, writers: Int32, author: Any) -> Any:
-    """Return the place of an agent among those who have a visible post."""
+    """Return the index of an agent among those with a visible post."""
     at = np.uint64(author)
     word, below = at >> np.uint64(6), (np.uint64(1) << (at & np.uint64(63))) - np.uint64(1)
     return np.int64(writers[word]) + ones(wrote[word] & below)
@@ -142,9 +142,9 @@ def writer_of(wrote: Keys, writers: Int32, author: Any) -> Any:
 
 @part_of_kernels
 def place_of_root(root: Any, first: Any, n: Any, old_roots: Int32) -> Any:
-    """Return a number of a root below ``n + len(old_roots)``, or -1 if no visible post has it.
+    """Return the index of a root below ``n + len(old_roots)``, or -1 if no visible post has it.
 
-    A visible root has its local number; the old ones come after these.
+    A visible root has its local number; old ones come after these.
     """
     if root >= first:
         return np.int64(root) - first

@@ -32,7 +32,7 @@ def find_fresh(
 ) -> Any:
     """Write the candidates ``first`` .. ``last - 1`` that a reader can be shown into `scratch.fresh`; return how many.
 
-    A bit of a word stands for a candidate. Few need a look of their own, once what is known has dropped out.
+    Each candidate is a bit in a word. After known ones are removed, few need a closer check.
     """
     begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
     repeats = len(audience.shown_start) > 1
@@ -68,7 +68,7 @@ def find_fresh(
 
 @part_of_kernels
 def _up_to(n: Any) -> Any:
-    """Return a number whose first `n` bits of `LANES` are set."""
+    """Return a number with the first `n` bits of `LANES` set."""
     return (np.int64(1) << min(max(n, 0), LANES)) - 1
 
 
@@ -85,14 +85,14 @@ def _drops(
     audience: Audience,
     scratch: RankScratch,
 ) -> Any:
-    """Return whether a reader cannot be shown a candidate whose root is old, or that somebody it does not follow wrote.
+    """Return whether to drop a candidate whose root is old, or whose author the reader does not follow.
 
-    What is known of a long list, ``known[begin:old_end]``, has not been compared yet.
+    The known roots ``known[begin:old_end]`` of a long list have not been compared yet.
     """
     root = scratch.root[one]
     drops = root == NOBODY
     if not drops and root < outbox.first:
-        drops = scoring.author[root] == reader  # which its author may have forgotten
+        drops = scoring.author[root] == reader  # its author may no longer have it in its list
         drops |= is_long and is_among(audience.known, begin, old_end, root)
     if not drops and is_outsider and len(audience.hidden_start) > 0:
         drops = is_hidden(scoring.author[outbox.first + np.int64(scratch.tag[one] >> np.uint32(1))], reader, audience)
@@ -133,18 +133,18 @@ def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, 
 
 @step_of_kernels
 def _noted(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Return what `among` would, of visible roots."""
+    """Return what `among` would, for visible roots."""
     found = np.int64(0)
     for lane in range(LANES):
         place = np.int64(scratch.root[at + lane]) - outbox.first
-        if 0 <= place < outbox.n:  # behind the last anything stands
+        if 0 <= place < outbox.n:  # entries after the last are arbitrary
             found |= is_noted(place, scratch.met) << lane
     return found
 
 
 @step_of_kernels
 def _listed(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Return which of `LANES` candidates are listed (`list_read`), a bit for each."""
+    """Return which of `LANES` candidates are listed (`list_read`), one bit each."""
     found = np.int64(0)
     for lane in range(LANES):
         place = np.int64(scratch.tag[at + lane] >> np.uint32(1))
@@ -177,7 +177,7 @@ def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, scratch: R
     for i in range(n):
         if kept >= most:
             break
-        if scratch.order[i] < 0:  # the same post as the one before it
+        if scratch.order[i] < 0:  # the same post as the previous one
             continue
         one = np.uint64(scratch.fresh[np.uint64(scratch.order[i])])
         root, is_copied = scratch.root[one], np.uint64(scratch.tag[one] & np.uint32(1))
@@ -188,7 +188,7 @@ def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, scratch: R
             note(place, scratch.met)
             continue
         bit = is_copied << np.uint64(root & 63)
-        if some & bit:  # seldom: a copy of it, or one whose root has the same bit, is among them
+        if some & bit:  # rare: a copy of it, or a root with the same bit, is among them
             same = 0
             while scratch.root[scratch.best[same]] != root:
                 same += 1
@@ -231,7 +231,7 @@ def _writer(one: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) ->
 
 @part_of_kernels
 def _factor(before: Any, scoring: Scoring) -> Any:
-    """Return the factor of a score with so many better-ranked posts of the same author."""
+    """Return the factor of a score, given the number of better-ranked posts of the same author."""
     if len(scoring.diversity) == 0:
         return 1.0 / (1.0 + before)
     return scoring.diversity[min(before, len(scoring.diversity) - 1)]
@@ -239,7 +239,7 @@ def _factor(before: Any, scoring: Scoring) -> Any:
 
 @step_of_kernels
 def _lower_groups(n: Any, scoring: Scoring, scratch: RankScratch) -> None:
-    """Divide scores by 1 + how many better ones are by authors of roots of the same group."""
+    """Divide scores by 1 + the number of better ones whose roots' authors are in the same group."""
     for group in range(scoring.n_groups):
         scratch.of_group[group] = 0
     for i in range(n):
@@ -291,7 +291,7 @@ def rank(
 def _show_best(
     reader: Any, n: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch, feed: Int32
 ) -> Any:
-    """Write the best of `n` fresh candidates into the feed of a reader; return how many there are."""
+    """Write the best of `n` fresh candidates into the feed of a reader; return their number."""
     begin, end = audience.known_start[reader], audience.known_start[reader + 1]
     is_diverse = scoring.mode == X_ALGO or scoring.mode == DIVERSE
     put_in_order(scratch.key, n, scratch.order, scratch.places, scratch.counts)

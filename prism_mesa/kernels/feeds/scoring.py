@@ -94,7 +94,7 @@ RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO, BRIDGING, DIVERSE, GIVEN = range(7)
 
 
 class Scoring(NamedTuple):
-    """What posts are ranked by. The key of the configuration stands in brackets.
+    """The inputs for scores. The key of the configuration stands in brackets.
 
     Attributes:
         mode: `RANDOM`, ..., or `GIVEN` (`feed.mode`).
@@ -108,7 +108,7 @@ class Scoring(NamedTuple):
         two_hops, two_hops_key: Posts drawn from those whom the followed follow (`feed.candidates.two_hops`).
         trending: Local numbers of posts offered to all readers (`feed.candidates.trending`).
         found: Local numbers of the posts that a search for each topic finds, shape (topics, posts), then `NOBODY`.
-        query: The topic that each agent searches for; below 0: none.
+        query: The topic that each agent searches for; below 0 for none.
         good: The part of a visible post's score that grows with relevance, or all of it (bridging).
         bad: The part that shrinks with relevance, the same for all posts.
         factor: Of each visible post's score; a score below 0 is divided by it.
@@ -148,7 +148,7 @@ class Scoring(NamedTuple):
 
 @part_of_kernels
 def _rising(score: float) -> np.uint64:
-    """Return a whole number, below 2**32, in the order of a score as float32."""
+    """Return an integer below 2**32 that sorts like a score as float32."""
     held = np.float32(score)
     bits = np.uint64(np.float32(0.0 if held == 0.0 else held).view(np.uint32))  # -0 is 0
     return ~bits & LOWER if bits >> np.uint64(31) else bits | np.uint64(1 << 31)
@@ -156,13 +156,13 @@ def _rising(score: float) -> np.uint64:
 
 @part_of_kernels
 def lowered(score: float, factor: float) -> float:
-    """Return a score times a factor of at most 1; one below 0 is divided by it, so that it too goes down."""
+    """Return a score times a factor of at most 1; a negative score is divided by it, which lowers it too."""
     return score / factor if score < 0.0 else score * factor
 
 
 @part_of_kernels
 def scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scoring) -> float:
-    """Return the score of a visible post for a reader; more is better."""
+    """Return the score of a visible post for a reader; higher is better."""
     post = first + local
     if scoring.mode == RANDOM:
         return unit(mixed(mixed(scoring.key, scoring.post_key[post]), np.uint64(reader)))
@@ -194,7 +194,7 @@ def score_fresh(
 ) -> None:
     """Write what the first `n` of `RankScratch.fresh` score, and by what they are sorted.
 
-    The scores of given ones begin at `given_at` with that of candidate 0.
+    Scores of `GIVEN` begin at `given_at` with that of candidate 0.
     """
     for i in range(n):
         one = scratch.fresh[i]

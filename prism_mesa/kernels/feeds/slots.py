@@ -1,4 +1,4 @@
-"""Places of feeds that go to what is trending, or to what a search finds, in any order of feeds."""
+"""Feed positions reserved for trending posts and search results, in any ranking."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def _in_slot(slot: Any, reader: Any, trending: Int32, found: Int32, query: Int16
 
 @part_of_kernels
 def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any:
-    """Return whether a root is by somebody else whom a reader sees, and is not known to it."""
+    """Return whether a root is by another, visible agent, and unknown to the reader."""
     author = scoring.author[post]
     if author == reader or (len(audience.hidden_start) > 0 and is_hidden(author, reader, audience)):
         return False
@@ -96,7 +96,7 @@ def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any
 
 @part_of_kernels
 def _stands(post: Any, feed: Int32, outbox: Outbox) -> Any:
-    """Return whether a post of a root is in a feed."""
+    """Return whether a feed holds a post of a root."""
     stands = False
     for i in range(len(feed)):
         stands |= outbox.root[feed[i] - outbox.first] == post

@@ -1,1 +1,1 @@
-"""Agents that do their ticks: what they are given, the steps that they take, and what comes of it."""
+"""Agents' ticks: inputs, steps and outputs of the walk."""

@@ -82,22 +82,22 @@ class ChartTables(NamedTuple):
     """A chart and the rules for triggers, as numbers.
 
     Attributes:
-        timeout: Ticks after which each state times out, 0 where the agent's own threshold counts; int32.
-        timeout_trigger: Code of that trigger, or `NOTHING`.
-        sees_trigger: Code of the trigger by which a post is read, or `NOTHING`.
+        timeout: Ticks after which each state times out, 0 for the agent's own threshold; int32.
+        timeout_trigger: Code of the timeout trigger, or `NOTHING`.
+        sees_trigger: Code of the trigger that reads a post, or `NOTHING`.
         rule_start: Rules of state s are ``rule_start[s]`` .. ``rule_start[s + 1] - 1``.
-        rule_program: Their conditions, or `NOTHING` where they always hold.
-        rule_trigger: Their triggers, or `NOTHING` where the chart does not know it.
-        claims: Program that says which posts below the band are met all the same; `NOTHING` if none are.
-        cell: Shape (triggers, states): which cell, or `NOTHING`.
+        rule_program: Conditions of rules, or `NOTHING` if always true.
+        rule_trigger: Triggers of rules, or `NOTHING` if the chart lacks it.
+        claims: Program that marks posts below the band that agents meet all the same; `NOTHING` if none.
+        cell: Shape (triggers, states): the cell, or `NOTHING`.
         arm_start: Guards of cell c are ``arm_start[c]`` .. ``arm_start[c + 1] - 1``.
-        arm_program: Their programs.
-        outcome_start: Outcomes of cell c begin here; the guards' values, as bits, say which one it is.
+        arm_program: Programs of the guards.
+        outcome_start: Start of the outcomes of cell c, indexed by the guards' values as bits.
         outcome: A target, `NOTHING`, `UNDECIDED`, or an option set.
-        fixed: Shape (triggers, states): the outcome where no guard is asked, else `GUARDED`.
-        composes: 1 for the state in which the action is drawn on entering.
+        fixed: Shape (triggers, states): the outcome if there is no guard, else `GUARDED`.
+        composes: 1 for the state that draws the action on entry.
         engages: Action of an engaging state, else -1.
-        releases_post: 1 for states that let go of the post on entering.
+        releases_post: 1 for states that release the post on entry.
         idle: Code of the state in which nothing happens.
     """
 
@@ -121,14 +121,14 @@ class ChartTables(NamedTuple):
 
 
 class RoundConstants(NamedTuple):
-    """What is the same for all agents in a round.
+    """Values that are the same for all agents in a round.
 
     Attributes:
-        half_band: Half the width of the band of utility.
+        half_band: Half the width of the band.
         glances: Posts that a scrolling agent passes in a tick.
         unit_length: Similarity of two equal topic vectors.
         action_key: Key of the draws of actions, with the round mixed in.
-        ticks: Ticks of a round.
+        ticks: Ticks per round.
         clock: Number of tick 0 of this round.
         depth: Entries of history kept per agent.
     """
@@ -143,7 +143,7 @@ class RoundConstants(NamedTuple):
 
 
 class HistoryRing(NamedTuple):
-    """Histories as rings (`social.state.population.History`): packed move, clock, post; and how many there were."""
+    """Histories as rings (`social.state.population.History`): packed move, clock and post, with counts."""
 
     ring: npt.NDArray[Any]
     total: npt.NDArray[np.int64]

@@ -44,7 +44,7 @@ N_TRAITS: Final = 5
 
 @early_part_of_kernels
 def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> None:
-    """Have that read of the posts that a group of agents may read which is needed first."""
+    """Prefetch the data of the posts that a group of agents may read."""
     people, text_id = world.people, world.posts.text_id
     for j in range(first, last):
         row = np.int64(np.uint32(starts.rows[j]))
@@ -55,7 +55,7 @@ def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World)
 
 @early_part_of_kernels
 def load_agent(row: Any, register: Floats, world: World) -> None:
-    """Put what guards read of an agent, and what a walk does not change, into the registers."""
+    """Load the fields of an agent that a walk does not change."""
     people, used = world.people, world.programs.used
     threshold = people.numbers[THRESHOLD, row]
     register[LOW] = threshold - world.setting.half_band
@@ -74,7 +74,7 @@ def load_agent(row: Any, register: Floats, world: World) -> None:
 
 @early_part_of_kernels
 def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: World) -> None:
-    """Put what a walk changes of an agent into the registers."""
+    """Load the fields of an agent that a walk changes."""
     people = world.people
     register[WAITED] = waited
     register[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
@@ -110,7 +110,7 @@ def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> N
     for place in range(posts.attributes.shape[1]):
         register[first_attribute + place] = posts.attributes[post, place]
     register[UTILITY] = register[RELEVANCE]
-    if world.tastes.sensitivity != 0.0:  # utility is more than relevance
+    if world.tastes.sensitivity != 0.0:  # utility includes more than relevance
         register[UTILITY] = utility_at(row, post, register[RELEVANCE], world.tastes, world.taste_tables, posts)
 
 
@@ -124,7 +124,7 @@ def next_unread(row: Any, world: World) -> Any:
 
 @early_part_of_kernels
 def at_hand_of(row: Any, trigger: Any, post: Any, world: World) -> Any:
-    """Return the post that a trigger is about: the next unread one where it is read, else the one at hand."""
+    """Return the post of a trigger: the next unread one if it reads, else the current one."""
     if trigger == world.chart.sees_trigger:
         ahead = next_unread(row, world)
         return post if ahead == NO_POST else ahead

@@ -52,7 +52,7 @@ def engage_probability(
     row: Any,
     rule: Rule,
 ) -> float:
-    """Return P(engage) of the agent of a row with a post."""
+    """Return P(engage) of the agent of a row for a post."""
     width, held = high - low, 0.0
     if width > 0.0:
         held = min(max(2.0 * (utility - low) / width - 1.0, -rule.most), rule.most)
@@ -69,7 +69,7 @@ def engage_probability(
 def _weight(
     does: Any, left: Floats, choices: Any, is_any: Any, propensities: npt.NDArray[np.float32], row: Any
 ) -> float:
-    """Return what an option has of P(engage), before all of them are made to add up to 1."""
+    """Return an option's part of P(engage), before normalisation."""
     if does == PASSIVE:
         return 0.0
     if does != COMPOSES:
@@ -85,7 +85,7 @@ def _weight(
 def chosen(
     choices: Any, engage: float, draw: float, propensities: npt.NDArray[np.float32], row: Any, options: Options
 ) -> Any:
-    """Return the state that the agent of a row goes to, of those of an option set, by its draw."""
+    """Return the option of a set that the agent of a row chooses, by its draw."""
     first, last = np.int64(options.start[choices]), np.int64(options.start[choices + 1])
     n_active, total, is_any = 0, 0.0, False
     for i in range(first, last):
@@ -122,7 +122,7 @@ STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES = range(4)
 
 @early_part_of_kernels
 def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: Floats, world: World) -> Any:
-    """Return the trigger that an agent meets in a tick, and the post whose fields then stand in the registers."""
+    """Return the trigger that an agent meets in a tick, and the post that is loaded into registers."""
     chart, programs = world.chart, world.programs
     limit = chart.timeout[state]
     if waited >= (limit if limit > 0 else world.people.numbers[TIMEOUT, row]):
@@ -144,7 +144,7 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
 
 @early_part_of_kernels
 def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
-    """Note that an agent has read a post."""
+    """Record that an agent has read a post."""
     at = np.uint32(out.size[IMPRESSIONS])
     out.impressions[0, at] = tick
     out.impressions[1, at] = row
@@ -154,9 +154,9 @@ def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
 
 @early_part_of_kernels
 def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, out: WalkOutput) -> Any:
-    """Let an agent pass what lies below its band; return the next post that it is to meet, or `NO_POST`.
+    """Let an agent pass posts below its band; return the next post that it meets, or `NO_POST`.
 
-    As `social.round.effects.pass_posts` does for one agent. The fields of what is returned stand in the registers.
+    This equals `social.round.effects.pass_posts` for one agent. The returned post is loaded into registers.
     """
     people, ahead, claims = world.people, world.ahead, world.chart.claims
     most = min(people.n_read[row] + world.setting.glances, np.int64(people.n_feed[row]))
@@ -181,7 +181,7 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
 def leads_to(
     row: Any, trigger: Any, state: Any, post: Any, loaded: Any, register: Floats, world: World, out: WalkOutput
 ) -> Any:
-    """Return where a trigger leads an agent, and the post whose fields then stand in the registers."""
+    """Return the outcome of a trigger, and the post that is loaded into registers."""
     chart, programs = world.chart, world.programs
     outcome = np.int64(chart.fixed[trigger, state])
     if outcome != GUARDED:
@@ -215,9 +215,9 @@ def answer(
     register: Floats,
     world: World,
 ) -> Any:
-    """Return the state that the rule chooses where a choice is open, and the post whose fields stand in the registers.
+    """Return the state that the rule chooses for an open choice, and the post loaded into registers.
 
-    Without a post the utility is the middle of the band.
+    Without a post, the utility is the middle of the band.
     """
     people, posts, options, rule = world.people, world.posts, world.options, world.rule
     choices = np.uint32(FIRST_SET - outcome)
@@ -238,7 +238,7 @@ def answer(
 
 @early_part_of_kernels
 def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> None:
-    """Write a move and what it was decided about into an agent's history."""
+    """Record a move and its post in an agent's history."""
     ring, total, setting = world.histories.ring, world.histories.total, world.setting
     place = total[row] % setting.depth
     ring["move"][row, place] = move
@@ -249,7 +249,7 @@ def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> 
 
 @early_part_of_kernels
 def note_move(tick: Any, row: Any, move: Any, post: Any, was_open: Any, out: WalkOutput) -> None:
-    """Note a move for the records."""
+    """Record a move for the recorder."""
     at = np.uint32(out.size[MOVES])
     out.moves[0, at] = tick
     out.moves[1, at] = row
@@ -270,7 +270,7 @@ def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> 
 
 @early_part_of_kernels
 def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOutput) -> Any:
-    """Do what entering a state entails for an agent with a post at hand; return what it has at hand then."""
+    """Apply the effects of entering a state for an agent with a post; return its current post afterwards."""
     chart, people = world.chart, world.people
     if chart.composes[target]:
         people.pending_action[row] = drawn_action(tick, row, world)
@@ -289,7 +289,7 @@ def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOu
 
 @early_part_of_kernels
 def drawn_action(tick: Any, row: Any, world: World) -> Any:
-    """Return the action that an agent composes, drawn from its propensities."""
+    """Draw the action that an agent composes from its propensities."""
     propensities, key = world.people.propensities, world.setting.action_key
     draw = unit(mixed(mixed(mixed(key, np.uint64(tick)), np.uint64(0)), np.uint64(row)))
     like = np.float64(propensities[row, 0])
@@ -311,9 +311,9 @@ def transition(
     world: World,
     out: WalkOutput,
 ) -> Any:
-    """Take a transition and do what it entails; return the post at hand then.
+    """Take a transition and apply its effects; return the current post afterwards.
 
-    As `social.round.effects.apply_effects` does for one agent; a self-transition enters nothing.
+    This equals `social.round.effects.apply_effects` for one agent; a self-transition enters nothing.
     """
     ahead = next_unread(row, world) if trigger == world.chart.sees_trigger else np.int64(NO_POST)
     if state == target:

@@ -1,9 +1,9 @@
-"""The walk: agents do tick after tick, as the chart's tables say, until nothing can be said without asking.
+"""The walk: agents take tick after tick by the chart's tables, until they need something from outside.
 
-The rules come in as tables (`ChartTables`, made from the chart and the trigger rules) and programs (guards). Where the
-tables do not say what happens (a guard in Python, an action), or a choice is open that the rule does not answer, the
-agent stops: its tick, its trigger and what stopped it are handed back, and a later walk goes on from there. Rows do not
-meet, so any cut of the rows into blocks, walked in any order, gives the same columns and the same events.
+The rules are tables (`ChartTables`, from the chart and the trigger rules) and programs (guards). If the tables do not
+determine what happens (a Python guard, an action), or a choice is open that the rule does not answer, the agent stops:
+its tick, its trigger and the reason are returned, and a later walk continues from there. Agents do not interact, so any
+division into blocks gives the same columns and events.
 """
 
 from typing import Any, Final
@@ -32,16 +32,16 @@ GROUP: Final = 64
 
 @lean_kernel
 def walk(starts: Starts, first: int, last: int, until: int, keeps: UInt8, world: World, out: WalkOutput) -> None:
-    """Let agents do their ticks from where they start up to `until`, or up to where one stops.
+    """Let agents take their ticks up to `until`, or until each stops.
 
     Args:
-        starts: Who walks.
-        first: The first of `starts` that does.
-        last: The first of them that does not any more.
+        starts: The agents that walk.
+        first: Index of the first agent of `starts` to walk.
+        last: Index after the last.
         until: The last tick.
-        keeps: Whose moves are noted, one for each agent of the population, or one for all.
-        world: The chart, the population, which is changed, and what is read.
-        out: What came about; it has room for one more of each per row and tick.
+        keeps: Whose moves are recorded: one entry per agent of the population, or one for all.
+        world: The chart, the population, which is changed, and everything that is read.
+        out: Receives the events; it has room for one more of each per row and tick.
     """
     keeps_step = min(1, len(keeps) - 1)
     for i in range(first, last):
@@ -52,7 +52,7 @@ def walk(starts: Starts, first: int, last: int, until: int, keeps: UInt8, world:
 
 @early_part_of_kernels
 def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out: WalkOutput) -> None:
-    """Let one agent do its ticks."""
+    """Let one agent take its ticks."""
     people, chart, setting, register = world.people, world.chart, world.setting, out.register
     scrolls_past = setting.glances > 1 and chart.sees_trigger >= 0
     row, start = np.int64(np.uint32(starts.rows[i])), np.int64(starts.at[i])
@@ -63,7 +63,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
         np.int64(people.ticks_in_state[row]),
         np.int64(people.current_post[row]),
     )
-    loaded = np.int64(NO_POST)  # whose fields stand in the registers
+    loaded = np.int64(NO_POST)  # the post loaded into registers
     load_agent(row, register, world)
     while True:
         is_new_tick = tick > start
@@ -103,7 +103,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
 
 @early_part_of_kernels
 def _stop(row: Any, tick: Any, trigger: Any, outcome: Any, out: WalkOutput) -> None:
-    """Note where an agent has stopped."""
+    """Record where an agent has stopped."""
     at = np.uint32(out.size[STOPPED])
     out.stopped[0, at] = row
     out.stopped[1, at] = tick

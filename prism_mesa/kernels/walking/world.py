@@ -1,4 +1,4 @@
-"""All that a walk is given, by name, and what it writes."""
+"""The inputs of a walk by name, and its outputs."""
 
 from typing import Any, NamedTuple
 
@@ -16,14 +16,14 @@ type Floats = npt.NDArray[np.float64]
 
 
 class Options(NamedTuple):
-    """What open choices are between: the option sets of a chart.
+    """The options of open choices: the option sets of a chart.
 
     Attributes:
         start: Options of set s are ``start[s]`` .. ``start[s + 1] - 1``.
-        target: The state that each leads to.
+        target: The state that each option leads to.
         does: Its action, `COMPOSES`, or `PASSIVE`.
-        left: Shape (sets, 3): 1 for actions that are no options themselves: composing stands for these.
-        trigger: Of each trigger of the chart: the index of the draws of choices that it leads to, uint64.
+        left: Shape (sets, 3): 1 for actions that are not options; composing stands for these.
+        trigger: Index of the draws of choices after each trigger of the chart, uint64.
     """
 
     start: UInt32
@@ -38,12 +38,12 @@ class Rule(NamedTuple):
 
     Attributes:
         answers: Whether the rule answers; if not, agents stop at open choices.
-        key: Of the draws of choices, with the round mixed in.
+        key: Key of the draws of choices, with the round mixed in.
         bias, slope, velocity, media: Log-odds of engaging: to begin with, by a post's position on the band, by the
             logarithm of its velocity, and if it has media.
         traits, means, sds: Log-odds by standardised trait, shape (5,), and the means and deviations of traits.
-        logistic: P(engage) by log-odds from the lowest to the highest, in equal `steps` to one.
-        log1p: Logarithm of 1 + 0, 1, 2, ...; the last stands for more.
+        logistic: P(engage) by log-odds, with `steps` entries per unit.
+        log1p: Logarithm of 1 + 0, 1, 2, ...; the last applies to more.
         most: The farthest position from the middle of the band.
     """
 
@@ -66,11 +66,11 @@ class Starts(NamedTuple):
     """Agents about to walk, each once: arrays of one length.
 
     Attributes:
-        rows: Which agents.
+        rows: Rows of the agents.
         at: The tick at which each starts.
         triggers: The trigger that it meets first, or `NOTHING`.
         targets: Where that leads (an answer to an open choice), `FIRE` if the chart decides, or `NOTHING`.
-        opens: Whether that was an open choice.
+        opens: Whether it was an open choice.
         about: The post that was decided about, or `ITS_OWN`: an action may have read the next post since.
     """
 
@@ -87,7 +87,7 @@ class Ahead(NamedTuple):
 
     Attributes:
         first: The post of the first preview.
-        previews: Of each post that is in a feed, of the type `kernels.utility.PREVIEW`.
+        previews: A preview of each post in a feed, of type `kernels.utility.PREVIEW`.
         are_followed: Whether readers follow the authors of all posts in feeds.
     """
 

@@ -1,1 +1,1 @@
-"""Clients of language models, each with the same few methods."""
+"""Clients of language models with a common interface."""

@@ -56,7 +56,7 @@ class ChatClient(Protocol):
         """Return the LLM's answer.
 
         Args:
-            prompt: The whole prompt.
+            prompt: The full prompt.
             schema: The JSON schema that the answer should follow; a client may ignore it.
             seed_offset: Added to the sampling seed, so that a second attempt can differ from the first.
             top_logprobs: Number of likeliest tokens wanted for each position of the answer, 0..20.

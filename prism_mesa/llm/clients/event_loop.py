@@ -37,7 +37,7 @@ class Connections[T]:
 
 
 class LoopThread:
-    """A thread that runs an event loop of its own, so that plain code can await, also inside Jupyter."""
+    """A thread with its own event loop, so that synchronous code can wait, also inside Jupyter."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()

@@ -1,1 +1,1 @@
-"""Checkpoints of a run: plain data in files, when they are made, and where a run goes on from."""
+"""Checkpoints of a run: files, schedule, and restoring."""

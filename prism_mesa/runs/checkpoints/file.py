@@ -34,14 +34,14 @@ _MARK: Final = "array"
 
 
 class DamagedError(DataError):
-    """A checkpoint that cannot be read whole."""
+    """A checkpoint that cannot be read completely."""
 
 
 class RefusedError(DataError):
-    """A checkpoint that is whole, but from which the run cannot go on.
+    """An intact checkpoint from which the run cannot continue.
 
     Attributes:
-        why: The reason, without what you can do about it.
+        why: The reason, without a remedy.
     """
 
     def __init__(self, why: str, way: str = "") -> None:
@@ -111,7 +111,7 @@ def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
 
 def sync_folder(folder: Path) -> None:
     """Sync the names in a folder to the disk, where the system can."""
-    with suppress(OSError):  # Windows opens no folders
+    with suppress(OSError):  # Windows cannot open folders
         number = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(number)
@@ -150,7 +150,7 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
 
 
 def other_version(file: Path) -> RefusedError:
-    """Return the error for a checkpoint that another version of PRISM wrote."""
+    """Return the error for a checkpoint of another version of PRISM."""
     return RefusedError(
         f"{file}: another version of PRISM wrote it, in which a run may take another course",
         f": go on with that version, or start the run again in this one {FROM_START}",

@@ -1,1 +1,1 @@
-"""The process of a run: its lock on the folder, whether it is still there, signals to it, and its machine."""
+"""The process of a run: its lock on the folder, its state, signals, and its machine."""

@@ -38,8 +38,8 @@ class Holder:
 
     Attributes:
         pid: Its number.
-        host: Its machine.
-        since: When it began (UTC).
+        host: Machine.
+        since: Start time (UTC).
         round: The round that it is or was in, from 0, at most a second behind; None before the first is complete.
         locks: Whether the kernel holds the lock; False on file systems without locks, where only this text says so.
     """
@@ -63,7 +63,7 @@ class RunLock:
 
     def __init__(self, file: Path, number: int, holder: Holder) -> None:
         self._file, self._number, self._holder = file, number, holder
-        self.ended = os.fstat(number).st_size == 0  # else a run died there
+        self.ended = os.fstat(number).st_size == 0  # otherwise a run died there
         self._next = 0.0
         self._write(holder)
         _locks_here.add(self)
@@ -84,7 +84,7 @@ class RunLock:
     def release(self) -> None:
         """Release the lock, and remove the file if the run has ended."""
         if self._number >= 0 and self.ended:
-            with suppress(OSError):  # the folder may be gone
+            with suppress(OSError):  # the folder may have been deleted
                 self._file.unlink()
         else:
             self._write(self._holder)
@@ -225,7 +225,7 @@ def _opened(file: Path, how: int) -> Iterator[int]:
 
 
 def _is_at(file: Path, number: int) -> bool:
-    """Return whether an open file is still the one of that name."""
+    """Return whether an open file still has that name."""
     try:
         return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(number))
     except FileNotFoundError:

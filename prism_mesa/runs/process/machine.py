@@ -64,7 +64,7 @@ def _version(package: str) -> str | None:
 
 @cache
 def _git_revision() -> str | None:
-    """Return the revision of the checkout that PRISM runs from (``-dirty`` if changed); None without git.
+    """Return the revision of PRISM's checkout (``-dirty`` if changed); None without git.
 
     It is read once: what changes later is not what was imported.
     """

@@ -31,7 +31,7 @@ class Stopping:
     Attributes:
         came: The first signal; None before there is one.
         writing: Whether the last tables are being written; the first signal then changes nothing.
-        in_round: Whether rounds are run.
+        in_round: Whether a round is in progress.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Stopping:
             raise EndAtOnceError
         if not (self.writing or self.in_round):
             self.end()
-        with suppress(RuntimeError, OSError, ValueError):  # something was just being printed, or stderr is closed
+        with suppress(RuntimeError, OSError, ValueError):  # stderr is in use or closed
             show_line(_WRITING if self.writing else _IN_ROUND, to=sys.stderr)
 
     def end(self) -> NoReturn:

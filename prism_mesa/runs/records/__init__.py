@@ -1,1 +1,1 @@
-"""What a run records: rows as they come, tables as they are written, and the folder that holds them."""
+"""The records of a run: rows, tables, and the folder that holds them."""

@@ -150,7 +150,7 @@ def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return several tables of the same columns as one."""
-    return pa.concat_tables(tables, promote_options="permissive")  # whole numbers of 32 bits and of 64
+    return pa.concat_tables(tables, promote_options="permissive")  # int32 and int64
 
 
 def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:

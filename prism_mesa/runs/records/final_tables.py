@@ -1,4 +1,4 @@
-"""The tables that a run ends with, in blocks: posts, cascades, agents."""
+"""The final tables of a run, in blocks: posts, cascades, agents."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ def post_blocks(model: "SocialModel") -> Iterator[Columns]:
 
 
 def cascade_blocks(model: "SocialModel", trees: pd.DataFrame) -> Iterator[Columns]:
-    """Yield the table of cascades, with the kind of the post that each began with."""
+    """Yield the table of cascades, with the kind of each root."""
     kind = model.posts.kind[trees["root"]].astype(np.int8)
 
     def block(rows: slice) -> Columns:
@@ -55,7 +55,7 @@ def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
 
 
 def _blocks(n: int, block: Callable[[slice], Columns]) -> Iterator[Columns]:
-    """Yield blocks of `PART_ROWS` rows, at least one, so that a table without rows has its columns."""
+    """Yield blocks of `PART_ROWS` rows, at least one, so that an empty table has its columns."""
     for first in range(0, max(n, 1), PART_ROWS):
         yield block(slice(first, min(n, first + PART_ROWS)))
 

@@ -47,7 +47,7 @@ class RowsInMemory:
         self._whole[table] = blocks
 
     def round_done(self) -> None:
-        """Count a round: nothing is written."""
+        """Do nothing after a round."""
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a table as `run_files.read_table` does; raises DataError if nothing of it was recorded."""

@@ -104,7 +104,7 @@ def check_values(where: str, table: str, rows: pd.DataFrame) -> None:
 
 def _bad(cells: "pd.Series[Any]", column: Column) -> Any:
     """Return which cells are blank or out of range, though they must not be."""
-    if cells.dtype in (np.int32, np.bool_):  # as nearly all are
+    if cells.dtype in (np.int32, np.bool_):  # as nearly all columns are
         return []
     blank = cells.isna().to_numpy(bool) & (not column.blank)
     match column.type:

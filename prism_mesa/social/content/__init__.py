@@ -1,1 +1,1 @@
-"""What agents write, and what an agent can look up and do while it thinks."""
+"""What agents write, and their tools for looking things up and acting while they think."""

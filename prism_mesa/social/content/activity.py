@@ -38,10 +38,10 @@ class Activity:
         round: The round in which it happened.
         post: The post that the agent engaged with or wrote.
         author: The name of that post's author; empty if the agent wrote it.
-        text: The text that the post shows: its own, or that of the post that it reshares or answers without words.
+        text: The text of the post, or of the post that it reshares or answers without words.
         words: The agent's own words in a reply or a comment.
         tick: The tick; -1 if it is unknown.
-        quotes: The name of the author of `text`, if it is another post's text.
+        quotes: The author of `text`, if another post is quoted.
     """
 
     round: int
@@ -181,7 +181,7 @@ _MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
 
 
 def cleaned(text: str) -> str:
-    r"""Return words as one line of at most `WORDS_CAP` characters, without quotation marks around it or delimiters.
+    r"""Return words as one line of at most `WORDS_CAP` characters, without surrounding quotes or delimiters.
 
     >>> cleaned('  "Rain again.\nOh well." ')
     'Rain again. Oh well.'

@@ -95,7 +95,7 @@ class Draft:
     """A text that an agent is to write about a post, or (`action` "post") about a text of the corpus.
 
     Attributes:
-        post: The post that it answers or passes on, or `NO_POST`.
+        post: The post to answer or reshare, or `NO_POST`.
         about: The text of that post, or of the corpus.
     """
 

@@ -38,7 +38,7 @@ MOST_POSTS: Final = 5
 
 
 class PlatformTools:
-    """The tools of one agent in one turn; its methods are what the LLM may call.
+    """The tools of one agent in one turn; the LLM may call its methods.
 
     Args:
         platform: The platform.
@@ -135,7 +135,7 @@ class PlatformTools:
             about: What the notes should be about.
         """
         lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.platform, self.row, about)]
-        activities = recent_activities(self.platform, self.row, 2 * MOST_POSTS)[::-1]  # the end may be cut
+        activities = recent_activities(self.platform, self.row, 2 * MOST_POSTS)[::-1]  # the end may be cut off
         lines += [activity_line(activity) for activity in activities]
         return "\n".join(lines) or "You have done nothing yet."
 
@@ -263,7 +263,7 @@ class PlatformTools:
         return done.format(agent)
 
     def _recent(self) -> Rows:
-        """Return the posts that feeds can show in this round; ids ascend."""
+        """Return the posts that feeds can show in this round, ascending by id."""
         platform, posts = self.platform, self.platform.posts
         return np.arange(
             posts.first_visible(platform.round, platform.params.feed.window), posts.n_there(platform.round)

@@ -89,7 +89,7 @@ def write(platform: Platform) -> None:
         return
     from prism_mesa.social.content.drafts import draft_texts
 
-    with platform.writer.budget.limited_to(platform.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
+    with platform.writer.budget.limited_to(platform.round, TEXTS_SHARE, 1.0):  # all choices of the round have been made
         words = draft_texts(platform, platform.writer, *left)
     keys = zip(*(column.tolist() for column in left[1:]), strict=True)
     platform.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
@@ -117,7 +117,7 @@ def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
 
 
 def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> TemplateTexts:
-    """Return a sentence for each engagement, by a draw of its agent and tick, about the topic nearest to the post."""
+    """Return a sentence for each engagement about the topic nearest to the post, drawn by agent and tick."""
     agreeable = platform.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
     sentence = kind * _EACH + platform.streams.integers("template", agent, _EACH, round_=platform.round, tick=tick)

@@ -60,7 +60,7 @@ class AgentsParams(Params):
     """Who the agents are."""
 
     n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file has its own")
-    band: Share = Field(0.008, description="width of the band of utility in which the oracle is asked")
+    band: Share = Field(0.008, description="width of the band of utility in which choices are open")
     threshold_mean: Share = Field(0.195, description="mean engagement threshold, in units of relevance")
     threshold_sd: float = Field(0.04, ge=0, le=0.5, description="standard deviation of the threshold between agents")
     activity: Share = Field(
@@ -83,8 +83,7 @@ class AgentsParams(Params):
     )
     popularity: Share = Field(
         0.9,
-        description="correlation of the logarithms of activity, and of posting, with the normal score of the rank by "
-        "number of followers",
+        description="correlation of log activity, and of log posting, with the normal score of the rank by followers",
     )
     posting: Literal["always", "online"] = Field(
         "online",
@@ -120,14 +119,14 @@ class AgentsParams(Params):
         150.0,
         gt=0,
         le=MOST_POSTS,
-        description="mean posts that an agent looks at in a round before it leaves; null: all of its feed",
+        description="mean number of posts that an agent views in a round before it leaves; null: its whole feed",
     )
     session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
         0.8, ge=0, le=5, description="spread of the length of sessions (lognormal sigma)"
     )
     like: Share = Field(0.73, description="mean share of likes among an agent's engagements")
     reply: Share = Field(0.05, description="mean share of replies")
-    reshare: Share = Field(0.22, description="mean share of reshares; the three are scaled to add up to 1")
+    reshare: Share = Field(0.22, description="mean share of reshares; the three are scaled to sum to 1")
     propensity_sigma: float = Field(
         1.6, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )

@@ -26,45 +26,43 @@ type Number = Annotated[float, Field(ge=-_MOST, le=_MOST)]
 
 
 class AttributeParams(Params):
-    """What an attribute is, and where its values come from.
+    """An attribute, and the source of its values.
 
     Values are drawn unless `column`, `inherits` or `function` gives them; blank cells of a file are drawn, too.
     """
 
-    of: Literal["agent", "post"] = Field(description="whose it is; a reshare has those of its root")
+    of: Literal["agent", "post"] = Field(description="what it belongs to; a reshare has the attributes of its root")
     values: tuple[Value, ...] | None = Field(
-        None, min_length=1, max_length=MOST_VALUES, description="its values: all true and false, all numbers, or texts"
+        None, min_length=1, max_length=MOST_VALUES, description="its values: truth values, numbers, or texts"
     )
     share: tuple[float, ...] | None = Field(
-        None, description="how often each value is drawn, in any unit; null: all alike"
+        None, description="relative frequency of each value, in any unit; null: equal"
     )
-    range: tuple[Number, Number] | None = Field(
-        None, description="numbers from the first to the second, in place of values"
-    )
+    range: tuple[Number, Number] | None = Field(None, description="a range of numbers instead of values")
     mean: Number | None = Field(
-        None, description="with sd: what is drawn is normal, cut at the ends of range; null: uniform"
+        None, description="with sd: mean of a normal distribution, truncated to range; null: uniform"
     )
     sd: float | None = Field(None, gt=0, le=1e12, description="standard deviation of that normal distribution")
     column: str | None = Field(
-        None, min_length=1, description="column with the values: of agents.profiles for agents, of posts.file for posts"
+        None, min_length=1, description="column with the values, in agents.profiles for agents or posts.file for posts"
     )
     inherits: str | None = Field(
         None,
-        description="post: the attribute of its author that it takes; agent: community, its block "
-        "(network.kind=stochastic_block), over which the values are spread in their order",
+        description="post: the author's attribute that it inherits; agent: `community`, its block "
+        "(network.kind=stochastic_block), with values spread over blocks in order",
     )
     noise: float = Field(
         0.0,
         ge=0,
         le=1e12,
-        description="with inherits: standard deviation of what is added to a number, which stays in range; of values "
-        "the probability that one is drawn instead",
+        description="with inherits: standard deviation of the noise added to a number, which stays in range; for "
+        "values, the probability of drawing one instead",
     )
     function: str | None = Field(
-        None, description="module:function that is given columns (name -> array) and returns the values of all rows"
+        None, description="module:function that receives columns (name -> array) and returns the values of all rows"
     )
 
-    told: bool = Field(False, description="whether prompts tell an LLM of it (not where reasoner.persona is archetype)")
+    told: bool = Field(False, description="whether prompts mention it to an LLM (not if reasoner.persona is archetype)")
 
     @property
     def text(self) -> str:

@@ -112,34 +112,34 @@ _WITH_GROUPS: Final = tuple(name for name, mode in FEED_MODES.items() if mode.at
 
 
 class CandidateParams(Params):
-    """What a feed is made of: most posts of each kind for an agent in a round."""
+    """The candidates of a feed: the most posts of each kind for an agent in a round."""
 
     followed: int | None = Field(None, ge=0, le=1_000_000, description="newest posts of followed agents; null: all")
     out_of_network: int = Field(0, ge=0, le=1000, description="posts drawn from the whole platform")
-    two_hops: int = Field(0, ge=0, le=1000, description="posts drawn from agents whom followed agents follow")
+    two_hops: int = Field(0, ge=0, le=1000, description="posts drawn from agents two hops away")
     trending: int = Field(
-        0, ge=0, le=1000, description="the posts with the highest velocity on the platform, the same for all"
+        0, ge=0, le=1000, description="posts with the highest velocity on the platform, the same for all"
     )
     search: int = Field(
         0,
         ge=0,
         le=1000,
-        description="what a search for a topic finds: each round one of the three nearest to interests",
+        description="results of a search for a topic: each round one of the three nearest to the agent's interests",
     )
 
 
 class SlotParams(Params):
     """Places of a feed for trending posts first, then for posts that a search finds, in any order of the feed."""
 
-    trending: int = Field(0, ge=0, le=100, description="places for what is trending")
-    search: int = Field(0, ge=0, le=100, description="places for what a search finds")
+    trending: int = Field(0, ge=0, le=100, description="positions for trending posts")
+    search: int = Field(0, ge=0, le=100, description="positions for search results")
     every: Annotated[int, OnlyWith("feed.slots.trending feed.slots.search")] = Field(
         5, ge=1, le=1000, description="every which place is a slot; slots after the last post are filled, too"
     )
 
 
 class FeedParams(Params):
-    """What an agent is shown."""
+    """What agents are shown."""
 
     mode: Annotated[str, AfterValidator(lambda mode: known_or_object(mode, FEED_MODES))] = Field(
         "chronological",
@@ -157,13 +157,13 @@ class FeedParams(Params):
         description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first post "
         "that is not below its band; 1: it stops at every post",
     )
-    window: int = Field(30, ge=1, le=1000, description="rounds for which a post can be shown")
+    window: int = Field(30, ge=1, le=1000, description="number of rounds in which a post can be shown")
     repeats: bool = Field(
         False, description="show a root again with each reshare of it, until the reader engages; each gets a new mood"
     )
-    velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
-    candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
-    slots: SlotParams = Field(default_factory=SlotParams, description="places that are taken in any order of a feed")
+    velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements count as velocity")
+    candidates: CandidateParams = Field(default_factory=CandidateParams, description="candidates of feeds")
+    slots: SlotParams = Field(default_factory=SlotParams, description="positions reserved in any ranking")
     x_algo: Annotated[XAlgoParams, OnlyWith("feed.mode", "x_2023", "x_algo")] = Field(
         default_factory=XAlgoParams, description="weights of mode x_2023"
     )
@@ -209,10 +209,10 @@ class UtilityParams(Params):
 
     weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")
     sensitivity: float = Field(
-        0.03, ge=0, le=10, description="relevance that one log-odds is worth; 0: utility is relevance"
+        0.03, ge=0, le=10, description="relevance per unit of log-odds; 0: utility equals relevance"
     )
     appeal_sigma: float = Field(
-        3.0, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
+        3.0, ge=0, le=10, description="appeal: sigma of a root's log-odds, whose odds are lognormal with mean 1"
     )
     gamma: Annotated[Share, OnlyWith("utility.appeal_sigma")] = Field(
         0.6,
@@ -222,7 +222,7 @@ class UtilityParams(Params):
     reshared: LogOdds = Field(
         -1.0, description="log-odds that a reshare gains, whatever the reason to engage; below 0 it loses"
     )
-    theta: float = Field(0.1, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
+    theta: float = Field(0.1, ge=0, le=10, description="loss in log-odds per unit of log(1 + age in hours)")
     closeness: Annotated[float | None, OnlyWith("network.close_ties")] = Field(
         4.0,
         ge=-20,
@@ -231,7 +231,11 @@ class UtilityParams(Params):
         "appeal; null: close ties give no reason",
     )
     mood: float = Field(
-        1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
+        1.0,
+        ge=0,
+        le=10,
+        description="mood: scale of a fixed random preference of each agent for each root (logistic), in log-odds; 0: "
+        "none",
     )
     per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
         0.0, description="log-odds gained for each earlier time that the reader read the root (feed.repeats)"

@@ -52,19 +52,19 @@ def _settings_text(settings: Mapping[str, Any]) -> str:
 
 
 class InterventionParams(Params):
-    """Other values of some keys, from a round on."""
+    """Other values of some keys from a round on."""
 
-    at: int = Field(ge=0, description="first round under the new settings")
-    until: int | None = Field(None, ge=1, description="first round without them; null: they hold to the end")
+    at: int = Field(ge=0, description="first round with the new settings")
+    until: int | None = Field(None, ge=1, description="first round without them; null: they stay to the end")
     set: Annotated[dict[str, Any], Act(_settings_text)] = Field(min_length=1, description="dotted key: value")
     agents: str | None = Field(
         None,
         min_length=1,
-        description="for whom they hold (feed.* alone), as an expression: agent.leaning > 0.5; null: for all",
+        description="the agents concerned (feed.* only), as an expression: agent.leaning > 0.5; null: all",
     )
 
     def holds_in(self, round_: int) -> bool:
-        """Return whether it holds in a round."""
+        """Return whether it is in force in a round."""
         return self.at <= round_ and (self.until is None or round_ < self.until)
 
     @property

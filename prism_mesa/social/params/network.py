@@ -28,7 +28,7 @@ class NetworkRatesParams(Params):
         description="factor of follow for a post that the reader engaged with in that round (assumed); the product is "
         "at most 1",
     )
-    follow_back: Share = Field(0.1, description="of following a new follower back, once, in the round after (assumed)")
+    follow_back: Share = Field(0.1, description="of following a new follower back, once, in the next round (assumed)")
     triad: Share = Field(
         0.001,
         description="of following a drawn followee of a drawn followee, per round in which the agent reads (assumed)",
@@ -69,13 +69,14 @@ class NetworkParams(Params):
     )
     direction: Annotated[Direction | None, OnlyWith("network.edges")] = Field(
         None,
-        description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
-        "the other way round; both: undirected, each follows the other; null: dst_follows_src, or as columns say; "
-        "Source,Target and from,to need this key (the summary says who has most followers and who follows most)",
+        description="direction of rows of network.edges: dst_follows_src: posts of src reach dst; src_follows_dst: "
+        "the reverse; both: undirected, each follows the other; null: dst_follows_src, or as the columns' "
+        "names say; Source,Target and from,to need this key (the summary names the most followed and the "
+        "most following agent)",
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the network; null: the run's seed")
     mean_degree: Annotated[float, OnlyWith("network.kind", *_DRAWN)] = Field(
-        100, gt=0, le=1_000_000, description="mean number of agents that an agent follows"
+        100, gt=0, le=1_000_000, description="mean number of followees"
     )
     follower_sigma: Annotated[float, _CONFIGURATION] = Field(
         0.72, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
@@ -84,17 +85,17 @@ class NetworkParams(Params):
         0.8,
         ge=0,
         le=4,
-        description="configuration: sigma of the lognormal of followees, one at least of each agent; 0: Poisson",
+        description="configuration: sigma of the lognormal of followees, at least one per agent; 0: Poisson",
     )
     correlation: Annotated[Share, _CONFIGURATION, OnlyWith("network.followee_sigma")] = Field(
         0.75,
-        description="configuration: correlation of the logarithms of expected followers and of followees (what comes "
-        "out is lower: .70 and .74 in two Twitter graphs)",
+        description="configuration: correlation of log expected followers and log followees (the realised one is "
+        "lower; .70 and .74 in two Twitter graphs)",
     )
     mutual: Annotated[Share, _CONFIGURATION] = Field(
         0.5,
-        description="configuration: mutual follows, as a share of those that expected followers and followees allow "
-        "(some coincide, so fewer come out); reciprocity is .46 in the default world, .29 at .86 in the calibrated one",
+        description="configuration: mutual follows as a share of the possible ones (some coincide, so there are "
+        "fewer); reciprocity is .46 in the default world, and .29 at .86 in the calibrated one",
     )
     close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
         5,
@@ -104,7 +105,7 @@ class NetworkParams(Params):
         "have the fewest followers",
     )
     reciprocity: Annotated[Share, OnlyWith("network.kind", "barabasi_albert")] = Field(
-        0.33, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
+        0.33, description="barabasi_albert: share of follows returned (.32 to .35 in two Twitter graphs)"
     )
     rewire: Annotated[Share, OnlyWith("network.kind", "watts_strogatz")] = Field(
         0.1, description="watts_strogatz: probability of rewiring an edge"
@@ -118,8 +119,8 @@ class NetworkParams(Params):
 
     dynamics: Literal["fixed", "live"] = Field(
         "fixed",
-        description="fixed: only scripts and tools of agents change who follows whom; live: agents follow, unfollow, "
-        "mute, block and report by what they read (network.rates)",
+        description="fixed: only scripts and tools change follows; live: agents also follow, unfollow, mute, block "
+        "and report as a result of reading (network.rates)",
     )
     rates: Annotated[NetworkRatesParams, OnlyWith("network.dynamics", "live")] = Field(
         default_factory=NetworkRatesParams
@@ -130,7 +131,7 @@ class NetworkParams(Params):
         if self.edges and self.kind != "edges":
             if self.kind != type(self).model_fields["kind"].default:
                 self._overruled["kind"] = self.kind
-            self.__dict__["kind"] = "edges"  # what is frozen is only being made
+            self.__dict__["kind"] = "edges"  # a frozen model can be changed while it is being made
         return self
 
     @model_validator(mode="after")

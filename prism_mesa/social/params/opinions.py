@@ -15,7 +15,7 @@ RULES: Final = ("bounded_confidence", "assimilation_repulsion")
 
 
 class OpinionsParams(Params):
-    """How an attribute of agents, their stance, moves by what they read. Distances are shares of its range."""
+    """How a stance, an attribute of agents, changes with what they read. Distances are shares of its range."""
 
     of: str | None = Field(
         None, description="attribute of agents, with a range, that moves by what they read; null: none moves"

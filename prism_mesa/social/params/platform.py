@@ -1,4 +1,4 @@
-"""All parameters of the platform in one."""
+"""All parameters of the platform in one class."""
 
 from collections.abc import Mapping
 from datetime import UTC, timedelta
@@ -26,8 +26,10 @@ class SocialParams(Params):
     """Everything a `SocialModel` is made from."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
-    rounds: int = Field(56, ge=1, le=10_000_000, description="rounds of a run")
-    ticks_per_round: int = Field(60, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
+    rounds: int = Field(56, ge=1, le=10_000_000, description="number of rounds")
+    ticks_per_round: int = Field(
+        60, ge=1, le=10_000, description="ticks per round; an agent fires at most one trigger per tick"
+    )
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
         description="mesa: Mesa calls step() of every agent; same result, slower (only a limit of the reasoner is "
@@ -56,14 +58,14 @@ class SocialParams(Params):
     attributes: dict[str, AttributeParams] = Field(
         default_factory=dict,
         max_length=100,
-        description="columns of your own, of agents and of posts: name: {of: agent or post, values: [...] or range: "
-        "[low, high], ...}",
+        description="your own attributes of agents and posts: name: {of: agent or post, values: [...] or range: [low, "
+        "high], ...}",
     )
     opinions: Annotated[OpinionsParams, OnlyWith("opinions.of")] = Field(default_factory=OpinionsParams)
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,
-        description="settings that change in the run, in order: {at: ROUND, until: ROUND, set: {key: value}}",
+        description="settings that change during the run, in order: {at: ROUND, until: ROUND, set: {key: value}}",
     )
 
     @property

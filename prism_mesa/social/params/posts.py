@@ -14,7 +14,7 @@ class SeededParams(Params):
     Each has a drawn text of the corpus, which does not depend on the author. The summary names the authors.
     """
 
-    count: int = Field(0, ge=0, le=10_000, description="posts that are placed")
+    count: int = Field(0, ge=0, le=10_000, description="posts that you place")
     round: int = Field(0, ge=0, le=10_000_000, description="round of the first post; the others follow, one a round")
     size: Literal["any", "small", "large"] = Field(
         "any", description="followers of the author: small: the tenth with fewest, large: the tenth with most"
@@ -32,7 +32,7 @@ class PostsParams(Params):
 
     file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
     dates: Annotated[Literal["day_first", "month_first"] | None, OnlyWith("posts.file")] = Field(
-        None, description="order of dates such as 01/02/2017 in the file; null: the one order that fits all of them"
+        None, description="order of dates such as 01/02/2017 in the file; null: the order that fits all of them"
     )
     circulating: int = Field(
         16,

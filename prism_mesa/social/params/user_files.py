@@ -70,7 +70,7 @@ def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLL
 def conversion(file: Path, first_line: str = "") -> str | None:
     """Return Python lines that convert a graph file or a list of edges without a header; None for other files."""
     suffix = Path(file.name.lower().removesuffix(".gz")).suffix
-    place = str(file) if len(str(file)) <= _LONGEST_PATH else file.name  # a message is cut in its middle
+    place = str(file) if len(str(file)) <= _LONGEST_PATH else file.name  # messages are cut in the middle
     path, made_file = repr(place), repr(f"{place}.csv")
     if suffix in _GRAPHS:
         if suffix == ".gml" and b"label" not in file.read_bytes():

@@ -13,7 +13,7 @@ from prism_mesa.social.params.user_files import NEEDED, OTHER_NAMES
 
 
 class FilesParams(Params):
-    """How the files that network.edges, posts.file and agents.profiles name are read."""
+    """How to read the files in network.edges, posts.file and agents.profiles."""
 
     encoding: str = Field("utf-8", description="encoding of CSV files: utf-8, latin-1, cp1252, utf-16, ...")
     max_bytes: int = Field(
@@ -49,8 +49,8 @@ class FilesParams(Params):
 class ClockParams(Params):
     """Simulated time."""
 
-    start: AwareDatetime = Field(datetime(2026, 1, 1, tzinfo=UTC), description="when round 0 opens")
-    round_minutes: float = Field(60, gt=0, le=525_600, description="simulated minutes in a round")
+    start: AwareDatetime = Field(datetime(2026, 1, 1, tzinfo=UTC), description="start of round 0")
+    round_minutes: float = Field(60, gt=0, le=525_600, description="simulated minutes per round")
 
     @field_validator("start", mode="before")
     @classmethod

@@ -56,13 +56,13 @@ def ask(
     option_sets: tuple[tuple[AgentState, ...], ...],
     ticks: Rows | int | None = None,
 ) -> Codes:
-    """Return the code of the state that each agent goes to, `NO_CHANGE`, or `PENDING` if an LLM was asked.
+    """Return the code of each agent's next state, `NO_CHANGE`, or `PENDING` if an LLM was asked.
 
     Args:
         platform: The platform.
         agents: Agents with an open choice, ascending, each once.
-        posts: What they decide about.
-        triggers: Indices of the triggers that were fired.
+        posts: Posts that they decide about.
+        triggers: Indices of the triggers fired.
         options: Indices into `option_sets`.
         option_sets: The options. A single option is taken without asking.
         ticks: The tick of each question; None: that of the platform.

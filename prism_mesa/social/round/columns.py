@@ -35,7 +35,7 @@ FIELDS: Final = frozenset(
 
 
 class AgentColumns:
-    """The agents of some rows; a row is an agent as `Platform.scripts` has it."""
+    """The agents in some rows; each row is an agent from `Platform.scripts`."""
 
     def __init__(self, platform: Platform, rows: Rows) -> None:
         self.platform = platform
@@ -50,7 +50,7 @@ class AgentColumns:
         return self.platform.scripts.agent(int(self.rows[i]))
 
     def column(self, name: str) -> Any:
-        """Return a field; AttributeError if there is no such column."""
+        """Return a field; AttributeError if there is none."""
         population, rows = self.platform.population, self.rows
         if name == "row":
             return rows
@@ -72,7 +72,7 @@ class AgentColumns:
 
 
 class PostColumns:
-    """The posts before some agents; a row is a `Post`, or None where there is none."""
+    """The posts at hand of some agents; each row is a `Post`, or None without a post."""
 
     def __init__(self, platform: Platform, readers: Rows, posts: Rows) -> None:
         self.platform = platform
@@ -118,7 +118,7 @@ class PostColumns:
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:
-        """Return the similarities; those of the posts at hand are known."""
+        """Return similarities; those of current posts are known already."""
         population = self.platform.population
         if (population.current_post[self.readers] == self.posts).all():
             return population.current_match[self.readers]

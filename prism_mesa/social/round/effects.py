@@ -128,6 +128,6 @@ def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
         if not was_beside:
             platform.engagements.beside.discard(row)
         for kept, n in noted:
-            while len(kept) > n:  # lists and dicts only grow in a round
+            while len(kept) > n:  # lists and dicts only grow during a round
                 kept.popitem() if isinstance(kept, dict) else kept.pop()
         raise

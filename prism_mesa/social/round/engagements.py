@@ -1,4 +1,4 @@
-"""Which engagements count: an agent likes a root once and reshares it once, and answers a post once a round.
+"""Which engagements count: one like and one reshare per agent and root, and one reply per agent, post and round.
 
 That holds for chart, scripts and tools together. The first counts; others are dropped when the round is committed, and
 a script or tool that would only repeat an engagement is told so at once.
@@ -23,11 +23,11 @@ def open_round(platform: Platform) -> None:
 
 
 def has_engaged(platform: Platform, row: int, post: int, action: int) -> bool:
-    """Return whether an agent has liked or reshared the root of a post before, or has answered the post this round."""
+    """Return whether an agent has liked or reshared a post's root before, or has answered the post this round."""
     key = engagement_key(platform, row, post, action)
     if key in platform.events.beside:
         return True
-    for _, agents, posts, actions in platform.events.engagements:  # in each of them agents ascend
+    for _, agents, posts, actions in platform.events.engagements:  # each is sorted by agent
         of_row = slice(*np.searchsorted(agents, np.array([row, row + 1], np.int32)).tolist())
         if (_keys(platform, agents[of_row], posts[of_row], actions[of_row]) == key).any():
             return True

@@ -116,7 +116,7 @@ class RankInputs(NamedTuple):
         return listed
 
     def rank(self, readers: Int32, feed: Int32, n_feed: npt.NDArray[np.uint16]) -> None:
-        """Write the feeds of some readers, each once."""
+        """Rank the feeds of some readers, each once."""
         n_ranked = n_scored = 0
 
         def rank_more(scratch: RankScratch) -> bool:
@@ -166,7 +166,7 @@ class Depths:
         self._ranked: list[tuple[Int32, Int32]] = []
 
     def ranked_in(self, round_: int) -> bool:
-        """Return whether feeds of a round were ranked by depth."""
+        """Return whether the feeds of a round were ranked by depth."""
         return self._opened == round_
 
     def forget(self, agents: Ids) -> None:
@@ -238,7 +238,7 @@ class Discovered(NamedTuple):
     Attributes:
         trending: Those with the highest velocity; ties go to the newer one.
         found: Shape (topics, posts): those nearest to each topic, with `NOBODY` behind them.
-        query: The topic that each agent searches for; -1: none.
+        query: The topic that each agent searches for; -1 for none.
     """
 
     trending: Int32
@@ -318,10 +318,11 @@ def rank_feeds(
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
-    A feed holds up to `feed.size` posts, or `most` (one number for each agent), best first: of the last `feed.window`
-    rounds, not the agent's own, of a root that it has not read (as `seen` says) or written, each root once (its
-    best-ranked copy), and by nobody that is `hidden` from it (`Relations.hidden_rows`). Where roots can be shown again,
-    `seen` are those that cannot, and `shown` are the copies that each agent has read. `depths` saves time.
+    A feed holds up to `feed.size` posts, or `most` (one number per agent), best first. It shows posts of the last
+    `feed.window` rounds that are not the agent's own, whose root the agent has neither read (see `seen`) nor written,
+    and whose author is not `hidden` from it (`Relations.hidden_rows`). It shows each root once, by its best-ranked
+    copy. Where roots can be shown again, `seen` holds those that cannot, and `shown` the copies that each agent has
+    read. `depths` only saves time.
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
@@ -420,7 +421,7 @@ def scoring_of(
     beside: Discovered,
     groups: Groups | None,
 ) -> Scoring:
-    """Return what the visible posts are ranked by in a round."""
+    """Return the inputs for scoring the visible posts of a round."""
     candidates, weights, is_x = params.candidates, params.weights or params.x_algo, params.weights is not None
     groups = groups or NO_GROUPS
     good, bad = predicted(outbox.root, posts, weights) if is_x else (_NONE, 0.0)

@@ -46,10 +46,10 @@ class Decisions:
 
     Attributes:
         agent: Who decides.
-        other: About whom.
+        other: The agent it decides about.
         event: A place in `FOLLOW_EVENTS`.
-        post: About which post, or `NO_POST`.
-        why: A place in `FOLLOW_REASONS`.
+        post: The post it decides about, or `NO_POST`.
+        why: The reason: an index into `FOLLOW_REASONS`.
     """
 
     agent: Rows
@@ -62,12 +62,12 @@ class Decisions:
         return len(self.agent)
 
     def where(self, which: Rows | Mask) -> "Decisions":
-        """Return some of them."""
+        """Return a selection."""
         return Decisions(*(column[which] for column in vars(self).values()))
 
     @property
     def pairs(self) -> Keys:
-        """The pair of each, as one number."""
+        """The pair of each decision as one number."""
         return pair_keys(self.agent, self.other)
 
 
@@ -120,7 +120,7 @@ def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows
     Args:
         platform: The platform, whose network is that of the round.
         exposures: Which impressions were drawn.
-        engaged: Agents, and posts that they engaged with in this round.
+        engaged: Agents, and the posts that they engaged with in this round.
     """
     root, (agent, post) = platform.posts.root, engaged
     is_exposed = np.zeros(len(platform.population), np.bool_)

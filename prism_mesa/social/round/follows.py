@@ -65,7 +65,7 @@ def absence(platform: Platform, row: int) -> str:
 
 
 def note_decision(platform: Platform, row: int, other: int, event: int, why: int, post: int = NO_POST) -> bool:
-    """Note what an agent decides about another one, or about a post, and return whether that is new.
+    """Note an agent's decision about another agent or a post, and return whether it is new.
 
     Raises:
         AgentError: If it would follow an agent and one of the two has blocked the other.
@@ -173,12 +173,12 @@ def apply_decisions(platform: Platform, found: Decisions, round_: int) -> Keys:
     Args:
         platform: The platform.
         found: The decisions that count (`settle`).
-        round_: The round in which they were decided; -1: before the first.
+        round_: The round of the decisions; -1 for before the first.
     """
     _record(platform, found, round_)
     if not len(found):
         return NO_KEYS
-    platform.depths.forget(np.append(found.agent, found.other))  # a block concerns both
+    platform.depths.forget(np.append(found.agent, found.other))  # a block works in both directions
     relations = platform.relations
     pairs = {event: found.pairs[found.event == event] for event in range(len(FOLLOW_EVENTS))}
     reported = distinct(_reported(platform, found.where(found.event == REPORT)))

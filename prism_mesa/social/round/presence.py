@@ -48,7 +48,7 @@ def apply_churn(platform: Platform) -> None:
 
 
 def chances_of_turning(platform: Platform) -> Floats:
-    """Return each agent's probability of coming, or of leaving, as this round opens."""
+    """Return each agent's probability of joining or leaving as this round opens."""
     people, churn = platform.population, platform.params.agents.churn
     chances = np.zeros(GONE + 1)
     if platform.round > 0:
@@ -91,7 +91,7 @@ def _count(platform: Platform, events: dict[str, int]) -> None:
 
 
 def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
-    """Return for each row whether its agent comes online in this round, if it is there and idle."""
+    """Return whether each agent comes online in this round, which present and idle agents can."""
     own, chances = platform.params.agents, chances_online(platform)
     if not own.persistence:
         return platform.streams.happens("online", chances, round_=platform.round)
@@ -110,7 +110,7 @@ def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
 
 
 def chances_online(platform: Platform) -> Floats:
-    """Return each agent's probability of coming online in this round: its activity times the weight of the hour."""
+    """Return each agent's probability of coming online: its activity times the weight of the hour."""
     own, clock = platform.params.agents, platform.params.clock
     activity, hours = platform.population.activity, own.hours or (1.0,) * 24
     if own.hours is None and not own.rhythm:
@@ -121,7 +121,7 @@ def chances_online(platform: Platform) -> Floats:
 
 
 def local_hours(platform: Platform, round_: int) -> Floats:
-    """Return the hour by each agent's own clock, 0 to 24, at which a round opens."""
+    """Return the hour, 0 to 24, by each agent's own clock as a round opens."""
     zone, n = platform.params.agents.time_zone, len(platform.population)
     opens = np.full(n, _opens(platform.params.clock, round_))
     if zone is None:
@@ -131,12 +131,12 @@ def local_hours(platform: Platform, round_: int) -> Floats:
 
 
 def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Floats:
-    """Return the mean weight of the time that a round covers, by each agent's clock and habits; its day's mean is 1."""
+    """Return the mean weight of a round's time by each agent's clock and habits; the mean over a day is 1."""
     habits, opens = (platform.streams, platform.params.agents.rhythm), local_hours(platform, platform.round)
     length, mean = platform.params.clock.round_minutes / 60, _mean_weights(*habits, hours, len(opens))
     days, rest = divmod(length, 24)
     weight = days * 24 * mean
-    for hour in np.floor(opens) + np.arange(ceil(rest) + 1)[:, np.newaxis]:  # the first and the last one in part
+    for hour in np.floor(opens) + np.arange(ceil(rest) + 1)[:, np.newaxis]:  # the first and last hour count in part
         part = np.minimum(opens + rest, hour + 1) - np.maximum(opens, hour)
         weight += np.maximum(part, 0) * _own_weights(*habits, hours, hour.astype(np.int64) % 24)
     return np.asarray(weight / length / mean)
@@ -144,18 +144,18 @@ def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Float
 
 @lru_cache(maxsize=2)
 def _mean_weights(streams: Streams, sigma: float, hours: tuple[float, ...], n: int) -> Floats:
-    """Return the mean weight of each agent's day."""
+    """Return the mean weight over each agent's day."""
     return np.asarray(sum(_own_weights(streams, sigma, hours, np.full(n, hour)) for hour in range(24)) / 24)
 
 
 def _own_weights(streams: Streams, sigma: float, hours: tuple[float, ...], hour: Rows) -> Floats:
-    """Return the weight of an hour of the day for each agent: `hours` times a habit, rounded as sessions are."""
+    """Return the weight of an hour for each agent: `hours` times a habit, rounded like sessions."""
     drawn = streams.normal("rhythm", np.arange(len(hour)), index=hour) if sigma else 0.0
     return np.asarray(np.array(hours)[hour] * np.exp(sigma * drawn - sigma * sigma / 2).astype(np.float32))
 
 
 def weight_of_hours(weights: tuple[float, ...], clock: ClockParams, round_: int) -> float:
-    """Return the mean weight of the time that a round covers, where the mean of the day is 1.
+    """Return the mean weight of a round's time, where the mean over a day is 1.
 
     `weights` are those of the 24 hours of the day in UTC.
     """
@@ -178,7 +178,7 @@ def _opens(clock: ClockParams, round_: int) -> float:
 
 
 def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
-    """Return how many posts each reader looks at, at most, in its session of this round.
+    """Return the most posts that each reader views in this round's session.
 
     They are 1 plus the whole part of a lognormal number of mean `agents.session`. It is rounded to float32, since the
     last digits of exp differ between machines.

@@ -179,7 +179,9 @@ def _publish_written(platform: Platform) -> None:
     """
     if not platform.events.written:
         return
-    written = sorted(platform.events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
+    written = sorted(
+        platform.events.written, key=lambda entry: entry[0]
+    )  # stable sort: each agent's posts stay in order
     author = np.array([row for row, _ in written])
     text_id = platform.posts.add_texts([text for _, text in written])
     place = np.arange(len(author)) - np.searchsorted(author, author)

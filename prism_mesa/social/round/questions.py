@@ -23,10 +23,10 @@ MOST_HISTORY: Final = 5
 def questions(
     agents: AgentColumns, posts: PostColumns, triggers: Sequence[str], options: Sequence[tuple[AgentState, ...]]
 ) -> list[Question]:
-    """Return what each of `agents` has to decide; all arguments have one length.
+    """Return the question of each of `agents`; all arguments have one length.
 
-    It is what `reasoner.question_of` reads from each `SocialAgent`, from columns: some twenty times faster. Where
-    `reasoner.persona` is `archetype` the persona is that of the agent's kind, with the agent's own numbers.
+    This equals `reasoner.question_of` for each `SocialAgent`, read from columns about twenty times faster. If
+    `reasoner.persona` is `archetype`, the persona is that of the agent's archetype, with the agent's own numbers.
     """
     platform, rows = agents.platform, agents.rows
     kinds = _kinds(platform, rows)

@@ -1,4 +1,4 @@
-"""A round of a platform.
+"""Run one round of a platform.
 
 1. publish: interventions begin or end; agents come and go (`agents.churn`); agents post at their own rate; scheduled
 posts appear, and so do the replies and reshares of the last round. 2. rank: each agent that will read gets its feed, of
@@ -34,7 +34,7 @@ from prism_mesa.social.state.population import GONE, MEMBER, Rows
 
 
 def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | None = None) -> dict[str, float]:
-    """Run one round, and return its row: the columns of the table `rounds`, and what the run has come to.
+    """Run one round, and return its row: the columns of the table `rounds`, with running outcomes.
 
     Args:
         platform: The platform.

@@ -87,7 +87,7 @@ def _moved_by_columns(platform: Platform) -> Mask:
 
 
 def fire_and_wait(platform: Platform, trigger: str, rows: Rows) -> None:
-    """Fire a trigger on each of `rows`, outside the ticks, and wait for all answers; nothing if no chart knows it."""
+    """Fire a trigger on each of `rows`, outside the ticks, and wait for all answers; a no-op if no chart has it."""
     code = platform.trigger_code(trigger)
     if code >= 0 and len(rows):
         advance(platform, make_starts(rows, platform.tick, code, FIRE), platform.tick)
@@ -225,7 +225,7 @@ def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequenc
 
 
 def _run_actions(choice: _Choice, taken: Rows, starts: Starts) -> None:
-    """Run the actions of the transitions that are about to be taken, in the order of rows.
+    """Run the actions of the transitions about to be taken, in the order of rows.
 
     If one raises, its agent is as before, agents of earlier rows go where they were going (`starts`), and those of
     later rows have done nothing: as if agents did their ticks one by one.

@@ -61,7 +61,7 @@ def select_starts(starts: Starts, which: slice | Rows) -> Starts:
 
 
 class Stopped(NamedTuple):
-    """Agents that have stopped, ascending by row, and what stopped them (an outcome of `kernels.walking.arrays`)."""
+    """Agents that have stopped, ascending by row, and the reason (an outcome of `kernels.walking.arrays`)."""
 
     rows: Int32
     ticks: Int32

@@ -51,9 +51,9 @@ class WalkTables:
     """A chart and the trigger rules as tables.
 
     Attributes:
-        triggers: Each trigger's place in the chart.
+        triggers: Each trigger's index in the chart.
         chart: The tables of chart and rules.
-        programs: The guards.
+        programs: The guards as programs.
         claimed: The posts below the band that `decides` claims (`behavior.claims_below`); None if no program can tell.
         why_each: Why agents meet posts one at a time, whatever `feed.glances` says; empty if they may glance.
         option_sets: The options of open choices; `options` are the same as numbers.
@@ -211,7 +211,7 @@ class WalkBuffers:
     """Memory for the events of one part of the agents; events stay there until the next round.
 
     Attributes:
-        out: What kernels write to.
+        out: The arrays that kernels write to.
     """
 
     def __init__(self, ticks: int, n_sets: int, programs: Programs) -> None:

@@ -1,8 +1,8 @@
-"""The numbers that an agent has, each declared once.
+"""The numeric fields of agents, each declared once.
 
-A field that is declared here is a row of `Population.numbers`, a property of agents, something that guards, feeds
-and user functions read, a column of `agents.profiles` and of the table `agents`, a row of the ODD description, and part
-of a snapshot. `world.profiles.draw_profiles` draws it.
+Each field declared here becomes a row of `Population.numbers`, a property of agents, a value that guards, feeds and
+user functions can read, a column of `agents.profiles` and of the table `agents`, a row of the ODD description, and part
+of snapshots. `world.profiles.draw_profiles` draws it.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 
 class AgentField(NamedTuple):
-    """A number of every agent.
+    """A numeric field of every agent.
 
     Attributes:
         name: Its name everywhere.
-        meaning: What it is, for tables and descriptions.
-        unit: In which unit it is.
-        low: The least value.
-        high: The largest value.
+        meaning: Its meaning, for tables and descriptions.
+        unit: Its unit.
+        low: The lowest value.
+        high: The highest value.
         whole: Whether it is a whole number.
     """
 
@@ -31,7 +31,7 @@ class AgentField(NamedTuple):
     whole: bool = False
 
     def as_read(self, values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """Return values of the field as users read them: whole ones as integers."""
+        """Return values as users read them; whole numbers become integers."""
         return values.astype(np.int32) if self.whole else values
 
 

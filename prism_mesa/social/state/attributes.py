@@ -1,6 +1,6 @@
 """Attributes that a configuration declares of agents and posts, and how their values are kept as numbers.
 
-A number, true and false are kept as themselves; a text is kept as its place among the declared ones.
+Numbers and truth values are stored as they are; a text is stored as its index among the declared values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ class Attribute:
 
     Attributes:
         name: Its name.
-        values: All its values; empty: numbers from `low` to `high`.
-        low: The least number.
-        high: The greatest number.
+        values: All its values; empty for numbers from `low` to `high`.
+        low: The lowest number.
+        high: The highest number.
         is_told: Whether prompts show it to an LLM.
     """
 
@@ -39,7 +39,7 @@ class Attribute:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Its values if they are texts, else nothing."""
+        """Its values if they are texts, else empty."""
         return tuple(value for value in self.values if isinstance(value, str))
 
     @property
@@ -129,24 +129,24 @@ class Attribute:
 
     @property
     def known(self) -> Values:
-        """Its values, for the static checks of guards."""
+        """Its values, for static checks of guards."""
         if self.texts or self.is_truth:
             return Values(names=self.texts or (False, True))
         ends = (float(self.kept.min()), float(self.kept.max())) if self.values else (self.low, self.high)
         return Values(*ends)
 
     def in_table(self, whose: str) -> Column:
-        """Return its column in the table of agents, or of posts."""
+        """Return its column in the table of agents or posts."""
         meaning = f"attribute of {whose} (`attributes.{self.name}`)"
         return Column(self.name, self.kind, meaning, one_of=self.texts)
 
 
 class Attributes:
-    """All attributes that are declared.
+    """All declared attributes.
 
     Attributes:
-        agents: Those of agents by name, in the order of the columns of `Population.attributes`.
-        posts: Those of posts, in the order of the columns of `Posts.attributes`.
+        agents: Attributes of agents by name, in the order of the columns of `Population.attributes`.
+        posts: Attributes of posts by name, in the order of the columns of `Posts.attributes`.
     """
 
     def __init__(self, declared: Mapping[str, AttributeParams]) -> None:
@@ -157,11 +157,11 @@ class Attributes:
             attributes[name] = Attribute(name, params.values or (), *(params.range or (0.0, 0.0)), is_told=params.told)
 
     def of_agents(self, name: str) -> tuple[int, Attribute]:
-        """Return place and meaning of an attribute of agents; KeyError if there is none."""
+        """Return index and meaning of an attribute of agents; KeyError if there is none."""
         return list(self.agents).index(name), self.agents[name]
 
     def of_posts(self, name: str) -> tuple[int, Attribute]:
-        """Return place and meaning of an attribute of posts; KeyError if there is none."""
+        """Return index and meaning of an attribute of posts; KeyError if there is none."""
         return list(self.posts).index(name), self.posts[name]
 
     @property

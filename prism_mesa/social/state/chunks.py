@@ -123,7 +123,7 @@ def zeroed_columns(
 
 
 def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]]) -> npt.NDArray[T]:
-    """Return the first ``lengths[i]`` entries of each row i, one row behind the other."""
+    """Return the first ``lengths[i]`` entries of each row i, concatenated."""
     packed, to = np.empty(int(lengths.sum(dtype=np.int64)), table.dtype), 0
     for part in blocks(len(table)):
         entries = table[part][np.arange(table.shape[1]) < lengths[part, np.newaxis]]

@@ -30,7 +30,7 @@ class Engagements(Restorable):
     """Which agent has liked, and reshared, which root in the committed rounds: 8 bytes each, for good.
 
     Attributes:
-        beside: Rows that have ever engaged beside the columns: by a script, a tool, an action of a chart.
+        beside: Rows that have ever engaged outside the columns: by a script, a tool or an action.
         carried: Rows that entered this round with a post at hand, or with engagements since the last commit.
     """
 
@@ -42,7 +42,7 @@ class Engagements(Restorable):
         self.carried: Rows = np.zeros(0, np.int32)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all keys, one part behind the other."""
+        """Return all keys, concatenated."""
         lengths = np.array(list(map(len, self._parts)), np.int64)
         return super().snapshot() | {"keys": np.concatenate([_NO_KEYS, *self._parts]), "lengths": lengths}
 
@@ -58,7 +58,7 @@ class Engagements(Restorable):
             self._parts.append(keys)
 
     def holds(self, keys: Keys) -> Mask:
-        """Return which of `keys` have been added."""
+        """Return which of `keys` were added."""
         self._join(max(len(keys), _SHORT))
         is_known = np.zeros(len(keys), np.bool_)
         for part in self._parts:
@@ -81,7 +81,7 @@ class Engagements(Restorable):
 
 
 def engagement_keys(agent: Rows, about: Rows, action: Rows) -> Keys:
-    """Return one number for each engagement, ascending by agent, what it is about (a post, or its root), and action."""
+    """Return a number for each engagement, ascending by agent, then by the root or post, then by action."""
     return agent.astype(np.int64) << 33 | about.astype(np.int64) << 2 | action
 
 
@@ -96,18 +96,18 @@ class TemplateTexts:
 
 @dataclass
 class Events(Restorable):
-    """What happened in a round and is not yet committed: lists of column tuples.
+    """The events of a round that are not yet committed: lists of tuples of columns.
 
     Attributes:
         impressions: (tick, agent, post).
-        engagements: Those of the columns: (tick, agent, post, action code); agents ascend in each tuple.
-        beside: All others, each that counts once: `engagement_key` -> tick, agent, post, action code.
-        written: Extra posts, by agents' own scripts or a tool: (agent, text).
+        engagements: Engagements by columns: (tick, agent, post, action code); each tuple is sorted by agent.
+        beside: All other engagements that count: `engagement_key` -> tick, agent, post, action code.
+        written: Extra posts by scripts or tools: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
-        texts: The words of replies and reshares: (agent, post, action code) -> one line.
+        texts: Words of replies and reshares: (agent, post, action code) -> one line.
         decided: Decisions of scripts and tools about others: (agent, other, place in `domain.FOLLOW_EVENTS`) -> (post,
             place in `domain.FOLLOW_REASONS`); a report has the root in the place of the other.
-        notes: What agents wrote down for themselves: (tick, agent, text, importance).
+        notes: Notes that agents wrote for themselves: (tick, agent, text, importance).
         template_texts: Words of engagements that are not among `texts`, if they came in columns.
     """
 
@@ -145,7 +145,7 @@ class Events(Restorable):
         return len(self.beside) + sum(len(part[0]) for part in self.engagements)
 
     def engaged(self) -> tuple[Int32, ...]:
-        """Return all engagements: tick, agent, post, action; `social.round.engagements` says which of them count."""
+        """Return all engagements: tick, agent, post, action; `social.round.engagements` says which count."""
         if not self.beside:
             return _joined(self.engagements, 4)
         beside = tuple(np.array(list(self.beside.values()), np.int32).T)
@@ -158,7 +158,7 @@ class Events(Restorable):
         return tick[left], agent[left], post[left], action[left]
 
     def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
-        """Return different words, and which of them each of the engagements has, -1 for none."""
+        """Return distinct words, and the index into them for each engagement; -1 for none."""
         texts: list[str] = []
         places = np.full(len(agent), -1, np.int32)
         shared = self.template_texts
@@ -190,10 +190,10 @@ def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
 
 @dataclass(frozen=True)
 class Clock:
-    """Time of a run: tick 0 opens a round, 1 .. T are its ticks, T + 1 closes it.
+    """The clock of a run: tick 0 opens a round, 1 .. T are its ticks, T + 1 closes it.
 
     Attributes:
-        start: When round 0 opens, in UTC.
+        start: Start of round 0, in UTC.
         round_length: Simulated length of a round.
         ticks_per_round: T.
     """
@@ -207,16 +207,16 @@ class Clock:
         return round_ * (self.ticks_per_round + 2) + tick
 
     def round_and_tick(self, number: int) -> tuple[int, int]:
-        """Return the round and the tick of a number."""
+        """Return the round and tick of such a number."""
         return divmod(number, self.ticks_per_round + 2)
 
     def at(self, number: int) -> datetime:
-        """Return the time of a numbered tick."""
-        round_, rest = self.round_and_tick(number)  # apart: all ticks times a long round would overflow
+        """Return the time of such a number."""
+        round_, rest = self.round_and_tick(number)  # computed separately: all ticks times a long round would overflow
         return self.start + self.round_length * round_ + self.round_length * rest / (self.ticks_per_round + 2)
 
     def nearest(self, time: datetime) -> int:
-        """Return the numbered tick nearest to a time."""
+        """Return the number of the tick nearest to a time."""
         return round((time - self.start) / self.round_length * (self.ticks_per_round + 2))
 
 
@@ -234,7 +234,7 @@ class PendingAnswers(Restorable):
     keys: dict[int, int] = field(default_factory=dict)
 
     def put(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
-        """Let agents wait; each waits for one answer at most."""
+        """Mark agents as waiting; each waits for at most one answer."""
         doing = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
         self.by_row.update(zip(rows.tolist(), doing, strict=True))
 

@@ -1,4 +1,4 @@
-"""What agents have read or written: pairs of an agent and a root. Feeds leave these out."""
+"""What agents have read or written: pairs of an agent and a root, which feeds leave out."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -77,7 +77,7 @@ class Exposure(Restorable):
         self.renew([], NO_PAIRS, np.packbits(shown, bitorder="little"))
 
     def add(self, agents: Rows, roots: Rows) -> None:
-        """Note pairs of an agent and a root, in any order; repetitions do not matter."""
+        """Add pairs of an agent and a root, in any order; repetitions do not matter."""
         n = len(self)  # this may replace `roots`
         last = max(int(some.max(initial=0)) for some in (roots, self.roots[:n]))
         pairs = in_order(agents, roots, len(self.start) - 1)

@@ -36,7 +36,7 @@ _POST_FIELDS: Final = (
 
 
 def readable(declared: Attributes) -> tuple[str, ...]:
-    """Return what feeds can read of a reader (fields of `agent`) and of a candidate (`post`)."""
+    """Return the fields of readers (`agent`) and candidates (`post`) that feeds can read."""
     agents = [*_AGENT_FIELDS, *declared.agents]
     posts = [*_POST_FIELDS, *declared.posts, *(f"author_{name}" for name in declared.agents)]
     return (*(f"agent.{name}" for name in agents), *(f"post.{name}" for name in posts))
@@ -149,7 +149,7 @@ class Feeds:
 
     Args:
         configured: The parameters of the run.
-        params: Those of the round, for all agents.
+        params: The parameters of the round for all agents.
         round_: The round.
         declared: The attributes that the configuration declares.
 

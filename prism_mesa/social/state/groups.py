@@ -55,7 +55,7 @@ class GroupCounts(Restorable):
         return self.impressions.shape[1]
 
     def count(self, n_posts: int, group: Rows, read: tuple[Rows, Rows], engaged: tuple[Rows, Rows]) -> None:
-        """Count a round: agents, and the roots that they read or engaged with; `group` is that of each agent."""
+        """Count a round: agents with the roots that they read or engaged with; `group` holds each agent's group."""
         self.impressions = self._counted(self.impressions, n_posts, group, *read)
         self.engagements = self._counted(self.engagements, n_posts, group, *engaged)
 
@@ -81,7 +81,7 @@ class GroupCounts(Restorable):
         return np.asarray(((engaged + weight * mean) / (seen + weight)).prod(axis=1))
 
     def of_roots(self, roots: Rows) -> tuple[Counts, Counts]:
-        """Return engagements and impressions of some roots by group, each of shape (roots, groups)."""
+        """Return engagements and impressions of roots by group, each of shape (roots, groups)."""
         counts = np.zeros((2, len(roots), self.n), np.int32)
         is_counted = roots < len(self.impressions)
         for rows, column in zip(counts, (self.engagements, self.impressions), strict=True):

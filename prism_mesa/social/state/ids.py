@@ -1,4 +1,4 @@
-"""Agents' ids and names, as lists of text that are not stored as such."""
+"""Agents' ids and names as compact lists of texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, overload
@@ -22,11 +22,11 @@ class Labels(Sequence[str]):
     """Ids or names; they read like a list, and compare with one."""
 
     def to_numpy(self) -> Objects:
-        """Return all of them as an array of texts."""
+        """Return all labels as an array of texts."""
         raise NotImplementedError
 
     def to_arrow(self) -> pa.Array:
-        """Return all of them as an Arrow array of strings."""
+        """Return all labels as an Arrow array of strings."""
         return pa.array(self.to_numpy(), pa.string())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -58,7 +58,7 @@ class Labels(Sequence[str]):
 
 
 def _normalised(texts: pa.Array) -> pa.Array:
-    """Return ids in lower case, without a leading @; numbers without plus, leading zeros, or zero decimals."""
+    """Return ids in lower case, without a leading @; numbers without plus, leading zeros or zero decimals."""
     plain = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
     return pc.utf8_lower(plain)
 
@@ -108,7 +108,7 @@ class Ids(Labels, Restorable):
         return int(pc.index(self.to_arrow(), label).as_py())
 
     def rows_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the row of each label, -1 where there is none."""
+        """Return the row of each label, -1 if there is none."""
         rows = pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow())
         return np.asarray(rows.fill_null(-1), np.int64)
 
@@ -148,14 +148,14 @@ class Ids(Labels, Restorable):
         self._added.extend(more)
 
     def to_arrow(self) -> pa.Array:
-        """Return all of them as an Arrow array of strings."""
+        """Return all ids as an Arrow array of strings."""
         base = self._base
         if not isinstance(base, pa.Array):
             base = pa.array(np.arange(base.start, base.stop, base.step) if isinstance(base, range) else base)
         return pa.concat_arrays([base.cast(pa.string()), pa.array(self._added, pa.string())])
 
     def to_numpy(self) -> Objects:
-        """Return all of them as an array of texts."""
+        """Return all ids as an array of texts."""
         return np.asarray(self.to_arrow().to_numpy(zero_copy_only=False), object)
 
 
@@ -178,7 +178,7 @@ class Names(Labels, Restorable):
     """The agents' names in prompts: a code for each, into a pool of names, and the names that you have set.
 
     Args:
-        codes: Shape (n,), places in the pool.
+        codes: Shape (n,), indices into the pool.
         pool: The names.
     """
 
@@ -217,7 +217,7 @@ class Names(Labels, Restorable):
         self._codes = np.concatenate([self._codes, more._codes])
 
     def to_numpy(self) -> Objects:
-        """Return all of them as an array of texts."""
+        """Return all names as an array of texts."""
         names = np.array(self._pool, object)[self._codes]
         names[list(self._given)] = list(self._given.values())
         return np.asarray(names, object)

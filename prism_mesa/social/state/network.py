@@ -62,7 +62,7 @@ class FollowNetwork(Restorable):
 
     @cached_property
     def n_followers(self) -> Int32s:
-        """Followers of each agent."""
+        """Number of followers of each agent."""
         return np.bincount(self.indices, minlength=self.n_agents).astype(np.int32)
 
     @cached_property
@@ -84,7 +84,7 @@ class FollowNetwork(Restorable):
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
 
     def holds(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
-        """Return whether each agent follows the other one; arrays of one length."""
+        """Return whether each agent follows the other; arrays of one length."""
         follows = np.empty(len(agents), np.bool_)
         are_in_rows(self.indptr, self.indices, np.asarray(agents, np.int64), np.asarray(others, np.int64), follows)
         return follows
@@ -132,7 +132,7 @@ class FollowNetwork(Restorable):
         new = self.n_agents
         own, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
         more = np.append(np.bincount(fans, minlength=new), len(own))
-        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the last number: rows stay ascending
+        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the highest number, so rows stay ascending
         indptr = np.append(self.indptr, self.indptr[-1])
         indptr[1:] += np.cumsum(more)
         close = np.append(self.close_indptr, self.close_indptr[-1])
@@ -158,13 +158,13 @@ def _keys_of_comers(
 def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
     """Return the network in which each `dst` follows its `src`; order and repetitions do not matter.
 
-    Follows of oneself and repeated follows are left out and counted.
+    Self-follows and repeated follows are dropped and counted.
     """
     return from_parts([(src, dst)], n)
 
 
 def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
-    """Return the network of several lists of edges, (src, dst), together; see `from_edges`."""
+    """Return the network of several lists of edges (src, dst); see `from_edges`."""
     edges = [(np.asarray(src, np.int32), np.asarray(dst, np.int32)) for src, dst in parts]
     indptr = np.zeros(n + 1, np.int64)
     for src, dst in edges:

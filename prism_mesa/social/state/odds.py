@@ -45,7 +45,7 @@ class Homophily:
         if not self.following:
             return 1.0
         factor = np.exp(-self.following * self.unlike(attributes, agents, others))
-        return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines
+        return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines, so round
 
 
 class Odds:
@@ -55,7 +55,7 @@ class Odds:
 
     Args:
         params: The parameters.
-        streams: The draws.
+        streams: The random streams.
         round_hours: Length of a round.
         homophily: The effects of being unlike.
     """
@@ -93,7 +93,7 @@ class Odds:
         )
 
     def tables(self, network: FollowNetwork, attributes: Floats, met: Exposure) -> TasteTables:
-        """Return the arrays of utility; `attributes` are those of agents."""
+        """Return the arrays of utility; `attributes` holds those of agents."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
         of_agents = np.ascontiguousarray(attributes)
         return TasteTables(self._aged, self._mood, _softened(), *ties, of_agents, *met.lists)

@@ -22,13 +22,13 @@ KEY: Final = "opinions.rule"
 
 @dataclass(frozen=True)
 class Spread:
-    """How stances are spread.
+    """The distribution of stances.
 
     Attributes:
-        mean: Their mean.
-        sd: Their standard deviation.
-        bimodality: Sarle's coefficient: 5/9 if all are as frequent, 1 of two camps; NaN where all hold the same.
-        agents: How many are in each of equal parts of the range.
+        mean: The mean.
+        sd: The standard deviation.
+        bimodality: Sarle's coefficient: 5/9 for a uniform distribution, 1 for two camps; NaN if all stances are equal.
+        agents: Number of agents in each of several equal parts of the range.
     """
 
     mean: float
@@ -50,7 +50,7 @@ def measure_spread(stances: Floats, counts: npt.NDArray[np.bool_], attribute: At
 
 
 def bimodality(second: float, third: float, fourth: float) -> float:
-    """Return Sarle's coefficient by central moments, (skewness² + 1) / kurtosis; NaN where nothing varies.
+    """Return Sarle's coefficient by central moments, (skewness² + 1) / kurtosis; NaN if nothing varies.
 
     It is at most 1 (Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700).
     """
@@ -64,7 +64,7 @@ class UserRule:
 
     Args:
         where: ``module:function``.
-        stance: The attribute that moves.
+        stance: The attribute that changes.
 
     Raises:
         ConfigError: If there is no such function.

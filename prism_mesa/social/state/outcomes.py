@@ -90,7 +90,7 @@ def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.
 
 
 def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
-    """Return the Gini coefficient of whole numbers from 0: 0 where all are equal, near 1 where one has all.
+    """Return the Gini coefficient of non-negative integers: 0 if all are equal, near 1 if one has everything.
 
     Small numbers are counted instead of sorted. Products of numbers and ranks are added as whole numbers, so that the
     order does not matter.

@@ -35,12 +35,13 @@ class Population(Restorable):
     """Columns of n agents.
 
     Attributes:
-        ids: The users' ids of the agents, as text.
+        ids: The users' ids of agents, as text.
         names: Their names in prompts.
         interests: Shape (n, n_topics), int8, of length about 127.
         traits: Big Five on 1..5, shape (n, 5).
-        numbers: Shape (fields, n), the fields of `AGENT_FIELDS`; each is an attribute too: ``population.activity``.
-        propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
+        numbers: Shape (fields, n), the fields of `AGENT_FIELDS`; each is also an attribute, such as
+            ``population.activity``.
+        propensities: Shares of like, reply and reshare among engagements, shape (n, 3); rows sum to 1.
         attributes: Declared attributes as numbers, shape (n, attributes) (`state.attributes.Attributes`).
         present: Whether an agent is on the platform.
         membership: `MEMBER`, `WAITS`, `AWAY` or `GONE`, as the last round opened; `present` also knows agents that
@@ -49,9 +50,9 @@ class Population(Restorable):
         state: State codes.
         ticks_in_state: Ticks since the last transition.
         pending_action: Index into `ACTIONS`, or `NO_ACTION`.
-        current_post: The post under evaluation, or `NO_POST`; `current_match` is its similarity.
+        current_post: The post under evaluation, or `NO_POST`; `current_match` holds its similarity.
         feed: This round's posts, best first, shape (n, feed size).
-        n_feed: Posts in the feed; `n_read` how many of them the agent has read.
+        n_feed: Number of posts in the feed; `n_read` counts those that the agent has read.
     """
 
     ids: Ids
@@ -77,7 +78,7 @@ class Population(Restorable):
         return len(self.state)
 
     def __getattr__(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a column of `numbers`, which can be written to."""
+        """Return a column of `numbers`, which is writable."""
         if name not in PLACES:
             raise AttributeError(f"agents have no column {name!r}")
         column: npt.NDArray[np.float64] = self.numbers[PLACES[name]]
@@ -162,12 +163,12 @@ STATE_NAMES: Final = tuple(state.value for state in STATES)
 
 
 class History(Restorable):
-    """The last changes of state of every agent, as rings; 10 bytes an entry.
+    """The latest transitions of every agent, in ring buffers; 10 bytes per entry.
 
     Attributes:
         ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock` (`Clock.number`)
             and `post` (the post at hand, or `NO_POST`).
-        count: Changes so far, shape (n,).
+        count: Transitions so far, shape (n,).
         limits: Agents that keep fewer changes than `depth`: row -> their number.
     """
 
@@ -236,12 +237,12 @@ class History(Restorable):
 
 
 def packed_move(trigger: int, source: int, target: int) -> int:
-    """Return a transition as one number below 2**16 (up to 1,023 triggers)."""
+    """Return a transition as a number below 2**16 (up to 1,023 triggers)."""
     return trigger << 2 * STATE_BITS | source << STATE_BITS | target
 
 
 def unpacked_codes[Move: (int, npt.NDArray[np.integer[Any]])](move: Move) -> tuple[Move, Move, Move]:
-    """Return the trigger's index and the codes of source and target, of one move or of a column of them."""
+    """Return the trigger's index and the codes of source and target, for one move or a column."""
     state = (1 << STATE_BITS) - 1
     return move >> 2 * STATE_BITS, move >> STATE_BITS & state, move & state
 

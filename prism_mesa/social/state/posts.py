@@ -76,7 +76,7 @@ class Posts(Restorable):
     Args:
         corpus: The first texts.
         topics: What they are about.
-        window: Rounds over which engagements make velocity.
+        window: Rounds over which engagements count as velocity.
         room: Posts to have space for; memory that is not written to is not taken.
     """
 
@@ -117,7 +117,7 @@ class Posts(Restorable):
         return other
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the posts, and the texts that were written in the run."""
+        """Return the posts, and the texts written in the run."""
         columns = {name: self._columns[name][: self.n] for name in _COLUMNS}
         kept: dict[str, Plain] = {"columns": columns, "recent": plain(self._recent), "wordings": plain(self._wordings)}
         return kept | {"texts": self._all_texts.snapshot()}
@@ -200,7 +200,7 @@ class Posts(Restorable):
         return self._all_texts.add(texts, about, with_media=with_media)
 
     def media(self, text_id: int) -> tuple[str, str]:
-        """Return type and description of a text's media, empty if it has none."""
+        """Return type and description of a text's media; empty without media."""
         return self._all_texts.media(text_id)
 
     def reserve(self, texts: Ids) -> None:
@@ -221,7 +221,7 @@ class Posts(Restorable):
         return self._all_texts.text(text_id, wording)
 
     def shown(self, ids: Ids | Sequence[int]) -> list[str]:
-        """Return what readers see of posts."""
+        """Return the texts of posts as readers see them."""
         return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
 
     def said(self, post: int) -> str:
@@ -318,7 +318,7 @@ class Posts(Restorable):
         kind, text = POST_KINDS[code], self.text(text_id, wording)
         media_type, media_description = self.media(text_id)
         view: Post = object.__new__(Post)
-        vars(view).update(  # a frozen class's own constructor takes several times as long
+        vars(view).update(  # the constructor of a frozen class takes several times as long
             post_id=post_id,
             text=f"({_HOW[REPLY]}: {text})" if code == REPLY and words == NO_TEXT else text,
             author=author,

@@ -18,7 +18,7 @@ NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 
 
 def pair_keys(agent: Rows, other: Rows) -> Keys:
-    """Return one number for each pair of rows, ascending by agent, then by other."""
+    """Return a number for each pair of rows, ascending by agent, then by other."""
     return np.asarray(agent, np.int64) << 32 | np.asarray(other, np.int64)
 
 
@@ -35,7 +35,7 @@ def among(keys: Keys, wanted: Rows) -> Mask:
 
 
 def first_of_each(keys: Rows) -> Mask:
-    """Return which of ascending numbers differ from the one before."""
+    """Return which ascending numbers differ from the previous one."""
     first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return first
@@ -48,11 +48,11 @@ def distinct[T: np.generic](keys: npt.NDArray[T]) -> npt.NDArray[T]:
 
 
 class Relations(Restorable):
-    """Who has muted or blocked whom, and who has reported what: pairs as numbers (`pair_keys`), ascending.
+    """Mutes, blocks and reports: pairs as numbers (`pair_keys`), ascending.
 
     Attributes:
-        muted: Agent and other: the agent sees nothing of the other.
-        blocked: Agent and other: neither sees anything of the other, or follows it.
+        muted: Agent and other: the other is hidden from the agent.
+        blocked: Agent and other: each is hidden from the other, and neither follows the other.
         reported: Agent and root.
         new_follows: Follower and followed: the follows that began with this round.
         counts: An event of the table `follows` -> its rows so far.
@@ -106,11 +106,11 @@ class Relations(Restorable):
         return self._rows
 
     def hides(self, agent: Rows, other: Rows) -> Mask:
-        """Return whether each agent sees nothing of the other one."""
+        """Return whether the other is hidden from each agent."""
         return among(self.hidden, pair_keys(agent, other))
 
     def are_apart(self, agent: Rows, other: Rows) -> Mask:
-        """Return whether one of each two has blocked the other."""
+        """Return whether either agent of each pair has blocked the other."""
         return among(self.blocked, pair_keys(agent, other)) | among(self.blocked, pair_keys(other, agent))
 
 

@@ -29,8 +29,8 @@ class Recorded(Restorable):
     smaller share are among those of a larger one, in every table and every round.
 
     Attributes:
-        shares: Table -> share of agents that are recorded, 0..1.
-        n_engaged: Engagements of each agent so far, recorded or not, shape (n,). Counted where records are kept.
+        shares: Table -> share of agents recorded, 0..1.
+        n_engaged: Engagements of each agent so far, recorded or not, shape (n,). Counted only if records are kept.
     """
 
     changes = ("n_engaged",)
@@ -46,11 +46,11 @@ class Recorded(Restorable):
         self.grow(n)
 
     def __getitem__(self, table: str) -> Mask | None:
-        """Return which agents a table records, shape (n,); None means all of them."""
+        """Return which agents a table records, shape (n,); None for all."""
         return self._masks[table]
 
     def grow(self, n: int) -> None:
-        """Make room for `n` agents in all."""
+        """Make room for `n` agents in total."""
         new = np.arange(len(self.n_engaged), n)
         self.n_engaged = np.concatenate([self.n_engaged, np.zeros(len(new), np.int32)])
         if all(mask is None for mask in self._masks.values()):

@@ -1,4 +1,4 @@
-"""The texts that posts point into: those of the corpus, and those that are written during the run."""
+"""The texts of posts: those of the corpus, and those written during the run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -19,11 +19,11 @@ NO_TEXT: Final = -1
 
 
 class Texts(Restorable):
-    """All texts of a run; the id is the place, and no text moves.
+    """All texts of a run. The id is the index, and no text moves.
 
     Attributes:
         texts: All of them, those of the corpus first.
-        with_media: Which show media, shape (texts,).
+        with_media: Whether each text shows media, shape (texts,).
     """
 
     def __init__(self, corpus: Corpus, topics: Topics) -> None:
@@ -35,7 +35,7 @@ class Texts(Restorable):
         self.with_media = self._have_media(0)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the texts that were written in the run, with what they are about."""
+        """Return the texts written in the run, with the texts that they are about."""
         written = {"texts": self.texts[self._n :], "about": plain(self._about), "shows": plain(self._shows)}
         return written | {"vectors": self.vectors[self._n :], "corpus": self._checksum()}
 
@@ -62,7 +62,7 @@ class Texts(Restorable):
         """Store texts written during the run and return their ids; equal texts about the same are stored once.
 
         Args:
-            texts: What was written.
+            texts: The texts.
             about: The text that each is about, `NO_TEXT` for none; where the corpus has topic labels, each gets those
                 of that text.
             with_media: Whether each shows the media of the text that it is about.
@@ -92,7 +92,7 @@ class Texts(Restorable):
         return text.replace(self.corpus.texts[origin], reworded(self.corpus.subjects[origin], topic, wording))
 
     def media(self, text_id: int) -> tuple[str, str]:
-        """Return type and description of a text's media, empty if it has none."""
+        """Return type and description of a text's media; empty without media."""
         shows = text_id if text_id < self._n else self._shows[text_id - self._n]
         if not 0 <= shows < len(self.corpus.media_types):
             return "", ""

@@ -56,7 +56,7 @@ class Topics:
     place: Callable[..., npt.NDArray[np.int8]]
 
     def words_of(self, interests: npt.NDArray[np.int8], most: int = 3) -> list[tuple[str, ...]]:
-        """Return, for each row of `interests`, the nearest names, nearest first; ties in order of names."""
+        """Return the nearest names for each row of `interests`, nearest first; ties in order of names."""
         nearest = self.nearest_names(interests, most).tolist()
         return [tuple(self.names[i] for i in row if i >= 0) for row in nearest]
 

@@ -1,1 +1,1 @@
-"""What a model starts with: users' files, networks, profiles, and texts."""
+"""The starting world of a model: users' files, networks, profiles and texts."""

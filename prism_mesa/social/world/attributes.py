@@ -102,7 +102,7 @@ class AttributeSource:
 
     Args:
         declared: The declarations, by name.
-        streams: The draws.
+        streams: The random streams.
         of_texts: The values that posts.file has for each text of the corpus, by attribute; NaN where it has none.
         bounds: The first row of each community of agents, and the end of the last one.
     """
@@ -130,7 +130,7 @@ class AttributeSource:
 
         Args:
             rows: Their row numbers in the network, which key the draws.
-            people: Their other columns; row i is of ``rows[i]``.
+            people: Their other columns, in the order of `rows`.
             network: The network.
             from_file: The values in agents.profiles, by attribute: one for each agent, NaN where there is none.
         """
@@ -147,9 +147,9 @@ class AttributeSource:
         return table
 
     def of_posts(self, posts: Posts, ids: Rows, people: Population) -> Floats:
-        """Return the attributes of posts that have just been added, shape (n, attributes).
+        """Return the attributes of newly added posts, shape (n, attributes).
 
-        A draw is keyed by the post's key, and does not depend on how many posts there are.
+        Draws are keyed by the post's key, and do not depend on the number of posts.
         """
         known, table = self.known, np.zeros((len(ids), len(self.known.posts)))
         is_root = posts.kind[ids] != RESHARE
@@ -217,7 +217,7 @@ class AttributeSource:
         return np.where(is_drawn | (community >= many), drawn, values)
 
     def _value_places(self, name: str, attribute: Attribute, u: Floats) -> npt.NDArray[np.int64]:
-        """Return the place among the values at each quantile."""
+        """Return the index of the value at each quantile."""
         share = np.array(self.declared[name].share or [1.0] * len(attribute.values))
         return np.searchsorted(np.cumsum(share / share.sum())[:-1], u, side="right")
 

@@ -51,7 +51,7 @@ class Schedule:
         return self.author[first:last], self.text_id[first:last]
 
     def with_seeded(self, seeded: Seeded) -> "Schedule":
-        """Return the schedule with posts that users place, each after the others of its round."""
+        """Return the schedule with users' placed posts, after the others of each round."""
         if not len(seeded.round):
             return self
         rounds = np.append(self.round, seeded.round)
@@ -68,8 +68,8 @@ class StartingWorld:
         notes: Notes on how the input was read.
         misfits: Those notes that need a warning: on input that was left out or may have been misread.
         profiled: The columns of the file of profiles that have a value for every agent.
-        seeded: The posts of the schedule that users place.
-        attributes: Gives posts, and agents who come later, their attributes.
+        seeded: The scheduled posts that users placed.
+        attributes: The source of attributes for posts and for agents that join later.
     """
 
     network: FollowNetwork
@@ -168,7 +168,7 @@ def _bounds(params: SocialParams, network: FollowNetwork) -> npt.NDArray[np.int6
 
 
 def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:
-    """Return the network of `params`, and what its agents are called.
+    """Return the network of `params`, and the names of its agents.
 
     Raises:
         ConfigError: If parameters contradict each other.

@@ -37,7 +37,7 @@ _ANOTHER_DAY: Final = frozenset({"now", "today"})
 
 
 def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    """Return columns of ids: all as int64, or all as texts; blank cells as nulls.
+    """Return columns of ids, all as int64 or all as texts; blank cells become nulls.
 
     Whole numbers are the ids of their decimal digits, also as floats: pandas stores them so beside a blank cell.
 
@@ -55,14 +55,14 @@ def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
 
 
 def parse_labels(column: pa.ChunkedArray, name: str) -> list[str | None]:
-    """Return the ids of a column as texts without blanks around them, None where there is none."""
+    """Return the ids of a column as stripped texts, None for blanks."""
     [ids] = parse_ids({name: column})
     labels = (None if id_ is None else str(id_).strip() for id_ in ids.to_pylist())
     return [label or None for label in labels]
 
 
 def distinct_ids(texts: pa.Array) -> "pd.Series[Any]":
-    """Return different texts as ids, in their order: as whole numbers if all are written so, without blanks around."""
+    """Return distinct texts as ids, in order: as stripped whole numbers if all are written so."""
     trimmed = pc.utf8_trim_whitespace(texts)
     numbers = whole_numbers(trimmed)
     return pd.Series(trimmed.to_pylist(), dtype=object) if numbers is None else numbers.to_pandas()
@@ -76,7 +76,7 @@ def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _digits(column: pa.ChunkedArray, name: str, *, whole: bool) -> pa.ChunkedArray:
-    """Return ids as int64 where they are whole numbers, else as texts."""
+    """Return ids as int64 if they are whole numbers, else as texts."""
     kind = column.type
     if pa.types.is_floating(kind):
         if not whole:
@@ -101,7 +101,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
-    """Return a column, its codes decoded where they stand for anything but texts, and bytes as texts."""
+    """Return a column with codes decoded unless they stand for texts, and bytes as texts."""
     kind = column.type
     if pa.types.is_nested(kind):
         raise ValueError(f"column {name!r} holds {kind}, not {what}")
@@ -153,7 +153,7 @@ def _number(text: str) -> float:
 def parse_times(
     column: pa.ChunkedArray, name: str, order: Order | None, notes: list[str]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """Return times as numbers to sort by, and which cells hold one.
+    """Return times as sortable numbers, and which cells hold one.
 
     Texts are dates and times of any format, in UTC if they name no zone; or all are numbers (seconds since 1970,
     years, ...). Dates such as 01/02/2017 are all read in one order, which is added to `notes`.
@@ -183,7 +183,7 @@ def parse_times(
 
 
 def _year_first(texts: list[str], name: str, order: Order | None, notes: list[str]) -> list[str]:
-    """Return texts in which dates such as 01/02/2017 are rewritten year first, all read in one order."""
+    """Return texts with dates such as 01/02/2017 rewritten year first, all read in one order."""
     dates = [_DATE.match(text) for text in texts]
     day, month = (
         [match and _iso(match[day_group], match[month_group], match[5]) for match in dates]

@@ -23,11 +23,11 @@ from prism_mesa.streams import Streams
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts to post, in order of time where the file has one.
+    """Texts to post, in order of time if the file has one.
 
     Attributes:
-        authors: The file's author ids, or None: then agents draw what they post.
-        rounds: The file's rounds, or None: then scheduled posts are spread evenly.
+        authors: The file's author ids; None if agents draw what they post.
+        rounds: The file's rounds; None if scheduled posts are spread evenly.
         labels: Topic labels of each text; empty tuples where the file has none.
         attributes: The file's values of attributes of posts, by name (`cells.read_values`).
         dropped: Rows that could not be used: reason -> number.
@@ -53,7 +53,7 @@ def load_corpus(
     attributes: Mapping[str, tuple[str, Attribute]] | None = None,
     dates: Order | None = None,
 ) -> Corpus:
-    """Read posts from a file, or the corpus that comes with PRISM.
+    """Read posts from a file, or the corpus shipped with PRISM.
 
     Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are
     sorted by it), `topic` (labels, separated by ;), `media_type`, `media_description`. A row that is equal to
@@ -98,7 +98,7 @@ def load_corpus(
 
 @cache
 def _default_corpus() -> Corpus:
-    """Return the corpus that comes with PRISM, the same object for all runs of a process."""
+    """Return the corpus shipped with PRISM, cached per process."""
     with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
         return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist(), notes=())
 
@@ -128,7 +128,7 @@ _COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
 
 
 def _remarks(cells: pd.DataFrame) -> Iterator[str]:
-    """Yield notes on a file of posts: times that have little effect, and texts with leftovers of an export."""
+    """Yield notes on a file of posts: times with little effect, and texts with leftovers of an export."""
     for column, cell in (("round", "round"), ("created_at", "time")):
         if cell in cells and "author" not in cells:
             yield f"{_KEY}: {column}: no effect without a column author: agents choose what they post and when"

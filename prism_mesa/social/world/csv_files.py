@@ -28,7 +28,7 @@ class Header:
     """The first line of a CSV.
 
     Attributes:
-        names: The columns, without blanks around them.
+        names: Column names, stripped.
         delimiter: The character between them.
         exact: Whether the file has the names without blanks around them.
     """
@@ -134,7 +134,7 @@ def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: File
         table = _streamed(file, header, columns, files, numbers=numbers)
         if table is not None:
             return table
-    table = read_csv(file, header, columns, files)  # takes rows that are shorter, or end in a comma
+    table = read_csv(file, header, columns, files)  # accepts rows that are shorter, or end in a comma
     return pa.table({name: _trimmed(table[name].combine_chunks()) for name in columns})
 
 

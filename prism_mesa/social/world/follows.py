@@ -1,4 +1,4 @@
-"""Follow networks read from files of edges."""
+"""Follow networks from files of edges."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ _SOME_SIZE = 100
 def load_network(
     path: str, direction: Direction | None = None, files: FilesParams = DEFAULT
 ) -> tuple[FollowNetwork, Ids]:
-    """Read an edge list and return the network and the agents' ids, sorted; row i of the network is id i.
+    """Read an edge list and return the network and the agents' sorted ids; row i of the network has id i.
 
     Ids are the texts of the file; they are sorted as numbers if all are written as whole numbers.
 
@@ -91,7 +91,7 @@ def _has_mutual_pair(network: FollowNetwork) -> bool:
 
 
 def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids] | None:
-    """Return the rows of both columns and the ids of the rows; None if not all are whole numbers."""
+    """Return the rows of both columns and the ids of rows; None if not all are whole numbers."""
     if not (pa.types.is_signed_integer(src.type) and pa.types.is_signed_integer(dst.type)):
         return None
     slots, count = np.zeros((_SLOTS, 2), np.int64), 0
@@ -108,7 +108,7 @@ def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int3
 
 
 def _by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids]:
-    """Return the rows of both columns of texts and the ids of the rows."""
+    """Return the rows of both text columns and the ids of rows."""
     (src_codes, src_ids), (dst_codes, dst_ids) = _coded(src), _coded(dst)
     places, ids = pd.factorize(distinct_ids(pa.concat_arrays([src_ids, dst_ids])), sort=True)
     rows, numbers = places.astype(np.int32), np.asarray(ids)
@@ -117,10 +117,10 @@ def _by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Int32s, pa.Array]:
-    """Return the place of each text among the distinct ones, and these."""
+    """Return the index of each text among the distinct ones, and these."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.unify_dictionaries().combine_chunks()
     codes = coded.indices.to_numpy()
-    used = np.bincount(codes, minlength=len(coded.dictionary)) > 0  # dropped rows may have left some without use
+    used = np.bincount(codes, minlength=len(coded.dictionary)) > 0  # dropped rows may leave some unused
     place = (np.cumsum(used) - 1).astype(np.int32)
     return place[codes], coded.dictionary.filter(pa.array(used)).cast(pa.string())

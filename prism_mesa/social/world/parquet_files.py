@@ -1,4 +1,4 @@
-"""Columns of Parquet files, whose size is read off their ends before anything is unpacked."""
+"""Columns of Parquet files, whose size is read from their footers before anything is unpacked."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _LONGEST_FOOTER: Final = 64_000_000
 
 
 def parquet_columns(file: Path) -> tuple[list[str], list[str]]:
-    """Return the names of all columns, and of those that pandas has kept an index in.
+    """Return the names of all columns, and of those that hold a pandas index.
 
     Raises:
         ValueError, OSError, pa.ArrowException: If it is no Parquet file, or has more columns than a table may.
@@ -102,7 +102,7 @@ def _has_width(kind: pa.DataType) -> bool:
 
 
 def _size(column: pa.Array) -> int:
-    """Return the bytes of texts, each counted as often as it stands there."""
+    """Return the bytes of texts, counting repetitions."""
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())

@@ -113,7 +113,7 @@ def make_population(
         pending_action=np.full(n, NO_ACTION, np.uint8),
         current_post=np.full(n, NO_POST, np.int32),
         current_match=np.zeros(n, np.int16),
-        feed=np.zeros((n, feed_size), np.int32),  # of `n_feed` posts: it takes memory where it is filled
+        feed=np.zeros((n, feed_size), np.int32),  # holds `n_feed` posts; memory is only taken where it is filled
         n_feed=np.zeros(n, np.uint16),
         n_read=np.zeros(n, np.uint16),
     )
@@ -123,7 +123,7 @@ def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
     """Return Big Five scores, shape (n, 5), clipped to 1..5, with the measured means and correlations."""
     lower = np.linalg.cholesky(np.array(TRAIT_CORRELATIONS))
     normal = np.stack([streams.normal("traits", agents, index=k) for k in range(5)], axis=1)
-    mixed = (normal[:, None, :] * lower).sum(axis=2)  # not a matrix product: rows must not depend on n
+    mixed = (normal[:, None, :] * lower).sum(axis=2)  # no matrix product, because rows must not depend on n
     return np.clip(TRAIT_MEANS + mixed * TRAIT_SDS, 1, 5).astype(np.float32)
 
 
@@ -141,7 +141,7 @@ def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
 
 
 def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArray[np.int8]:
-    """Return interests: the mean of the topics of three texts that each agent likes best, drawn from the corpus."""
+    """Return interests: the mean topics of three corpus texts drawn for each agent."""
     weights, k = np.array([1.0, 0.6, 0.3])[:, None], topics.vectors.shape[1]
 
     def drawn(rows: Rows) -> npt.NDArray[np.int8]:
@@ -192,7 +192,7 @@ def read_profiles(
     files: FilesParams = DEFAULT,
     attributes: Mapping[str, tuple[str, Attribute]] | None = None,
 ) -> Profiled:
-    """Write the profiles of a file over the drawn ones.
+    """Overwrite drawn profiles with those of a file.
 
     Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by ;), the fields
     of `AGENT_FIELDS`, like, reply, reshare, and the Big Five. A blank cell keeps the drawn value. `attributes` are

@@ -47,7 +47,7 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
 
 
 def _erdos_renyi(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Everybody follows everybody else with the same probability (Gilbert 1959, doi:10.1214/aoms/1177706098)."""
+    """Everyone follows everyone else with the same probability (Gilbert 1959, doi:10.1214/aoms/1177706098)."""
     return _tossed(np.array([0, n]), params.mean_degree / (n - 1), 0.0, streams)
 
 
@@ -104,7 +104,7 @@ def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNe
 
 
 def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Newcomers follow the popular (Barabasi and Albert 1999), and a share of them is followed back."""
+    """Newcomers follow popular agents (Barabasi and Albert 1999), and a share of them is followed back."""
     m = min(n - 1, max(1, round(params.mean_degree / (1 + params.reciprocity))))
     old = np.empty(m * (n - m), np.int32)
     attach(streams.key("attach"), n, m, old)
@@ -116,7 +116,7 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowN
 
 
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Directed configuration model: popularity is lognormal, follows are drawn in proportion to it.
+    """Directed configuration model: popularity is lognormal, and follows are drawn in proportion to it.
 
     Each agent has a Poisson number of followees, or a lognormal number from 1 on. Mutual follows are drawn first. They
     change no number of followees, and hardly the numbers of followers. Repetitions are drawn again, at last without

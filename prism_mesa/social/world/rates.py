@@ -23,7 +23,7 @@ _NORMAL: Final = NormalDist()
 def popularity_scores(network: FollowNetwork, params: AgentsParams, streams: Streams) -> Floats | None:
     """Return the normal score of each agent's rank by number of followers, shape (n,); None if popularity is 0.
 
-    The rank-th of n agents, from 0, has the score ``inverse normal((rank + .5) / n)``; ties are ranked by a keyed draw.
+    Rank r of n agents, from 0, has the score ``inverse normal((r + .5) / n)``; ties are broken by a keyed draw.
     """
     if not params.popularity:
         return None

@@ -27,7 +27,7 @@ DEFAULT: Final = FilesParams()
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of a file, of one length that is at least 1.
+    """Columns of a file, all of one length, at least 1.
 
     Attributes:
         columns: The wanted columns that the file has. Those of a CSV are texts, except ids; empty cells are nulls.
@@ -116,9 +116,9 @@ def read_table(
     Args:
         path: The file; relative paths are relative to the working directory.
         key: The configuration key that named it, for messages.
-        needs: Columns it must have.
-        may: Columns that are read as well where it has them.
-        files: How it is read.
+        needs: Columns that it must have.
+        may: Optional columns to read.
+        files: How to read it.
         others: Whether it may have other columns, which are not read.
 
     Raises:
@@ -128,7 +128,7 @@ def read_table(
 
 
 def read_ids(path: str | Path, key: str, columns: Sequence[str], files: FilesParams = DEFAULT) -> Table:
-    """Return columns of ids alone; a CSV's are int64 if all are written as whole numbers are. See `read_table`."""
+    """Return columns of ids; those of a CSV are int64 if all are written as whole numbers. See `read_table`."""
     return _read(path, _ColumnsNeeded(key, files, tuple(columns), what="ids"), read_csv_ids)
 
 
@@ -166,10 +166,10 @@ def _read(
 
 
 def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
-    """Return a table without repeated header rows, as in files put end to end, and the number of these rows."""
+    """Return a table without repeated header rows, as in concatenated files, and their number."""
     if any(pa.types.is_integer(column.type) for column in table.columns):
         return table, 0
-    written = ("{}", "\ufeff{}", '\ufeff"{}"')  # each file may begin with a byte order mark
+    written = ("{}", "\ufeff{}", '\ufeff"{}"')  # each file may start with a byte order mark
     cells = [[pc.equal(table[name], how.format(name)) for how in written] for name in table.column_names]
     same = reduce(pc.and_, [reduce(pc.or_, column) for column in cells])
     n = pc.sum(same).as_py()
@@ -207,7 +207,7 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Return whether a file is read as Parquet, by its name; else it is CSV."""
+    """Return whether a file's name marks it as Parquet; otherwise it is CSV."""
     return Path(path).suffix.lower() in _PARQUET
 
 

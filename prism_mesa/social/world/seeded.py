@@ -124,10 +124,10 @@ def find_communities(
     They are the blocks of a stochastic block model, in other networks agents with the same main interest.
 
     Args:
-        network: How the network was made.
-        n: Agents that it was made of; those of higher rows came later.
-        names: Names of interests, some may be equal.
-        main_interest: The place among them of what each agent likes best, -1 for none, shape (agents,).
+        network: The parameters of the network.
+        n: Agents at the start; those of higher rows joined later.
+        names: Names of interests; some may be equal.
+        main_interest: Index of each agent's strongest interest, -1 for none, shape (agents,).
     """
     if network.kind == "stochastic_block":
         block = np.searchsorted(block_bounds(network.blocks, n), np.arange(len(main_interest)), side="right") - 1
@@ -141,12 +141,12 @@ def find_communities(
 
 
 def share_across(community: Rows, followed: Rows, follower: Rows, n: int) -> npt.NDArray[np.float64]:
-    """Return which share of each agent's followers are of other communities; 0 for who has none, shape (n,).
+    """Return the share of each agent's followers from other communities; 0 without followers, shape (n,).
 
     Args:
-        community: Of each agent, `NONE` for none; follows to or from such are not counted.
-        followed: Of each follow, the agent that is followed.
-        follower: The one that follows it.
+        community: Each agent's community; follows from or to `NONE` do not count.
+        followed: The followed agent of each follow.
+        follower: The follower.
         n: Agents.
     """
     known = (community[followed] != NONE) & (community[follower] != NONE)

@@ -100,7 +100,7 @@ class _Utf8(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        """Fill a buffer and return how far; 0 at the end."""
+        """Fill a buffer and return how many bytes were read; 0 at the end."""
         while not self._waiting:
             first, block = self._read == 0, self._source.read(BLOCK)
             text = self._checked(block)

@@ -1,1 +1,1 @@
-"""Parameters fitted to targets by simulation: what is fitted, how, and what the data say of each parameter."""
+"""Fit parameters to targets by simulation, and report how well the data identify each."""

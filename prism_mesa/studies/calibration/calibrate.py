@@ -29,7 +29,7 @@ FITTED: Final = "fitted"  # the arm of the fitted world
 
 @dataclass(frozen=True)
 class Budget:
-    """How long to go on.
+    """Limits of a calibration.
 
     Attributes:
         runs: Runs of all trials, including failed ones and those of earlier calls. None: no limit.
@@ -71,8 +71,8 @@ def calibrate(
         plan: The calibration.
         folder: Its folder; made if it is missing.
         engine: What runs the runs.
-        budget: How long to go on.
-        text: The calibration file, to be kept beside the results.
+        budget: The limits.
+        text: The calibration file, to be kept with the results.
         on_run: Called with the progress at first and after each run.
 
     Raises:

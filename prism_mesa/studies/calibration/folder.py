@@ -14,7 +14,7 @@ from prism_mesa.studies.folder import StudyFolder, read_json, write_text
 
 MANIFEST: Final = "calibration.json"
 TRIALS: Final = "trials.json"
-COPY: Final = "calibration.yaml"  # the calibration file, as it was read
+COPY: Final = "calibration.yaml"  # a copy of the calibration file
 
 type How = Literal["spread", "likely", "probe", "guess"]
 

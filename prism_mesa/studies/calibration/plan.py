@@ -32,9 +32,9 @@ _MOST_SEEDS: Final = 1000
 class Span(Params):
     """The range in which a parameter is fitted."""
 
-    low: float = Field(description="lowest value that is tried")
-    high: float = Field(description="highest value that is tried")
-    log: bool = Field(False, description="whether equal factors, not equal steps, count as equally far; low above 0")
+    low: float = Field(description="lowest value to try")
+    high: float = Field(description="highest value to try")
+    log: bool = Field(False, description="whether the scale is logarithmic; requires low above 0")
 
     @model_validator(mode="after")
     def _is_a_span(self) -> Self:
@@ -48,16 +48,18 @@ class Span(Params):
 class Target(Params):
     """The target of a measure."""
 
-    target: float = Field(description="wanted value of the measure, as a mean over seeds")
-    tolerance: float = Field(gt=0, description="how far from it is one unit of distance; up to one is inside")
-    data: str = Field(min_length=1, max_length=200, description="name of the dataset that it was computed from")
+    target: float = Field(description="target value of the measure, as a mean over seeds")
+    tolerance: float = Field(
+        gt=0, description="tolerance: the distance from the target that counts as one unit; up to one is inside"
+    )
+    data: str = Field(min_length=1, max_length=200, description="name of its dataset")
 
 
 class RunLimits(Params):
     """Limits of a run; null: no limit."""
 
-    seconds: float | None = Field(None, gt=0, description="wall seconds, after which it is ended")
-    memory_gb: float | None = Field(None, gt=0, description="memory in GB, above which it is ended")
+    seconds: float | None = Field(None, gt=0, description="wall seconds after which it is ended")
+    memory_gb: float | None = Field(None, gt=0, description="memory in GB above which it is ended")
 
 
 class CalibrationParams(Params):
@@ -66,31 +68,29 @@ class CalibrationParams(Params):
     name: str | None = Field(None, pattern=NAME, description="name of its folder; null: that of the file")
     base: str | dict[str, Any] = Field(
         default_factory=dict,
-        description="the configuration that all runs start from: a YAML file, looked for in the working directory, "
-        "then beside the calibration file; or its values",
+        description="the configuration that all runs start from: a YAML file in the working directory or next to the "
+        "calibration file, or its values",
     )
     set: dict[str, Any] = Field(default_factory=dict, description="values on top of it, by dotted key")
     parameters: dict[str, Span] = Field(
-        min_length=1, max_length=20, description="what is fitted: dotted key -> [low, high], or low, high and log"
+        min_length=1, max_length=20, description="parameters to fit: dotted key -> [low, high], or low, high and log"
     )
-    fit: dict[str, Target] = Field(min_length=1, description="measure -> what it is fitted to")
+    fit: dict[str, Target] = Field(min_length=1, description="measure -> its target for the fit")
     holdout: dict[str, Target] = Field(
-        default_factory=dict, description="measure -> what the fitted world is held against; from other data than `fit`"
+        default_factory=dict, description="measure -> its held-out target, from other data than `fit`"
     )
-    seeds: int = Field(2, ge=1, le=_MOST_SEEDS, description="runs of each trial, with seeds 1, 2, ...: the same in all")
-    report_seeds: int = Field(
-        5, ge=2, le=_MOST_SEEDS, description="runs of the fitted world, with the seeds after those of the trials"
-    )
-    seed: int = Field(0, ge=0, lt=2**63, description="of what is tried, not of the runs")
+    seeds: int = Field(2, ge=1, le=_MOST_SEEDS, description="runs per trial, with seeds 1, 2, ..., the same for all")
+    report_seeds: int = Field(5, ge=2, le=_MOST_SEEDS, description="runs of the fitted world, with the next seeds")
+    seed: int = Field(0, ge=0, lt=2**63, description="seed of the proposals, not of the runs")
     runs: int | None = Field(
-        None, ge=1, le=10_000_000, description="runs of all trials; null: as many as minutes allow"
+        None, ge=1, le=10_000_000, description="total number of runs; null: as many as minutes allow"
     )
-    minutes: float | None = Field(None, gt=0, description="wall minutes, after which no further batch is begun")
-    batch: int = Field(4, ge=1, le=1000, description="trials that are proposed together, from all that were before")
+    minutes: float | None = Field(None, gt=0, description="wall minutes after which no batch starts")
+    batch: int = Field(4, ge=1, le=1000, description="trials proposed together, given all earlier ones")
     first: int | None = Field(
-        None, ge=2, le=100_000, description="trials that are spread evenly at first; null: 6 for each parameter"
+        None, ge=2, le=100_000, description="evenly spread trials at the start; null: 6 per parameter"
     )
-    rise: float = Field(RISE, gt=0, description="how far the objective may rise within an interval of a parameter")
+    rise: float = Field(RISE, gt=0, description="rise of the objective that bounds an interval of a parameter")
     limits: RunLimits = Field(default_factory=RunLimits)
 
     @field_validator("base", mode="before")
@@ -154,7 +154,7 @@ def calibration_params(values: Mapping[str, Any], where: str) -> CalibrationPara
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter and its range.
+    """A parameter and its range, scaled to 0..1.
 
     Attributes:
         log: Whether places are proportional to the logarithm of values.
@@ -181,7 +181,7 @@ class Axis:
         return round(value) if self.whole else min(max(float(f"{value:.6g}"), self.low), self.high)
 
     def place(self, value: float) -> float:
-        """Return the place of a value, 0 to 1."""
+        """Return the position of a value, 0 to 1."""
         if self.log:
             place = (log(max(value, self.low)) - log(self.low)) / (log(self.high) - log(self.low))
         else:
@@ -215,17 +215,17 @@ class CalibrationPlan:
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds of each trial: the same in all, so that trials share their random numbers."""
+        """The seeds of each trial, the same for all, so that trials share random numbers."""
         return list(range(1, self.params.seeds + 1))
 
     @property
     def report_seeds(self) -> list[int]:
-        """The seeds of the fitted world, which no trial has had."""
+        """The seeds of the fitted world, which no trial uses."""
         return [self.params.seeds + number for number in range(1, self.params.report_seeds + 1)]
 
     @property
     def first(self) -> int:
-        """How many trials are spread evenly at first."""
+        """Number of evenly spread trials at the start."""
         return self.params.first or max(_FEWEST, _PER_PARAMETER * len(self.axes))
 
     def values(self, place: Floats) -> Values:

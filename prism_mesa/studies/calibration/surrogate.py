@@ -44,9 +44,10 @@ def load(module: str, package: str) -> Any:
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """A smooth function of a place, known at some places up to noise.
+    """A Gaussian process fitted to noisy values at some points.
 
-    Matern 5/2 with a length for each axis, and noise, by maximum likelihood (Rasmussen and Williams 2006, chapter 5).
+    Matern 5/2 kernel with a length scale per axis, and noise, by maximum likelihood (Rasmussen and Williams 2006,
+    chapter 5).
     """
 
     regressor: Any
@@ -61,19 +62,21 @@ class GaussianProcess:
         kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * matern + kernels.WhiteKernel(0.01, (1e-6, 1.0))
         regressor = gaussian.GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a length at its bound: the measure does not depend on that parameter
+            warnings.simplefilter(
+                "ignore"
+            )  # a length scale at its bound means that the measure does not depend on the parameter
             regressor.fit(points, values)
         return cls(regressor, float(regressor.kernel_.k2.noise_level) * float(np.var(values) or 1.0))
 
     def at(self, places: Floats) -> tuple[Floats, Floats]:
-        """Return the mean and the standard deviation of the function, without noise, at places, shape (m, axes)."""
+        """Return mean and standard deviation of the function, without noise, at points of shape (m, axes)."""
         mean, sd = self.regressor.predict(places, return_std=True)
         return mean, np.sqrt(np.maximum(sd**2 - self.noise, 0.0))
 
 
 @dataclass(frozen=True)
 class Surrogate:
-    """The objective as trials predict it at any place.
+    """The objective predicted from trials at any point.
 
     A process is fitted to asinh of each measure's distance from its target: about the distance itself within a
     tolerance, about its logarithm far away.
@@ -95,7 +98,7 @@ class Surrogate:
         return cls(tuple(fit(points[rows], np.arcsinh(column[rows])) for column, rows in defined if rows.sum() > 1))
 
     def objective(self, places: Floats, *, leeway: float = 0.0) -> Floats:
-        """Return the objective at places, shape (m, axes), if each process may err by `leeway` standard deviations."""
+        """Return the objective at points of shape (m, axes), less `leeway` standard deviations of each process."""
         total = np.zeros(len(places))
         for process in self.processes:
             if leeway:
@@ -177,7 +180,7 @@ class Profiles:
             that value; NaN without any).
         intervals: For each parameter: `parameter`, `fitted`, `low`, `high` (where `possible` is within the rise),
             `lowest`, `highest` (the range), `verdict`.
-        least: The least of the surrogate.
+        least: The minimum of the surrogate.
     """
 
     curves: pd.DataFrame

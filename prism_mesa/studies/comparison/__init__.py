@@ -1,1 +1,1 @@
-"""Runs compared pair by pair: measures and rounds, with intervals where there are several pairs."""
+"""Compare runs pair by pair: measures and rounds, with intervals if there are several pairs."""

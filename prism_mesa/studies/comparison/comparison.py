@@ -39,7 +39,7 @@ class RunComparison:
             `equal`.
         rounds: A row for each column (and `nation`) and `round`, with the same, and intervals of each side's mean.
         divergences: For each pair, how its tables differ.
-        first_divergence: The earliest of all pairs; None if no table differs in what happened.
+        first_divergence: The earliest of all pairs; None if no table diverges.
         diverged: The index of its pair.
         reasons: Why each side did what it did there; None if `why` was off, or nothing diverged.
         branched: By side, where the run of the first pair branched from.
@@ -61,7 +61,7 @@ class RunComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether every table that both runs of a pair have is equal, in all pairs."""
+        """Whether all tables that both runs of a pair have are equal, in all pairs."""
         return all(divergence.equal for divergence in self.divergences)
 
     @property
@@ -73,7 +73,7 @@ class RunComparison:
 
     @property
     def n_differ(self) -> int:
-        """How many measures differ."""
+        """Number of measures that differ."""
         return int((~self.measures["equal"] & self.measures["difference"].notna()).sum())
 
 

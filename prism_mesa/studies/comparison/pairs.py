@@ -28,7 +28,7 @@ class ComparedRun:
     Attributes:
         manifest: Its manifest, checked.
         facts: Its manifest as read.
-        rounds: Rounds or quarters that its tables hold.
+        rounds: Number of rounds or quarters in its tables.
         broken: Whether it stopped within a round, so that some tables have rows of a round that others lack.
     """
 
@@ -49,7 +49,7 @@ class Pairs:
     """The runs of two sides.
 
     Attributes:
-        base: The runs of one side, one for each pair.
+        base: The runs of one side, one per pair.
         other: The runs of the other side.
         rounds: How many rounds or quarters are compared: as many as all runs have.
     """
@@ -66,11 +66,11 @@ class Pairs:
 
     @property
     def whole(self) -> bool:
-        """Whether all runs have exactly the rounds that are compared."""
+        """Whether all runs have exactly the compared rounds."""
         return all(map(self.is_whole, (*self.base, *self.other)))
 
     def is_whole(self, run: ComparedRun) -> bool:
-        """Return whether a run has exactly the rounds that are compared."""
+        """Return whether a run has exactly the compared rounds."""
         return run.rounds == self.rounds and not run.broken
 
     @property

@@ -113,7 +113,7 @@ def measure_span(name: str) -> float | None:
 
 
 def per_round(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
-    """Return the columns of a run that are compared round by round, and their values, shape (rounds, columns).
+    """Return the columns of a run to compare by round, and their values, shape (rounds, columns).
 
     A round that is missing, as in a damaged table, is NaN.
     """

@@ -1,1 +1,1 @@
-"""The conditions of a study: arms, points of a design, seeds, and what makes a run the same run."""
+"""The conditions of a study: arms, points of a design and seeds, and the identity of runs."""

@@ -30,7 +30,7 @@ def sample_points(
     Args:
         kind: `sobol`: Saltelli's scheme without second order (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018),
             n (k + 2) points of k factors; `lhs`: a Latin hypercube, n points; `morris`: n trajectories of k + 1 points.
-        n: A power of two from 2 on for `sobol`, 1 or more for `lhs`, 2 or more for `morris`.
+        n: A power of two from 2 for `sobol`, at least 1 for `lhs`, at least 2 for `morris`.
         ranges: Dotted key -> lowest and highest value.
         seed: The seed of the sample.
         whole: Keys whose values are integers; the ends of their ranges are as likely as values in between.

@@ -36,7 +36,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run of a study: its name (see `Identity.run_of`), its condition, its seed."""
+    """A run of a study: its name (see `Identity.run_of`), condition and seed."""
 
     run: str
     condition: Condition
@@ -50,7 +50,7 @@ class StudyDesign:
     Attributes:
         points: The points of the design; a single one without values if nothing varies.
         conditions: Arms x points, in the order of the file.
-        notes: Changes made when the study was read, and keys without effect.
+        notes: Changes made while reading the study, and keys without effect.
         skipped: Conditions of optional arms whose LLM is missing: number -> reason.
     """
 
@@ -255,7 +255,7 @@ def run_text(planned: PlannedRun, design: StudyDesign) -> str:
 
 
 def override_text(planned: PlannedRun, design: StudyDesign) -> str:
-    """Return the overrides of the base that make a run again, ``key=value ...``, for a shell."""
+    """Return the overrides of the base that repeat a run, ``key=value ...``, for a shell."""
     arm = settings(design.params.arms.get(planned.condition.arm))
     values = {**dict(flat(arm)), **design.factors(planned.condition), "seed": planned.seed}
     files = [(group, key) for group, key in _FILES if f"{group}.{key}" in values]

@@ -1,1 +1,1 @@
-"""Who runs the runs of a study: one process each, here or on a cluster, behind one interface."""
+"""Engines that run the runs of a study, one process each, on this machine or a cluster."""

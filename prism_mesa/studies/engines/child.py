@@ -16,7 +16,7 @@ from prism_mesa.studies.engines.job import ONE_THREAD, Job
 def begin(job: Job, sender: "Connection[object, object]", printed: str, environment: Mapping[str, str]) -> None:
     """Carry out a job, send its `Outcome`, and end; the file `printed` gets what it prints."""
     if hasattr(os, "setsid"):
-        os.setsid()  # lead a group: all processes that this one starts are in it, and Ctrl-C does not reach it
+        os.setsid()  # lead a process group, which holds all children and does not receive Ctrl-C
     _redirect_output(printed)
     os.environ.clear()
     os.environ.update({**environment, **ONE_THREAD})

@@ -1,4 +1,4 @@
-"""Executors for runs: threads of this machine, or the workers of a Dask cluster (extra `dask`)."""
+"""Executors for runs: threads on this machine, or workers of a Dask cluster (extra `dask`)."""
 
 import logging
 import os
@@ -17,8 +17,8 @@ from prism_mesa.studies.engines.supervise import kill_runs, main_left_alone
 
 _TIMEOUT_S: Final = 10
 _SETTINGS: Final = {
-    "distributed.scheduler.worker-saturation": 1.0,  # a task waits at the scheduler, not at a worker that is busy
-    "distributed.worker.memory.target": False,  # what takes memory are processes that Dask knows nothing of
+    "distributed.scheduler.worker-saturation": 1.0,  # tasks wait at the scheduler, not at a busy worker
+    "distributed.worker.memory.target": False,  # memory is used by processes that Dask does not know
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
@@ -43,7 +43,7 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
         here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
         with (
             _restored_environment(),
-            main_left_alone(),  # whenever a worker is started: one that has died is started again
+            main_left_alone(),  # applies to restarted workers too
             distributed.LocalCluster(**here) as cluster,
             distributed.Client(cluster) as client,
         ):
@@ -113,7 +113,7 @@ _AGAIN_S: Final = 0.05
 
 
 def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None) -> AbstractContextManager[Executor]:
-    """Return an executor for ``submit(run_supervised, job)``, as a context: leaving it ends what it started.
+    """Return an executor for ``submit(run_supervised, job)`` as a context manager; leaving it ends what it started.
 
     An error or Ctrl-C ends running runs, except on a cluster that somebody else started, and begins no others. See
     `driver.Engine` for the arguments.

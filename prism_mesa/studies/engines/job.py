@@ -43,9 +43,9 @@ class Outcome:
     """The outcome of a run.
 
     Attributes:
-        ending: `done`; `raised`: the run raised an error; `timeout` and `memory`: it hit a limit; `killed`: an outside
-            signal ended it, or its process vanished; `skipped`: it did not begin, as its LLM is missing.
-        reason: One line that says why the run is not done; empty if it is.
+        ending: `done`; `raised`: it raised an error; `timeout` and `memory`: it hit a limit; `killed`: a signal ended
+            it, or its process vanished; `skipped`: it did not start because its LLM is missing.
+        reason: One line on why it is not done; empty if it is.
         measures: Values by name; NaN where a measure is not defined for this run.
         facts: What the run took and who decided, as far as is known (see `journal.Facts`).
         tables: Rows of the tables to collect, each an Arrow IPC stream.

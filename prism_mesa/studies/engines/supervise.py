@@ -37,7 +37,7 @@ class RunProcess:
 
     Attributes:
         process: The process; it leads a process group, except on Windows.
-        printed: The file that gets what it prints.
+        printed: The file that receives its output.
     """
 
     process: BaseProcess
@@ -75,7 +75,7 @@ class RunProcess:
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
-        if self._exit_code() is None:  # it may have no group yet
+        if self._exit_code() is None:  # it may not have a group yet
             with suppress(ProcessLookupError, PermissionError):
                 self.process.kill()
 
@@ -181,7 +181,7 @@ class _Watch:
     """Watches a running process from outside.
 
     Attributes:
-        began: When it was started (`time.monotonic`).
+        began: Start time (`time.monotonic`).
         facts: The memory and CPU time that it has used, as facts of its outcome.
     """
 

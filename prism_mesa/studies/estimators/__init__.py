@@ -1,1 +1,1 @@
-"""Estimators of what is known of real platforms: columns go in, numbers come out; the same for data and for runs."""
+"""Estimators for data and runs alike: columns in, numbers out."""

@@ -34,7 +34,7 @@ def hops(parent: Ints, joins: npt.NDArray[np.bool_]) -> Ints:
 
 
 def reproduction(hop: npt.ArrayLike) -> Floats:
-    """Return the reproduction number by hop: children per node at hop 0, 1, 2, ..., up to the last hop with nodes.
+    """Return the reproduction number: children per node at hop 0, 1, 2, ..., up to the last hop with nodes.
 
     >>> reproduction([0, 0, 1, 1, 1, 2]).round(2).tolist()
     [1.5, 0.33, 0.0]
@@ -44,7 +44,7 @@ def reproduction(hop: npt.ArrayLike) -> Floats:
 
 
 def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool_]) -> float:
-    """Return how much larger the mean of a value is in the second of two groups of cascades, at equal sizes.
+    """Return how much larger a mean is in the second of two groups of cascades, at equal sizes.
 
     In each class of sizes, as many cascades of each group count as the smaller group has (Juul and Ugander 2021,
     doi:10.1073/pnas.2100786118). NaN if no class has cascades of both.
@@ -113,7 +113,7 @@ def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
 
 
 def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
-    """Return returned follows as a share of all follows, and of the most that could be returned; NaN without any.
+    """Return mutual follows as a share of all follows, and of the most that are possible; NaN without any.
 
     The most is the sum over agents of the smaller of followers and followees.
     """
@@ -124,7 +124,7 @@ def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
 
 
 def degree_correlation(network: FollowNetwork) -> float:
-    """Return the correlation of the logarithms of followers and followees of agents who have both; NaN if undefined."""
+    """Return the correlation of log followers and log followees of agents who have both; NaN if undefined."""
     degrees = np.stack([network.n_followers, network.n_followees]).astype(np.float64)
     logs = np.log(degrees[:, (degrees > 0).all(axis=0)])
     return float(np.corrcoef(logs)[0, 1]) if logs.shape[1] > 1 and np.ptp(logs, axis=1).all() else float("nan")

@@ -1,4 +1,4 @@
-"""Discrete power laws by maximum likelihood, and how well one fits (Clauset, Shalizi and Newman 2009)."""
+"""Discrete power laws: maximum likelihood fits and their plausibility (Clauset, Shalizi and Newman 2009)."""
 
 import math
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class PowerLaw:
 
     Attributes:
         exponent: By maximum likelihood, with its standard error `se`.
-        n: Sizes in the tail.
-        ks: Largest distance between the cumulative shares of the tail and of the law (Kolmogorov and Smirnov).
+        n: Number of sizes in the tail.
+        ks: Kolmogorov-Smirnov distance between the cumulative shares of tail and law.
     """
 
     least: int
@@ -43,7 +43,7 @@ def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
     about 6.
 
     Args:
-        sizes: Whole numbers from 1 on, in any order.
+        sizes: Whole numbers from 1, in any order.
         least: The start of the tail; None: the size with the smallest `ks`, among those with a tail of at least 50.
     """
     values = np.asarray(sizes)

@@ -62,7 +62,7 @@ def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
 
 
 def survival(lengths: Ints, ended: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
-    """Return lengths at which something ended, ascending, and the share of all that lasts longer.
+    """Return the durations at which something ended, ascending, and the share of durations that are longer.
 
     Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452; lengths that have not ended are censored.
 

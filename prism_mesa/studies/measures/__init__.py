@@ -1,1 +1,1 @@
-"""Named functions of a finished run, each with its unit, range and source."""
+"""Measures: named functions of a finished run, with unit, range and source."""

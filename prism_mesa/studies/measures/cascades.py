@@ -36,12 +36,12 @@ _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _WHICH: Final = "posts (without the first 24 and the last 18 hours of runs of 60 or more)"
-ENOUGH_OF_100: Final = 200  # cascades of at least 100 that the exponent of their sizes needs
-SEEN_ENOUGH: Final = 600  # impressions that a post needs to count for rates per impression
+ENOUGH_OF_100: Final = 200  # fewest cascades of at least 100 for an exponent of their sizes
+SEEN_ENOUGH: Final = 600  # fewest impressions of a post for rates per impression
 _SAMPLES: Final = 100
-_MIDDLE: Final = (10, 99)  # sizes of the cascades whose shapes are compared
+_MIDDLE: Final = (10, 99)  # range of sizes whose shapes are compared
 LARGE: Final = 56  # posts of the smallest large cascade, as in Twitter15/16
-ENOUGH_LARGE: Final = 20  # large cascades that their shapes need
+ENOUGH_LARGE: Final = 20  # fewest large cascades for their shapes
 WHICH: Final = f"cascades of at least {LARGE} posts; needs {ENOUGH_LARGE} of them"
 
 
@@ -56,7 +56,7 @@ def _exponent(above: int, enough: int, run: FinishedRun) -> float:
 
 
 def _tail(run: FinishedRun) -> PowerLaw:
-    """Return the power law of the sizes from 10 on."""
+    """Return the power law of sizes from 10."""
     return fit_power_law(measured_sizes(run), _MIDDLE[0])
 
 
@@ -122,7 +122,7 @@ def _shape(column: str, run: FinishedRun) -> float:
 
 
 def follow_network(run: FinishedRun) -> FollowNetwork:
-    """Return who follows whom at the end."""
+    """Return the follows at the end of the run."""
     edges = run.follows()
     return from_edges(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
 

@@ -87,7 +87,7 @@ def _user_function(name: str, key: str) -> Any:
 
 
 def measured(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
-    """Return measures of a run, by name; each table is read once for all of them."""
+    """Return measures of a run by name; each table is read once for all."""
     once = replace(run, table=cache(run.table), follows=cache(run.follows))
     return {name: _value(find_measure(name), once) for name in names}
 

@@ -71,7 +71,7 @@ _CURVES: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
 
 
 def run_curves(run: FinishedRun) -> pd.DataFrame:
-    """Return the curves of a run: columns `curve`, its name; `x` and `y`, numbers."""
+    """Return the curves of a run: columns `curve` (its name), `x` and `y`."""
     parts = []
     for name, points in _CURVES.items():
         x, y = (np.asarray(values, np.float64) for values in points(run))

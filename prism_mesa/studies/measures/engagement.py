@@ -1,4 +1,4 @@
-"""Measures of what agents do: posts, engagements, states, decisions; inequality between agents; joining and leaving."""
+"""Measures of activity: posts, engagements, states, decisions, inequality between agents, joining and leaving."""
 
 from collections.abc import Callable
 from math import nan
@@ -88,7 +88,7 @@ def _followers(run: FinishedRun) -> npt.NDArray[Any]:
 
 
 def _reshared(run: FinishedRun) -> npt.NDArray[np.float64]:
-    """Return how often posts and replies of each agent were reshared."""
+    """Return how often the posts and replies of each agent were reshared."""
     posts, joined = run.table("posts"), have_joined(run)
     return np.bincount(posts["author"], posts["reshares"], minlength=len(joined))[joined]
 

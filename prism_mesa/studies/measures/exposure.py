@@ -1,4 +1,4 @@
-"""Measures of what readers are shown, and of follows, impressions and engagements between communities."""
+"""Measures of what readers see, and of follows, impressions and engagements between communities."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,7 +32,7 @@ _READERS: Final = "readers whose impressions are recorded"
 
 
 def effective_numbers(first: Ints, second: Ints, n_second: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """Return the effective number of the second (below `n_second`) for each first: the exponential of the entropy."""
+    """Return for each first number the effective number of second ones: the exponential of the entropy."""
     firsts, _, count = count_pairs(first, second, n_second)
     if not len(firsts):
         return np.zeros(0)

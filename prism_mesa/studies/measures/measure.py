@@ -1,4 +1,4 @@
-"""Measures and the finished run that they read; columns, communities and posts that several measures share."""
+"""Measures and the finished runs that they read; quantities that several measures share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ class FinishedRun:
         config: Its configuration.
         summary: Its summary, as ``prism run --json`` prints it.
         table: Returns a table by name, one of `social.tables`. Measures share it: change a copy only.
-        follows: Who follows whom: columns `src` and `dst`, rows of `agents`; `dst` follows `src`.
+        follows: Follows: columns `src` and `dst`, rows of `agents`; `dst` follows `src`.
     """
 
     config: Config
@@ -44,12 +44,12 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a finished run.
+    """A number computed from a finished run.
 
     Attributes:
-        compute: Returns it; NaN where it is not defined.
+        compute: Returns it; NaN if undefined.
         meaning: A phrase that begins in lower case, without a full stop.
-        unit: Of what it counts; `share` from 0 to 1.
+        unit: Its unit; `share` for 0 to 1.
         low: Its smallest possible value.
         high: Its largest possible value.
         source: The source of its definition; empty if its meaning defines it.
@@ -74,7 +74,7 @@ index: Final = partial(Measure, unit="", low=-1, high=1)
 
 
 def first_sentence(thing: object) -> str:
-    """Return the first sentence of the docstring of a user's own function, on one line, without its full stop.
+    """Return the first sentence of a user function's docstring, on one line without the full stop.
 
     >>> first_sentence(ratio)
     'Return a part over a whole; NaN if the whole is 0'
@@ -114,13 +114,13 @@ _MOST_BINS: Final = 1 << 22  # up to this many possible pairs are counted in bin
 
 
 def _category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return the texts of a column as codes, -1 for nothing, and the texts."""
+    """Return the texts of a column as codes, -1 for missing, and the texts."""
     coded = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
     return coded.codes.astype(np.int64), [str(text) for text in coded.categories]
 
 
 def post_topics(run: FinishedRun) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the topic of each post as a code, -1 for none, and how many codes there are."""
+    """Return the topic of each post as a code, -1 for none, and the number of codes."""
     codes, names = _category_codes(run.table("posts")["topic"])
     return codes, len(names)
 
@@ -175,7 +175,7 @@ def joined_in(config: Config, table: Callable[[str], pd.DataFrame]) -> Mask:
 
 
 def is_sampled(run: FinishedRun, table: str) -> bool:
-    """Return whether a table holds rows of some agents only (`records.*`)."""
+    """Return whether a table only holds rows of some agents (`records.*`)."""
     return bool(run.summary["recorded"][table]["share"] < 1)
 
 

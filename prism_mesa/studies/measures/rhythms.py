@@ -43,7 +43,7 @@ type Floats = npt.NDArray[np.float64]
 _TABLES: Final = ("engagements",)
 DAY_MIN: Final = 24 * 60
 _GOH: Final = "Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002"
-EASTERN: Final = 5  # hours that UTC is ahead of US Eastern time in winter
+EASTERN: Final = 5  # hours by which UTC is ahead of US Eastern winter time
 
 CONGRESS_HOURS: Final = (
     *(0.0063, 0.0019, 0.0008, 0.0004, 0.0004, 0.0006, 0.0024, 0.0056, 0.0178, 0.0519, 0.0764, 0.0872),
@@ -61,7 +61,7 @@ def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
 
 
 def _minutes(config: Config, rounds: npt.NDArray[Any], ticks: npt.NDArray[Any]) -> Floats:
-    """Return times in minutes since the run began."""
+    """Return times in minutes since the start of the run."""
     minutes: Floats = (rounds + ticks / (config.ticks_per_round + 2)) * config.clock.round_minutes
     return minutes
 
@@ -101,7 +101,7 @@ def hourly_shares(run: FinishedRun) -> Floats:
 
 
 def real_hours(config: Config) -> Floats:
-    """Return the profile of the data by hours of a configuration's clock.
+    """Return the real hourly profile, shifted to a configuration's clock.
 
     The shift comes from the configuration, never from results: `agents.hours` is aligned with the data. Without hours
     it is that of US Eastern time, or none if agents have clocks of their own.
@@ -160,7 +160,7 @@ RHYTHMS: Final = (
 )
 
 
-SEEN: Final = 20  # impressions in its first 24 hours that a post needs to count
+SEEN: Final = 20  # fewest impressions of a post in its first 24 hours
 _LATER_MIN: Final = DAY_MIN + 12 * 60
 _SILENT: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
@@ -189,7 +189,7 @@ def half_lives(run: FinishedRun) -> "pd.Series[float]":
     views = _views_within(run, DAY_MIN)
     by_root, new = views.groupby("root")["impressions"], views["impressions"]
     total = by_root.transform("sum")
-    lacking = total / 2 - (by_root.cumsum() - new)  # as the round begins
+    lacking = total / 2 - (by_root.cumsum() - new)  # at the start of the round
     reached = (total >= SEEN) & (lacking > 0) & (lacking <= new)
     return (views["after"] + lacking / new * run.config.clock.round_minutes)[reached]
 
@@ -203,7 +203,7 @@ def _silent(run: FinishedRun) -> float:
 
 
 def _large_delays(run: FinishedRun) -> "pd.Series[float]":
-    """Return minutes from the appearance of a post to each reshare in its cascade, by root, of large cascades."""
+    """Return minutes from the appearance of a post to each reshare in its cascade, by root, for large cascades."""
     rows, large = run.once(reactions), run.once(large_trees)[0]["root"]
     rows = rows[rows["root"].isin(large if len(large) >= ENOUGH_LARGE else []) & (rows["action"] == "reshare")]
     return rows.set_index("root")["minutes"]
@@ -251,7 +251,7 @@ CLOCKS: Final = (
 )
 
 
-FOLLOWED_ENOUGH: Final = 100  # followers that an author needs for impressions per follower
+FOLLOWED_ENOUGH: Final = 100  # fewest followers of an author for impressions per follower
 
 
 def _median_rate(counter: str, run: FinishedRun) -> float:
@@ -349,7 +349,7 @@ class Windows:
 
 
 def usage_windows(run: FinishedRun) -> Windows:
-    """Return the windows of use of agents whose transitions and engagements are recorded.
+    """Return the windows of use of agents with recorded transitions and engagements.
 
     The first day is left out if its posts are (see `measure.measured_rounds`).
     """

@@ -1,1 +1,1 @@
-"""What the runs of a study say: answers with intervals, comparisons, effects, sensitivity."""
+"""Statistics of a study's runs: answers with intervals, comparisons, effects, sensitivity."""

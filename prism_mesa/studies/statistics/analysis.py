@@ -21,7 +21,7 @@ class Analysis:
     Columns `n` and `missing` count runs or pairs with and without a value; `p_holm` is p after Holm's correction.
 
     Attributes:
-        expectations: Their verdicts, in the order of the study.
+        expectations: Verdicts on expectations, in order.
         answers: A row for each condition and measure: `arm`, the factors, `measure`, `n`, `missing`, `mean`, `median`,
             `sd`, `low`, `high` (Student's 95 % interval of the mean).
         differences: A row for each measure and pair of arms, or of levels of a factor with few of them: `measure`,
@@ -58,8 +58,8 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
     """Compute the statistics of a study.
 
     Args:
-        table: The runs, complete or not; missing ones are counted beside every number.
-        expectations: Their texts.
+        table: The runs, complete or not; every statistic counts missing ones.
+        expectations: Texts of expectations.
 
     Raises:
         ConfigError: If an expectation cannot be read, or names something that the study lacks.

@@ -13,16 +13,16 @@ from prism_mesa.streams import Floats, Ints
 
 @dataclass(frozen=True)
 class RunTable:
-    """The runs of a study, and how they were designed.
+    """The runs of a study and their design.
 
     Attributes:
         runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`,
             `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN if missing).
-        arms: In the order of the study; ("all",) if it has none.
+        arms: Arms in order; ("all",) if there are none.
         factors: Dotted keys that vary.
         design: How conditions were chosen.
         paired: Whether all conditions have the same seeds.
-        sampling: What a sampled design was made from, for the indices: SALib's problem, its seed and size (see
+        sampling: For sensitivity indices, the origin of a sampled design: SALib's problem, seed and size (see
             `design.sampling.sample_points`); None otherwise.
     """
 
@@ -100,8 +100,8 @@ class Cells:
     """Measures of all runs, by condition and replicate.
 
     Attributes:
-        conditions: A row for each condition: `arm` and the factors; ordered by arm, then by the levels.
-        codes: Term (`arm` or a factor) -> for each condition, the place of its level in `levels`.
+        conditions: A row for each condition: `arm` and the factors; sorted by arm, then by levels.
+        codes: Term (`arm` or a factor) -> index of each condition's level in `levels`.
         levels: Term -> its levels: numbers ascending, others as they come, arms in the order of the study.
         values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
             Replicates are the seeds of all conditions if paired, else the seeds of each condition.

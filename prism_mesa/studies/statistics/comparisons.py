@@ -1,4 +1,4 @@
-"""One side of a study against another: differences with intervals, and how wide these are with more seeds."""
+"""Comparisons of two sides of a study: differences with intervals, and their width with more seeds."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Comparison:
     """Left against right for each measure: arrays over the measures.
 
     Attributes:
-        n: Pairs, or runs of the smaller side where seeds are not paired.
+        n: Number of pairs, or of runs of the smaller side if seeds are not paired.
         missing: Planned pairs, or runs of both sides, without a value.
         difference: The mean of left minus right over all pairs.
         low: Lower end of its 95 % interval: Student's over seeds, or Welch's over the runs of both sides.
@@ -53,7 +53,7 @@ class Comparison:
         p: Two-sided.
         equal: Whether there is a pair, and none differs.
         right_mean: The mean of the right side over the pairs that have a value.
-        samples: What was tested: a difference for each seed, shape (seeds, measures), or the runs of left and right.
+        samples: The tested samples: a difference for each seed, shape (seeds, measures), or the runs of left and right.
         scale: The size of the values that were subtracted, which bounds the rounding of differences.
         test: The name of the test.
     """
@@ -136,10 +136,10 @@ def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
 
 
 def _by_seed(differences: Floats) -> Floats:
-    """Return a difference for each seed, shape (seeds, measures); their mean is the mean over all pairs.
+    """Return a difference for each seed, shape (seeds, measures), with the mean over all pairs as their mean.
 
-    It is the mean of the seed's pairs. Where seeds have different numbers of pairs, it is the linearised value of a
-    ratio (Cochran 1977, Sampling Techniques, section 6.3), so that each seed is weighted by its number of pairs.
+    It is the mean of the seed's pairs. If seeds have different numbers of pairs, it is the linearised value of a ratio
+    (Cochran 1977, Sampling Techniques, section 6.3), which weights seeds by their number of pairs.
     """
     known = np.isfinite(differences)
     sums, counts = np.where(known, differences, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64)
@@ -230,7 +230,7 @@ def _pair_columns(cells: Cells, pair: Pair) -> dict[str, Any]:
 def differences(
     cells: Cells, pairs: Sequence[Pair], expected: Iterable[tuple[Expectation, Verdict]] = ()
 ) -> pd.DataFrame:
-    """Return all pairs as a table, a row for each pair and measure (see `analysis.Analysis`).
+    """Return all pairs as a table with a row for each pair and measure (see `analysis.Analysis`).
 
     A row that an expectation is about has the p of its verdict; Holm's correction covers the other rows.
     """
@@ -281,7 +281,7 @@ def _difference(cells: Cells, pair: Pair) -> dict[str, Any]:
 
 
 def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
-    """Return how wide the interval of each difference is with 2, 3, ... seeds, as the table `precision`.
+    """Return the width of each difference's interval with 2, 3, ... seeds, as the table `precision`.
 
     The half width is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds: what to expect of
     k seeds, not what the first k happened to give. For unpaired seeds it is Welch's, of the runs that k seeds make.
@@ -337,7 +337,7 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
 
 
 def _pooled(cells: Cells, pairs: Sequence[Pair]) -> Floats:
-    """Return the variance of a difference within conditions, for each measure: the mean over pairs of a term."""
+    """Return the pooled variance of a difference within conditions for each measure: the mean over pairs of a term."""
     unpaired = 2 * _finite_mean(np.stack([variance(value) for value in cells.values]))
     variances = []
     for term, left, right in pairs if cells.paired else ():

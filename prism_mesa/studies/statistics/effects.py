@@ -1,4 +1,4 @@
-"""Answers by condition, tests of three levels or more (Kruskal-Wallis), and effects of factors (ANOVA)."""
+"""Answers by condition, tests of three or more levels (Kruskal-Wallis), and effects of factors (ANOVA)."""
 
 from itertools import combinations
 from typing import Any, Final
@@ -154,7 +154,7 @@ def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tup
     effect_of_column = np.repeat(np.arange(len(dummies)), [matrix.shape[1] for matrix in dummies.values()])
     explained, rank = _explained(gram, cross, effect_of_column >= 0)
     rest, df_error = total - explained, len(values) - len(np.unique(block)) - rank
-    usable = rest > np.maximum(1e-12 * total, 1e-24 * (values**2).sum(axis=0))  # else it is rounding
+    usable = rest > np.maximum(1e-12 * total, 1e-24 * (values**2).sum(axis=0))  # otherwise it is rounding
     if df_error < 1 or not usable.any():
         return [], none
     rows = []

@@ -1,4 +1,4 @@
-"""Expectations (`MEASURE: LEFT > RIGHT`) and verdicts on them."""
+"""Expectations (`MEASURE: LEFT > RIGHT`) and their verdicts."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from prism_mesa.params import shown
 from prism_mesa.studies.params import parse_value
 from prism_mesa.studies.statistics.cells import ARM, level_key, level_text
 
-ALL: Final = "all"  # the only arm of a study without arms; no side can name it
+ALL: Final = "all"  # name of the only arm of a study without arms; sides cannot name it
 
 _FORM: Final = (
     "write MEASURE: LEFT > RIGHT, MEASURE: LEFT < RIGHT or MEASURE: LEFT = RIGHT within 25 %; "
@@ -25,7 +25,7 @@ _EQUAL: Final = re.compile(r"\s+=\s+")
 
 @dataclass(frozen=True)
 class Side:
-    """Some conditions of a study.
+    """A side of an expectation: some conditions of a study.
 
     Attributes:
         levels: Factors and their levels, as the study has them, in the order of the text.
@@ -47,7 +47,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a study expects of a measure.
+    """An expectation about a measure.
 
     Attributes:
         relation: Whether the left side is larger, smaller, or equal up to `margin`.
@@ -102,7 +102,7 @@ def parse_expectation(
 
 
 def _split(rest: str, where: str) -> tuple[str, Literal[">", "<", "="], str, float | None, bool]:
-    """Return left side, relation, right side, margin, and whether that is in percent."""
+    """Return left side, relation, right side, margin, and whether the margin is in percent."""
     operators, within = _UNEQUAL.findall(rest), _WITHIN.match(rest)
     if len(operators) == 1:
         left, operator, right = rest.partition(operators[0])
@@ -180,10 +180,10 @@ class Verdict:
         p: Two-sided, of `test`; for an equality the larger of two one-sided p-values, or, if the difference lies
             beyond the margin, the p of that.
         p_holm: p after Holm's correction over all expectations of the study.
-        n: Pairs, or runs of the smaller side where they are not paired.
+        n: Number of pairs, or of runs of the smaller side if they are not paired.
         missing: Pairs, or runs, that are missing.
         test: The name of the test.
-        sentence: The verdict in a sentence, with figures.
+        sentence: The verdict as a sentence with figures.
         means: The means of the left and of the right side.
     """
 

@@ -1,4 +1,4 @@
-"""How far outcomes depend on each factor: Sobol and Morris indices (SALib), shares of variance of crossed designs."""
+"""Sensitivity of outcomes to factors: Sobol and Morris indices (SALib), and variance shares of crossed designs."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,7 +20,7 @@ type Row = dict[str, Any]
 
 
 def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the table `sensitivity` of a factorial design (see `analysis.Analysis`), and notes on measures it lacks.
+    """Return the table `sensitivity` of a factorial design (see `analysis.Analysis`), and notes on missing measures.
 
     This is an analysis of variance over the seeds that all conditions have, without arms that lack a condition. The
     part of a term is the variance of its levels' means minus the part due to chance; `interactions` is the further
@@ -78,7 +78,7 @@ def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
 
 
 def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the table `sensitivity` (see `analysis.Analysis`), and notes on what is not in it.
+    """Return the table `sensitivity` (see `analysis.Analysis`), and notes on what it lacks.
 
     The value at a point is the mean over its runs (seeds and arms), if all of them have the measure: a mean over other
     runs than elsewhere would look like an effect of the point. One incomplete point would falsify all indices of a
@@ -111,7 +111,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
 
 
 def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
-    """Return the mean of each measure at each point, shape (points, measures); NaN where one of its runs is missing.
+    """Return the mean of each measure at each point, shape (points, measures); NaN if a run is missing.
 
     Each point needs as many runs as the point with most planned runs. Factors that hold only whole numbers were
     rounded, so their points are rounded, too.
@@ -137,7 +137,7 @@ def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
 def _indices(table: RunTable, points: pd.DataFrame, y: Floats) -> Iterator[Row]:
     """Yield the indices of an outcome, shape (points,), for each factor."""
     sampling: dict[str, Any] = dict(table.sampling or {})
-    problem = dict(sampling["problem"])  # SALib adds to it
+    problem = dict(sampling["problem"])  # SALib adds to this
     if table.design == "sobol":
         indices, halves = {"s1": "S1", "st": "ST"}, {"s1": "S1_conf", "st": "ST_conf"}
         options = {"calc_second_order": False, "num_resamples": RESAMPLES, "seed": _RESAMPLING_SEED}

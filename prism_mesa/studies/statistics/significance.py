@@ -126,13 +126,13 @@ class Equivalence:
     """Two one-sided tests (Schuirmann 1987, doi:10.1007/BF01068419), and a test that the difference is larger.
 
     Attributes:
-        margin: How far from 0 the difference may lie.
+        margin: The largest difference from 0 of equals.
         low: Lower end of the 90 % interval of the difference, which lies within the margin where `p` is below .05.
         high: Its upper end.
         p_low: p of the hypothesis that the difference is at most minus the margin.
         p_high: p of the hypothesis that it is at least the margin.
         p_apart: Two-sided p of the hypothesis that it lies within the margin.
-        beyond: Whether the mean difference lies beyond the margin.
+        beyond: Whether the mean difference is outside the margin.
     """
 
     margin: float
@@ -160,7 +160,7 @@ def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, iden
             the result is NaN.
         margin: 0 or above.
         scale: As in `cells.constant`.
-        identical: Whether all pairs of runs are the same.
+        identical: Whether all pairs of runs are identical.
     """
     finite = [sample[np.isfinite(sample)] for sample in samples]
     if min(map(len, finite)) < 2 or not np.isfinite(margin):

@@ -1,1 +1,1 @@
-"""Runs and studies packed for the supplement of a paper, as a Process Run Crate; and such an archive checked."""
+"""Pack runs and studies for a paper's supplement as a Process Run Crate, and check such archives."""

@@ -26,10 +26,10 @@ class Checked:
     """The result of checking an archive.
 
     Attributes:
-        kind: `run`, `study`, or empty if it does not say.
+        kind: `run`, `study`, or empty if unknown.
         size_bytes: The size of all files, unpacked.
         faults: What is missing, changed or wrong, a line each; empty if the archive is whole.
-        left_out: What was left out when it was packed, a line each.
+        left_out: What was left out of the archive, a line each.
     """
 
     path: Path

@@ -116,7 +116,7 @@ def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, 
 
 
 def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
-    """Remove the servers from a configuration's values: they are private, and no replay needs them."""
+    """Remove private servers from a configuration's values; replays do not need them."""
     contents.cleaner.hide(*params.hosts)
     values.setdefault("reasoner", {})["host"] = None
 
@@ -160,7 +160,7 @@ def input_name(file: Path, group: str, contents: Contents, beside: str) -> str:
 
 def _has_changed(run: RecordedRun, config: Config) -> bool:
     recorded = read_manifest(run.folder).get("inputs")
-    if recorded is None or config.reasoner.distilled is not None:  # the model has a checksum of its own
+    if recorded is None or config.reasoner.distilled is not None:  # the model has its own checksum
         return False
     groups: dict[str, Any] = {}
     for group, key in INPUT_FILES:
@@ -224,7 +224,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def ledger_content(file: Path, cleaner: Cleaner) -> Content:
-    """Return a ledger as it is packed: the file, or its bytes if a log holds some of its rows.
+    """Return a ledger for packing: the file, or its bytes if a log holds some of its rows.
 
     Raises:
         DataError: If a text in it holds a secret or a path of this machine, or it cannot be read.

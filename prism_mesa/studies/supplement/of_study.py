@@ -39,7 +39,7 @@ _VALUES: Final = ("calibration.json", "trials.json", "validation.json")
 _TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")
 _REPORTS: Final = ("report.html", "report.md")
 _LARGEST: Final = 50 * 2**20
-UP: Final = "../.."  # the way from a run's folder in an archive to its top
+UP: Final = "../.."  # relative path from a run's folder to the top of the archive
 
 
 def pack_study(
@@ -90,7 +90,7 @@ def pack_study(
 def _inputs(
     params: StudyParams, facts: Mapping[str, Any], base: Config, contents: Contents
 ) -> dict[tuple[str, str], str]:
-    """Return the names in the archive of the files that the base and the conditions name, by key and path."""
+    """Return the names in the archive of the files that base and conditions name, by key and path."""
     working, where = Path(str(facts["made"].get("working_directory", "."))), str(facts.get("file", ""))
     levels = {key: list(values) for key, values in params.vary.items()}
     for arm in params.arms.values():
@@ -153,7 +153,7 @@ def _values(file: Path) -> Any:
 
 
 def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
-    """Put the runs that have folders of their own; return whether one of them was made here."""
+    """Add the runs with their own folders; return whether one of them was made here."""
     own, unfinished = False, 0
     for run_dir in sorted(folder.runs.iterdir()) if folder.runs.is_dir() else ():
         if run_dir.is_symlink() or not (run_dir / RUN_MANIFEST).is_file():

@@ -149,7 +149,7 @@ def _put_odd(
 
 
 def _without_paths[P: Params](params: P, cleaner: Cleaner) -> P:
-    """Return parameters with cleaned texts, which need not be valid any more."""
+    """Return parameters with cleaned texts, which may no longer be valid."""
     values = {name: getattr(params, name) for name in type(params).model_fields}
     changed = {
         name: _without_paths(value, cleaner) if isinstance(value, Params) else cleaner.value(value)

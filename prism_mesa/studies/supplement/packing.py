@@ -1,4 +1,4 @@
-"""The contents of an archive, and the cleaner that takes paths of this machine and secrets out of them."""
+"""The contents of an archive, and a cleaner that removes secrets and paths of this machine."""
 
 import html
 import json
@@ -150,7 +150,7 @@ def _is_deep(path: str) -> bool:
 
 
 FACTS: Final = "archive.json"
-CHECKSUMS: Final = "manifest-sha256.txt"  # as BagIt names it (RFC 8493): ``sha256sum -c`` reads it
+CHECKSUMS: Final = "manifest-sha256.txt"  # BagIt's name (RFC 8493), which ``sha256sum -c`` reads
 CRATE: Final = "ro-crate-metadata.json"
 VERSIONS: Final = "versions.json"
 README: Final = "README.md"
@@ -180,20 +180,20 @@ class Contents:
     actions: list["Action"] = field(default_factory=list)
 
     def put_values(self, name: str, values: Mapping[str, Any]) -> None:
-        """Put values as a JSON file."""
+        """Add values as a JSON file."""
         self.files[name] = (json.dumps(self.cleaner.value(values), indent=2) + "\n").encode()
 
     def put_yaml(self, name: str, values: Mapping[str, Any]) -> None:
-        """Put values as a YAML file."""
+        """Add values as a YAML file."""
         text = yaml.safe_dump(self.cleaner.value(values), sort_keys=False, allow_unicode=True)
         self.files[name] = text.encode()
 
     def put_text(self, name: str, text: str) -> None:
-        """Put a text."""
+        """Add a text."""
         self.files[name] = self.cleaner.text(text).encode()
 
     def leave_out(self, note: str) -> None:
-        """Note what is not in the archive, and why."""
+        """Note what is left out of the archive, and why."""
         line = self.cleaner.value(note)
         if line not in self.left_out:
             self.left_out.append(line)
@@ -213,12 +213,12 @@ class Action:
     """A run or study in the crate: an action that made files.
 
     Attributes:
-        description: The command that makes it again.
-        started: When, as ISO 8601; None if not known.
+        description: The command that repeats it.
+        started: Start time as ISO 8601; None if unknown.
         failed: Why it failed; empty if it did not.
         unended: Its status if it did not come to its end, so that it cannot be repeated; else empty.
-        read: Names of the files that it read.
-        made: Names of the files, or folders, that it made.
+        read: Names of its input files.
+        made: Names of the files or folders that it made.
     """
 
     id: str

@@ -18,11 +18,11 @@ from prism_mesa.errors import DataError, RunError, printable, shortened
 type Content = bytes | Path
 
 MOST_FILES: Final = 200_000
-MOST_BYTES: Final = 64 * 10**9  # of all files of an archive, unpacked
+MOST_BYTES: Final = 64 * 10**9  # limit of the unpacked size of all files
 MOST_TIMES: Final = 100  # an archive may unpack to this many times its own size, plus `_FREE` bytes
 _FREE: Final = 50 * 10**6
 _DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
-_PACKED: Final = (".parquet", ".png")  # files that are compressed already
+_PACKED: Final = (".parquet", ".png")  # already compressed
 _BLOCK: Final = 1 << 20
 _LONGEST_NAME: Final = 300
 _RESERVED: Final = re.compile(r"[\x00-\x1f\x7f<>:\"|?*\\]")
@@ -59,10 +59,10 @@ def opened_content(content: Content) -> io.BufferedReader | io.BytesIO:
 
 
 class Archive:
-    """An archive that may come from anybody: a zip, or the folder that one was unpacked into.
+    """An archive from anyone: a zip, or the folder of an unpacked one.
 
     Attributes:
-        sizes: Bytes of each of its files, unpacked, by name.
+        sizes: Unpacked size of each file, by name.
     """
 
     def __init__(self, path: Path, sizes: Mapping[str, int], packed: zipfile.ZipFile | None) -> None:
@@ -148,7 +148,7 @@ def _sizes_in_folder(folder: Path) -> dict[str, int]:
 
 
 def unpack(archive: Archive, folder: Path) -> None:
-    """Write the files of an archive, whose names were checked, into a folder that is missing or empty.
+    """Write the files of an archive, whose names were checked, into a missing or empty folder.
 
     Raises:
         DataError: If the folder is not empty, or a file is damaged.

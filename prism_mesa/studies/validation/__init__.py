@@ -1,1 +1,1 @@
-"""A configuration held against what is known of real platforms: targets, runs, null models, and what came out."""
+"""Compare a configuration with real platforms: targets, runs, null models, and results."""

@@ -40,7 +40,7 @@ class Real:
     """Real values that runs are compared with.
 
     Attributes:
-        values: By measure.
+        values: Values by measure.
         curves: By name, as in `measures.curves`; carried curves have few points.
         computed: Measures whose values were computed from data, not carried by PRISM.
     """

@@ -109,7 +109,7 @@ class Row:
         simulated: Mean over the seeds that have a value; NaN without any.
         low: Lower end of the 95 % interval of the mean, within the measure's range; NaN for fewer than two seeds.
         high: Its upper end.
-        n: Seeds that have a value.
+        n: Number of seeds with a value.
         of: All seeds.
         share_inside: The share of all seeds whose own value is inside.
         inside: Whether the mean is inside; None if the target does not apply, or only informs.
@@ -254,7 +254,7 @@ class Validation:
 
     @property
     def judged(self) -> int:
-        """How many required targets apply to it."""
+        """Number of required targets that apply."""
         return sum(row.inside is not None for row in self.rows)
 
     @property
@@ -278,7 +278,7 @@ class Validation:
 def prepared(config: Config) -> Config:
     """Return a configuration for validation: views are counted, and of many agents samples are recorded.
 
-    Results do not depend on it. Shares that the configuration sets stay, but views are always counted.
+    Results do not depend on this. Configured shares stay, but views are always counted.
     """
     share = min(1.0, _RECORDED / config.agents.n)
     records: dict[str, float] = {} if config.records.views else {"views": share}

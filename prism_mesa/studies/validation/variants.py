@@ -1,4 +1,4 @@
-"""Null models and ablations as named overrides, and the threshold at which one reshares as often as the full model."""
+"""Null models and ablations as named overrides, and matching their rate of reshares to the full model's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ VARIANTS: Final[Mapping[str, Variant]] = {
 
 
 def chosen_variants(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of variants, each once; `all` stands for all, `nulls` for the null models.
+    """Return names of variants without repetitions; `all` means all, `nulls` the null models.
 
     Raises:
         ConfigError: If there is no such variant.
@@ -126,7 +126,7 @@ class Match:
 
     @property
     def is_close(self) -> bool:
-        """Whether the rates are the same."""
+        """Whether the rates are equal."""
         return self.distance <= NEAR
 
 
@@ -170,8 +170,8 @@ def matched_threshold(
     Args:
         config: The full model.
         overrides: The changes that make it the variant.
-        rates: Reshares per impression of the full model in each of its `worlds`.
-        on_step: Called after each threshold that was tried, at most 10 in each world.
+        rates: The full model's reshares per impression in each of its `worlds`.
+        on_step: Called after each threshold, at most 10 times in each world.
 
     Returns:
         The result of the last of these worlds.

@@ -172,7 +172,7 @@ class LiveRun:
     Attributes:
         model: The model.
         folder: None.
-        name: What it is called.
+        name: Its name.
         seed: Its seed.
         config: Its parameters.
         n_agents: Its agents.

@@ -19,7 +19,7 @@ from prism_mesa.social.protocols import RoundRecorder
 from prism_mesa.social.round.shortfalls import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
-from prism_mesa.social.without_effect import notes_without_effect
+from prism_mesa.social.without_effect import model_facts, notes_without_effect
 from prism_mesa.social.world.build import make_world
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
@@ -82,9 +82,8 @@ def start_platform(
         asked.begin()
     platform = Platform(params, streams, chosen, asked, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)
-    idle = notes_without_effect(
-        platform, made_world, reasoner_given=reasoner is not None, chart_given=chart is not None
-    )
+    facts = model_facts(platform, made_world, reasoner_given=reasoner is not None, chart_given=chart is not None)
+    idle = notes_without_effect(platform, facts)
     total = sum(platform.llms.shares)
     scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
     notes = filter(None, [asked.note, why_not, scaled])

@@ -3,10 +3,10 @@
 Rules about other keys stand beside the fields (`OnlyWith`). The rules here need more than the parameters.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -208,17 +208,12 @@ class IdleKeys:
         return [f"{', '.join(idle)}: no effect: {reason}" for reason, idle in by_reason.items()]
 
 
-def notes_without_effect(
-    platform: Platform, world: StartingWorld, *, reasoner_given: bool, chart_given: bool
-) -> tuple[str, ...]:
+def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ...]:
     """Return a note on each key that was set, and on each setting of an intervention, that changes nothing.
 
-    What has an effect under a later intervention has one. Arguments are as for `model_facts`.
+    A key that has an effect under a later intervention has one.
     """
-    params, facts = (
-        platform.params,
-        model_facts(platform, world, reasoner_given=reasoner_given, chart_given=chart_given),
-    )
+    params = platform.params
     changed = [_before(params, place).changed_by(each.set) for place, each in enumerate(params.interventions)]
     later = [IdleKeys(replace(facts, p=under)) for under in changed]
     keys = explicit_values(params)
@@ -226,19 +221,27 @@ def notes_without_effect(
         keys.pop("reasoner.kind", None)
     keys_idle_later = [key for key in keys if all(idle.reason(key) for idle in later)]
     notes = [*IdleKeys(facts).notes(keys_idle_later), *_untold_attributes(facts)]
-    everybody, n = AgentColumns(platform, np.arange(facts.n)), facts.n
-    for place, (each, under) in enumerate(zip(params.interventions, changed, strict=True)):
-        where, together = f"interventions: {place} (from round {each.at} on)", params.interventions[place:]
-        if each.agents is not None and not platform.feeds.named(place, everybody, n).any():
-            notes.append(f"{where}: no effect: {each.agents} is true of no agent as the run begins")
-        before, after = leaf_values(_before(params, place)), leaf_values(under)
-        same = [key for key in each.set if before[key] == after[key] and not _some_differ(params, place, key)]
-        notes += [f"{where}: {key}: no effect: it has this value before" for key in same]
-        settings = [key for key in each.set if before[key] != after[key]]
-        beside = [idle for idle, other in zip(later[place:], together, strict=True) if each.holds_in(other.at)]
-        settings = [key for key in settings if all(idle.reason(key) for idle in beside)]
-        notes += [f"{where}: {note}" for note in later[place].notes(settings)]
+    for place, each in enumerate(params.interventions):
+        where = f"interventions: {place} (from round {each.at} on)"
+        notes += [f"{where}: {note}" for note in _intervention_notes(platform, place, later)]
     return tuple(notes)
+
+
+def _intervention_notes(platform: Platform, place: int, idle_under: Sequence[IdleKeys]) -> Iterator[str]:
+    """Yield why an intervention, or a setting of it, changes nothing; `idle_under` has an entry for each one."""
+    params, each = platform.params, platform.params.interventions[place]
+    n = len(platform.population)
+    if each.agents is not None and not platform.feeds.named(place, AgentColumns(platform, np.arange(n)), n).any():
+        yield f"no effect: {each.agents} is true of no agent as the run begins"
+    before = _before(params, place)
+    values, new_values = leaf_values(before), leaf_values(before.changed_by(each.set))
+    same = [key for key in each.set if values[key] == new_values[key]]
+    yield from (f"{key}: no effect: it has this value before" for key in same if not _some_differ(params, place, key))
+    later = zip(params.interventions[place:], idle_under[place:], strict=True)
+    beside = [idle for other, idle in later if each.holds_in(other.at)]
+    yield from idle_under[place].notes(
+        key for key in each.set if key not in same and all(idle.reason(key) for idle in beside)
+    )
 
 
 def _before(params: SocialParams, place: int) -> SocialParams:
@@ -258,9 +261,8 @@ def _untold_attributes(facts: ModelFacts) -> list[str]:
     if facts.reasoner_given or facts.writes or (facts.asks and facts.persona != "archetype"):
         return []
     why = "archetypes are asked, who speak for many agents" if facts.asks else "no LLM is asked"
-    attributes: Mapping[str, Any] = {name: each for name, each in facts.p.attributes.items() if each.told}
     return [
         f"attributes.{name}.told: no effect: {why}"
-        for name, each in attributes.items()
-        if each.of == "agent" or not facts.asks
+        for name, each in facts.p.attributes.items()
+        if each.told and (each.of == "agent" or not facts.asks)
     ]

@@ -141,7 +141,7 @@ def _questionnaire(questions: str | Path | Mapping[str, Any] | Questionnaire) ->
 
 @dataclass
 class _Survey:
-    """A survey as the work of a run (see `work.Work`)."""
+    """A survey as the work of a run."""
 
     records: RunRecords
     questionnaire: Questionnaire

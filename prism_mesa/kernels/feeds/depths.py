@@ -181,7 +181,7 @@ def _read_on(
 
 @part_of_kernels
 def _list_round(reader: Any, row: Any, passed: Any, rounds: Rounds, audience: Audience, scratch: RankScratch) -> Any:
-    """Mark the posts of a round below `passed` in `scratch.listed`; return the last word that may hold any, or -1."""
+    """Mark the posts of a round below `passed` in `RankScratch.listed`; return the last word with any, or -1."""
     wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
     n = np.int64(0)
     for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):

@@ -30,7 +30,7 @@ def find_fresh(
     audience: Audience,
     scratch: RankScratch,
 ) -> Any:
-    """Write the candidates ``first`` .. ``last - 1`` that a reader can be shown into `scratch.fresh`; return how many.
+    """Write the candidates ``first`` .. ``last - 1`` a reader can be shown to `RankScratch.fresh`; return the count.
 
     Each candidate is a bit in a word. After known ones are removed, few need a closer check.
     """
@@ -101,7 +101,7 @@ def _drops(
 
 @step_of_kernels
 def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, scratch: RankScratch) -> None:
-    """Set the bits in `scratch.listed` of the copies that a reader has read to 0 or 1 (`feed.repeats`)."""
+    """Set the bits in `RankScratch.listed` of the copies that a reader has read to 0 or 1 (`feed.repeats`)."""
     k = audience.shown_start[reader + 1] - 1
     while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
         place = np.uint64(audience.shown[k] - outbox.first)
@@ -169,7 +169,7 @@ def is_noted(place: Any, words: Keys) -> Any:
 
 @part_of_kernels
 def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Write the first of `n` fresh candidates, in order, each root once, into `scratch.best`; return how many.
+    """Write the first of `n` fresh candidates, in order, each root once, into `RankScratch.best`; return how many.
 
     There are at most `most`. If they are many, `RankScratch.met` says which roots there are.
     """

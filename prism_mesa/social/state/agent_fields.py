@@ -44,5 +44,5 @@ AGENT_FIELDS: Final = {
         AgentField("post_rate", "of posting in a round", "probability"),
     )
 }
-"""The fields by name, in the order of these rows; kernels know the places of the first two (`walking.fields`)."""
+"""The fields by name, in order of rows; kernels know the first two places (`kernels.walking.arrays`)."""
 PLACES: Final = {name: place for place, name in enumerate(AGENT_FIELDS)}

@@ -39,7 +39,7 @@ PAPER: Final = "#ffffff"
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6f6f6f")
 """Colours to distinguish with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
 
-States have colours of their own: `statechart.STATE_COLORS`.
+States have colours of their own: `statechart.states.STATE_COLORS`.
 """
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 BAND: Final = 0.2

@@ -208,3 +208,14 @@ def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_
     assert "Inflation target: 2.0%, usual unemployment: 7.0%" in swedish
     assert "your tariff on it 10.0%" in swedish
     assert "its tariff on you 10.0%" in canadian
+
+
+def test_a_share_of_the_variance_of_shocks_is_common_to_all_nations():
+    def demand(**macro):
+        keys = {f"economy_macro_{name}": value for name, value in macro.items()}
+        return ran(1, economy_policy="nothing", **keys).world.demand
+
+    calm = demand(demand_sd=0)
+    national, common, both = (demand(common=share) - calm for share in (0, 1, 0.36))
+    assert common == pytest.approx(np.full(5, common[0]))
+    assert both == pytest.approx(0.8 * national + 0.6 * common)

@@ -164,36 +164,6 @@ def test_a_nation_of_an_llm_that_is_removed_is_not_asked():
     assert model.decided[1].action.action_string.startswith("Raise")
 
 
-class Breaking:
-    """A recorder that fails once, in the middle of a quarter."""
-
-    def __init__(self):
-        self.rows, self.broken = [], False
-
-    def write(self, table, columns):
-        if table == "decisions" and len(self.rows) > 5 and not self.broken:
-            self.broken = True
-            raise OSError("no space left")
-        self.rows.append(table)
-
-
-def test_a_record_that_cannot_be_written_leaves_the_world_as_it_was_and_the_step_can_be_repeated():
-    model, plain = EconomyModel(recorder=Breaking()), EconomyModel()
-    model.step()
-    model.step()
-    before, clock = model.world, (model.time, model.steps)
-    with pytest.raises(OSError, match="no space left"):
-        model.step()
-    assert model.world is before
-    assert (model.time, model.steps) == clock
-    assert len(table(model)) == 10
-    model.run_for(2)
-    plain.run_for(4)
-    assert model.world.equals(plain.world)
-    assert table(model).equals(table(plain))
-    assert model.totals == plain.totals
-
-
 def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_others():
     prompts = []
 

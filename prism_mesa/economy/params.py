@@ -56,7 +56,9 @@ def _rules(key: str) -> Iterator[NoEffect]:
 
 
 _NEEDS_LLM: Final = NoEffect(lambda d: not d.kind, "no LLM decides for any nation (economy.policy=llm)")
-_NEEDS_THINKING: Final = NoEffect(lambda d: not d.p.economy.deliberate, "set economy.deliberate=true")
+_NEEDS_THINKING: Final = NoEffect(
+    lambda d: not d.p.economy.deliberate, "nations decide without thinking first (economy.deliberate=true)"
+)
 _NEEDS_DEMAND: Final = NoEffect(
     lambda d: not d.kind and set(d.p.economy.policies) <= {"taylor", "nothing", "llm"},
     "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",

@@ -35,7 +35,7 @@ from prism_mesa.deliberation import (
     steps,
 )
 from prism_mesa.errors import ConfigError, LLMFailureException
-from prism_mesa.llm import FunctionClient, LLMClient, RunPosition
+from prism_mesa.llm import FunctionClient, RunPosition
 
 # -- a single thought ----------------------------------------------------------------------------------
 
@@ -92,19 +92,6 @@ def test_many_turns_side_by_side_are_as_many_one_after_the_other():
     assert len({len(own) for own in events}) > 3  # turns of different length
     assert set(kinds) == {"AgentTextEvent", "AgentErrorEvent", "ToolStartedEvent", "ToolFinishedEvent"}
     assert None in responses
-
-
-def test_equal_prompts_are_asked_once():
-    def llm(prompt):
-        prompts.append(prompt)
-        return thought("Hm.") if prompt.endswith("as JSON:") else "Yes."
-
-    prompts = []
-    with LLMClient(llm) as client:
-        turns = [steps("Well?", Conversation(), TurnContext()) for _ in range(5)]
-        events, responses = run_together(client, turns)
-    assert events == [[thinks("Hm."), says("Yes."), thinks("Hm.")]] * 5
-    assert (responses, len(prompts), client.counts) == (["Yes."] * 5, 3, {"llm": 3, "cache": 12})
 
 
 def test_a_limit_is_spent_in_the_order_of_priority_then_agents_whichever_answer_comes_first():

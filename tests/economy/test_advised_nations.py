@@ -151,3 +151,13 @@ def test_a_nation_sees_itself_exactly_and_others_with_an_error_of_its_own():
         assert np.all(error[others] != 0) == (name not in PUBLIC)
         if name not in PUBLIC:
             assert len(np.unique(error[others])) == others.sum()
+
+
+def test_errors_are_keyed_by_the_seed_and_new_in_each_quarter():
+    one, again, other, later = (
+        errors_of(*seen_after(quarters, seed=seed))["inflation"] for seed, quarters in ((1, 2), (1, 2), (2, 2), (1, 3))
+    )
+    others = ~np.eye(len(one), dtype=bool)
+    assert np.array_equal(one, again)
+    assert np.all(one[others] != other[others])
+    assert np.all(one[others] != later[others])

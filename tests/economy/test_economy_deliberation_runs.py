@@ -44,6 +44,15 @@ def test_a_decision_stands_although_the_thought_before_it_is_of_no_use(nonsense)
     assert json.loads(thoughts_in_json([first]))[0]["reason"] in ("unparsable", "wrong-shape")
 
 
+def test_a_proposal_stands_although_the_llm_fails_when_it_is_to_be_bettered():
+    def llm(prompt):
+        return "Hm." if "You have responded so far" in prompt else betters_itself(prompt)
+
+    model, actions = after_a_step(llm, nations=["Canada"], deliberation_iterations=2)
+    assert actions == [TOO_MUCH]
+    assert isinstance(model.nations[0].reasoning_chain.thoughts[-1], AgentErrorEvent)
+
+
 def failing_for(nation, prompt):
     return "Hm." if f"You advise {nation};" in prompt and not is_thought(prompt) else careful(prompt)
 

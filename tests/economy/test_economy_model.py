@@ -164,36 +164,6 @@ def test_a_nation_of_an_llm_that_is_removed_is_not_asked():
     assert model.decided[1].action.action_string.startswith("Raise")
 
 
-class Breaking:
-    """A recorder that fails once, in the middle of a quarter."""
-
-    def __init__(self):
-        self.rows, self.broken = [], False
-
-    def write(self, table, columns):
-        if table == "decisions" and len(self.rows) > 5 and not self.broken:
-            self.broken = True
-            raise OSError("no space left")
-        self.rows.append(table)
-
-
-def test_a_record_that_cannot_be_written_leaves_the_world_as_it_was_and_the_step_can_be_repeated():
-    model, plain = EconomyModel(recorder=Breaking()), EconomyModel()
-    model.step()
-    model.step()
-    before, clock = model.world, (model.time, model.steps)
-    with pytest.raises(OSError, match="no space left"):
-        model.step()
-    assert model.world is before
-    assert (model.time, model.steps) == clock
-    assert len(table(model)) == 10
-    model.run_for(2)
-    plain.run_for(4)
-    assert model.world.equals(plain.world)
-    assert table(model).equals(table(plain))
-    assert model.totals == plain.totals
-
-
 def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_others():
     prompts = []
 
@@ -208,3 +178,14 @@ def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_
     assert "Inflation target: 2.0%, usual unemployment: 7.0%" in swedish
     assert "your tariff on it 10.0%" in swedish
     assert "its tariff on you 10.0%" in canadian
+
+
+def test_a_share_of_the_variance_of_shocks_is_common_to_all_nations():
+    def demand(**macro):
+        keys = {f"economy_macro_{name}": value for name, value in macro.items()}
+        return ran(1, economy_policy="nothing", **keys).world.demand
+
+    calm = demand(demand_sd=0)
+    national, common, both = (demand(common=share) - calm for share in (0, 1, 0.36))
+    assert common == pytest.approx(np.full(5, common[0]))
+    assert both == pytest.approx(0.8 * national + 0.6 * common)

@@ -200,13 +200,7 @@ def _endings(folder: Path, names: set[str]) -> tuple[int, int, int]:
 
 
 def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
-    """Check that `runs` and `rows` are tables, because a view may be a query that never ends.
-
-    `fetch` returns the rows of a query.
-
-    Raises:
-        sqlite3.DatabaseError: If not.
-    """
+    """Raise sqlite3.DatabaseError if `runs` or `rows` is a view, which may be a query that never ends."""
     fetch("pragma trusted_schema = off")
     for (name,) in fetch("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
         raise sqlite3.DatabaseError(f"{name} is no table")

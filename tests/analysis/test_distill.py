@@ -1,7 +1,6 @@
 """Distilling an LLM's choices: held out rows, fitting, the file, and deciding with it."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -155,12 +154,6 @@ def test_no_persona_and_no_post_that_is_tried_was_fitted_to():
             assert not {getattr(rows[i], name) for i in known} & {getattr(rows[i], name) for i in tried}
 
 
-def test_one_persona_cannot_be_held_out():
-    alone = [replace(example, persona="p") for example in examples(50).by_options[C, S]]
-    with pytest.raises(DataError, match="too few personas"):
-        split_blocks(alone)
-
-
 # -- measures ----------------------------------------------------------------------------------------
 
 
@@ -235,18 +228,6 @@ def test_options_that_nobody_was_asked_about_are_left_to_the_rule_and_counted_so
     assert [a.choice for a in found] == [a.choice for a in RuleReasoner().answer(some)]
 
 
-@pytest.mark.slow
-def test_agents_one_by_one_decide_as_columns_do(tmp_path, model):
-    given = {"reasoner_kind": "distilled", "reasoner_distilled": str(a_file(tmp_path, model))}
-    columns, one_by_one = (
-        ran(small(agents_band=0.4, agents_activity=0.9, scheduler=scheduler, **given))
-        for scheduler in ("columns", "mesa")
-    )
-    assert not differing(columns, one_by_one)
-    assert columns.sources == one_by_one.sources
-    assert columns.sources["distilled"] > 30
-
-
 def asked_with(share, model, scheduler="columns"):
     """Return a world after a round, and who went to its LLM, which likes odd prompts: (round, tick, agent)."""
     went = set()
@@ -284,7 +265,7 @@ def test_who_goes_to_the_llm_with_a_small_share_also_does_with_a_larger_one():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.5])
-def test_agents_one_by_one_go_to_the_llm_as_columns_do(model, share):
+def test_agents_one_by_one_decide_and_go_to_the_llm_as_columns_do(model, share):
     (columns, went), (one_by_one, went_too) = (asked_with(share, model, kind) for kind in ("columns", "mesa"))
     assert not differing(columns, one_by_one)
     assert went == went_too

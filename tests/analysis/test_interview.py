@@ -177,17 +177,6 @@ def test_the_small_llm_chooses_among_the_deeds_that_fit_a_question_best(run_dir,
     assert activity in talk.transcript[0].refers_to
 
 
-def test_the_small_llm_follows_no_talk_so_its_prompts_do_not_grow(run_dir, busiest):
-    said = json.dumps({"what": first_person(busiest.activities[0])})
-    llm = Player(said)
-    with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
-        talk.constrained = True
-        for _ in range(6):
-            list(talk.chat_stream("What did you do?"))
-    assert len(set(llm.prompts[::2])) == 1
-    assert len(talk.transcript) == 6
-
-
 # -- the command -------------------------------------------------------------------------------------
 
 

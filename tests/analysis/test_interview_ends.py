@@ -15,7 +15,6 @@ from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm import LLMClient
 from prism_mesa.runs.social import run
-from prism_mesa.view.interview_terminal import Session
 
 ASKED = make_questionnaire({"questions": [{"id": "why", "ask": "Why?"}]})
 
@@ -87,16 +86,6 @@ def test_an_interrupt_during_an_answer_keeps_the_question(talk, tmp_path):
     [answer] = kept(tmp_path)
     assert (answer["question"], answer["text"]) == ("A?", "")
     assert answer["events"][-1] == {"type": "error", "text": "interrupted"}
-
-
-def test_a_question_is_in_the_transcript_before_it_is_shown(run_dir):
-    def show(line):
-        raise KeyboardInterrupt
-
-    with Interview(run_dir, "3", llm=llm) as talk:
-        with pytest.raises(KeyboardInterrupt):
-            Session(talk, show, echo=True).take(["A?"])
-        assert [exchange.question for exchange in talk.transcript] == ["A?"]
 
 
 # -- the run stays as it is --------------------------------------------------------------------------

@@ -49,20 +49,14 @@ def test_what_the_check_says_of_an_answer_is_what_the_tables_say(recorded, agent
 
 
 @ANSWERS
-def test_where_answers_are_held_to_deeds_each_tells_one_that_stands_in_the_tables(answer, agent):
-    assert HELD["held_to_deeds"]
+def test_the_deed_is_a_row_of_the_run(answer, agent, records):
     assert answer["refers_to"]
     assert answer["not_in_records"] == []
-    for activity in answer["refers_to"]:
-        assert f"In round {activity['round']} " in answer["text"]
-
-
-@ANSWERS
-def test_the_deed_is_a_row_of_the_run(answer, agent, records):
     engagements = read_table(records.run_dir, "engagements")
     own = engagements[engagements["agent"] == agent.row]
     posts = read_table(records.run_dir, "posts").set_index("post")
     for activity in answer["refers_to"]:
+        assert f"In round {activity['round']} " in answer["text"]
         if activity["action"] == "post":
             row = posts.loc[activity["post"]]
             assert (row["author"], row["round"], row["text"]) == (agent.row, activity["round"], activity["text"])

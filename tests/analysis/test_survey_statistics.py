@@ -27,13 +27,6 @@ def test_a_sample_has_nobody_twice_and_is_ascending_and_all_if_there_are_no_more
     assert set(rows) <= set(range(n_agents))
 
 
-def test_everybody_is_drawn_about_equally_often():
-    counts = np.zeros(50)
-    for seed in range(2000):
-        counts[sampled(np.ones(50, bool), 10, Streams(seed))] += 1
-    assert np.abs(counts / 2000 - 0.2).max() < 0.045  # five standard errors of .009
-
-
 def test_the_sample_is_the_same_before_and_after_and_in_the_manifest(run_dir, tmp_path):
     result = survey(run_dir, of(CLOSED), agents=7, out=tmp_path, llm=toy(letter_a))
     answers = pd.read_parquet(result.folder / "answers.parquet")

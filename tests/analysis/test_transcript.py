@@ -77,14 +77,6 @@ def test_nothing_that_anybody_said_can_stand_outside_of_a_quotation():
     assert "<script>alert(1)</script>" in "".join(child.content for child in inside)
 
 
-def test_a_quotation_keeps_its_lines():
-    exchange = Exchange("Why?")
-    exchange.note(AgentTextEvent(text="One.\n\n# Two"))
-    assert "> Why?\n\n**Answer:**\n\n> One.\n>\n> \\# Two\n\n**Refers to:** nothing" in as_markdown(
-        FACTS, "", [exchange]
-    )
-
-
 # -- the order of events -----------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 import shutil
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -263,46 +263,14 @@ def test_equal_conditions_are_run_once_and_counted_twice(designed, jobs, tmp_pat
     assert len(pd.read_parquet(folder.table("facts"))) == 2
 
 
-class Waiting(Executor):
-    """An engine whose runs end one after another, whenever somebody waits for one."""
-
-    def __init__(self):
-        self.under_way, self.most = [], 0
-
-    def submit(self, work, job):
-        future = Future()
-        self.under_way.append((future, job))
-        self.most = max(self.most, len(self.under_way))
-        return future
-
-    def wait(self, futures, return_when):
-        future, job = self.under_way.pop(0)
-        future.set_result(Outcome(job.run, "done", measures={"reshares": 0.0}))
-        return type("Waited", (), {"done": {future}})
-
-
-@pytest.fixture
-def waiting(monkeypatch):
-    """Return an engine that tells how many runs were handed in at most."""
-    pool = Waiting()
-
-    @contextmanager
-    def opened(kind, *, workers, scheduler=None):
-        yield pool
-
-    monkeypatch.setattr(driver, "open_engine", opened)
-    monkeypatch.setattr(driver, "wait", pool.wait)
-    return pool
-
-
-@pytest.mark.parametrize(("workers", "most"), [(1, 5), (24, 30)])
-def test_no_more_jobs_are_handed_in_than_keep_workers_busy(designed, waiting, tmp_path, workers, most):
-    _, progress = run_all(designed(seeds=40), tmp_path, engine=Engine(workers=workers))
-    assert (progress.done, waiting.most) == (40, most)
-
-
-@pytest.mark.parametrize(("asked", "most"), [(None, 30), (2, 6)])
-def test_a_scheduler_gets_as_many_runs_as_its_own_workers_take(designed, waiting, tmp_path, asked, most):
-    waiting.runs_at_a_time = lambda: 24
-    run_all(designed(seeds=40), tmp_path, engine=Engine("dask", asked, "tcp://there:8786"))
-    assert waiting.most == most
+def test_a_few_more_runs_than_workers_wait_unless_calls_are_limited(designed):
+    alone, cluster = SimpleNamespace(), SimpleNamespace(runs_at_a_time=lambda: 24)
+    design, limited = designed(), designed(limits={"calls": 9})
+    asked = (
+        (alone, Engine(workers=1)),
+        (alone, Engine(workers=24)),
+        (cluster, Engine("dask")),
+        (cluster, Engine("dask", 2)),
+    )
+    assert [driver._at_once(pool, engine, design) for pool, engine in asked] == [5, 30, 30, 6]
+    assert driver._at_once(alone, Engine(workers=3), limited) == 3

@@ -39,12 +39,6 @@ def _beside_the_studies(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "configs" / "studies")  # as `prism study` does
 
 
-def test_there_are_these_eight():
-    assert set(STUDIES) == {
-        *("media", "network_position", "feeds", "feed_switch", "six_feeds", "who_decides", "robustness", "sensitivity"),
-    }
-
-
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_shipped_study_begins_with_what_it_found_and_names_what_there_is(name):
     text, study = STUDIES[name].read_text(encoding="utf-8"), read_study(STUDIES[name])

@@ -126,18 +126,6 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path):
         open_folder(design, tmp_path / "linked")
 
 
-def test_several_may_write_a_file_at_the_same_time(tmp_path):
-    file = tmp_path / "study.json"
-    with replacing(file) as one, replacing(file) as two:
-        one.write_text("one")
-        two.write_text("two")
-        assert sorted(tmp_path.iterdir()) == sorted((one, two))
-    assert file.read_text() == "one"
-    assert list(tmp_path.iterdir()) == [file]
-    (tmp_path / "usual").touch()
-    assert file.stat().st_mode == (tmp_path / "usual").stat().st_mode
-
-
 def test_a_file_that_could_not_be_written_leaves_the_one_before_and_nothing_else(tmp_path):
     file = tmp_path / "study.json"
     file.write_text("before")

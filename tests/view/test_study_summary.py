@@ -44,7 +44,7 @@ def test_the_status_counts_runs_and_names_the_first_failures():
     assert lines[1] == ("runs", "40 planned: 20 done, 7 failed, 13 missing")
     assert [text for what, text in lines if what == "failed"][4] == "run4 (ranked, seed 4): timeout"
     assert ("", "and 2 more: runs.parquet has their reasons") in lines
-    assert any(what == "note" and "3 runs of before are stale" in text for what, text in lines)
+    assert any(what == "note" and "stale: 3 runs" in text for what, text in lines)
 
 
 def test_a_plan_tells_runs_time_calls_and_widths():

@@ -102,7 +102,10 @@ def drift(
                 raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
             values = outcomes(result.summary).items()
             rows += [{"share": share, "seed": seed, "outcome": name, "value": value} for name, value in values]
-    table = _relative(pd.DataFrame(rows), max(shares))
+    table = pd.DataFrame(rows)
+    whole = table[table["share"] == max(shares)].set_index(["seed", "outcome"])["value"].rename("whole")
+    reference = table.join(whole, on=["seed", "outcome"])["whole"]
+    table["relative"] = (table["value"] / reference.where(reference != 0)).astype(float)
     check_written(DRIFT, pa.Schema.from_pandas(table, preserve_index=False))
     table.to_parquet(folder / f"{DRIFT.name}.parquet", index=False)
     write_csv(table, folder / f"{DRIFT.name}.csv")
@@ -126,9 +129,3 @@ def outcomes(summary: dict[str, Any]) -> dict[str, float]:
         "cascades reshared": 1.0 - float(trees.get("share_never_reshared", 1.0)),
         **{f"share {state}": float(share) for state, share in summary["state_shares"].items()},
     }
-
-
-def _relative(table: pd.DataFrame, full: float) -> pd.DataFrame:
-    whole = table[table["share"] == full].set_index(["seed", "outcome"])["value"]
-    reference = table.join(whole.rename("whole"), on=["seed", "outcome"])["whole"]
-    return table.assign(relative=(table["value"] / reference.where(reference != 0)).astype(float))

@@ -73,14 +73,17 @@ class RecallTools:
         Args:
             words: What should stand in them.
         """
-        return self._posts_text(best_matches(range(self._n_there()), words, self._post_words)) or "Nothing was found."
+        posts = self.records.posts
+        return (
+            self._posts_text(
+                best_matches(range(self._n_there()), words, lambda post: f"{posts.says(post)} {posts.words(post)}")
+            )
+            or "Nothing was found."
+        )
 
     def _n_there(self) -> int:
         """Return the number of posts so far: ids grow with time."""
         return int(np.searchsorted(self.records.posts.round, self.snapshot.at, side="right"))
-
-    def _post_words(self, post: int) -> str:
-        return f"{self.records.posts.says(post)} {self.records.posts.words(post)}"
 
     def _posts_text(self, posts: Iterable[int]) -> str:
         return "\n".join(map(self._post, posts))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.errors import ConfigError, MissingLLMError, PrismError, PrismWarning
-from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.runs.config import INPUT_FILES
 from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.design.study_design import Condition, StudyDesign, condition_text, who_decides
 
@@ -25,7 +25,9 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
     checked = [condition for condition in conditions_to_check(design) if condition.number not in design.skipped]
     for condition in checked:
         config = design.config(design.planned_run(condition, design.seeds[0]))
-        if config.agents.n > _AGENTS or _is_large(config):
+        files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
+        size = sum(Path(file).stat().st_size for file in files if file and Path(file).is_file())
+        if config.agents.n > _AGENTS or size > _BYTES:
             continue
         name = condition_text(condition, design)
         try:
@@ -72,8 +74,3 @@ def conditions_to_check(design: StudyDesign) -> list[Condition]:
             seen |= levels
             chosen.append(condition)
     return chosen
-
-
-def _is_large(config: Config) -> bool:
-    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
-    return sum(Path(file).stat().st_size for file in files if file and Path(file).is_file()) > _BYTES

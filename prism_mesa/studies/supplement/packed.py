@@ -188,7 +188,8 @@ _HOLDS: Final = {
 
 def _readme(contents: Contents) -> str:
     names = {*contents.files, CRATE, CHECKSUMS}
-    rows = [f"| `{name}` | {text} |" for name, text in _HOLDS.items() if any(map(_starts_with(name), names))]
+    names |= {f"{name.partition('/')[0]}/" for name in names}
+    rows = [f"| `{name}` | {text} |" for name, text in _HOLDS.items() if name in names]
     rows += ["| `*.parquet` | the tables |"] if contents.kind == "run" else []
     paragraphs = [
         f"# {contents.kind.capitalize()} {contents.name}",
@@ -210,10 +211,6 @@ def _readme(contents: Contents) -> str:
     if contents.left_out:
         paragraphs.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
     return "\n\n".join(paragraphs) + "\n"
-
-
-def _starts_with(name: str) -> Callable[[str], bool]:
-    return lambda other: other.startswith(name) if name.endswith("/") else other == name
 
 
 def _repeating_runs(contents: Contents) -> list[str]:

@@ -120,12 +120,6 @@ def script(folder, *, hangs, kind="local", python=(sys.executable,)):
     return subprocess.Popen([*python, str(file)], cwd=folder, **pipes)
 
 
-def test_a_script_needs_no_guard_of_its_main(tmp_path):
-    said, errors = script(tmp_path, hangs=False).communicate(timeout=60)
-    assert said.split("\n") == ["script __main__", "done ", ""]
-    assert errors == ""
-
-
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, -15)])
 def test_runs_end_with_their_driver_however_that_ends(tmp_path, how, code):
     driver = script(tmp_path, hangs=True, python=[sys.executable] if how == signal.SIGKILL else PYTHON)

@@ -198,7 +198,7 @@ def another(columns):
     [
         (too_far, r"gave \S+ is not a number in -1\.\.1"),
         (of_all, "gave other values for the same rows beside other rows"),
-        (another, "gave other values for the same rows when it was asked again"),
+        (another, "gave other values for the same rows when called again"),
         (fails, r"raised KeyError: 'conviction' \(test_moving.py:\d+ in fails\)"),
     ],
 )

@@ -14,8 +14,7 @@ from prism_mesa.errors import counted, one_line, said_openly
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.streams import Floats
-from prism_mesa.studies.calibration.folder import CalibrationFolder, Trial
-from prism_mesa.studies.calibration.plan import FAR, CalibrationPlan, Target
+from prism_mesa.studies.calibration.plan import FAR, CalibrationFolder, CalibrationPlan, Target, Trial
 from prism_mesa.studies.calibration.surrogate import Profiles, fit_profiles
 from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.folder import replacing, write_text

@@ -11,7 +11,7 @@ from prism_mesa.runs.config import load_config
 from prism_mesa.studies import driver
 from prism_mesa.studies.calibration import calibrate
 from prism_mesa.studies.calibration.calibrate import resolve_budget
-from prism_mesa.studies.calibration.folder import open_calibration_folder
+from prism_mesa.studies.calibration.plan import open_calibration_folder
 from prism_mesa.studies.engines.job import Outcome
 
 TARGET = {"target": 120, "tolerance": 12, "data": "one"}

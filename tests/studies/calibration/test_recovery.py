@@ -9,8 +9,7 @@ from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.calibration.calibrate import Budget, calibrate
-from prism_mesa.studies.calibration.folder import open_calibration_folder
-from prism_mesa.studies.calibration.plan import calibration_params, plan_calibration
+from prism_mesa.studies.calibration.plan import calibration_params, open_calibration_folder, plan_calibration
 from prism_mesa.studies.driver import Engine
 from prism_mesa.studies.engines.job import Job
 from prism_mesa.studies.engines.worker import carry_out

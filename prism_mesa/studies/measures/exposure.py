@@ -91,7 +91,12 @@ EXPOSURE: Final = (
         source=_JOST,
         tables=("impressions",),
     ),
-    share("topic_reach", _reach, f"{_READERS}, per topic that they read", tables=("impressions", "churn")),
+    share(
+        "topic_reach",
+        _reach,
+        "recorded agents that read about a topic, as a mean over topics",
+        tables=("impressions", "churn"),
+    ),
     Measure("topic_entropy", _entropy, "entropy of all impressions over topics", "bits", source=_SHANNON),
 )
 

@@ -9,8 +9,8 @@ from scipy.stats import kurtosis, skew, spearmanr
 from small_measured_runs import AGENTS, finished
 
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.studies.measures.by_attribute import measures_by_attribute
 from prism_mesa.studies.measures.catalogue import find_measure, measured
+from prism_mesa.studies.measures.exposure import measures_by_attribute
 
 DECLARED = {
     "party": {"of": "agent", "values": ["left", "right"]},

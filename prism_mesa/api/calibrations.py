@@ -9,8 +9,14 @@ from prism_mesa.api.studies import add_import_path, study_name
 from prism_mesa.errors import ConfigError, counted, one_line
 from prism_mesa.params import shown
 from prism_mesa.studies.calibration.calibrate import calibrate, resolve_budget
-from prism_mesa.studies.calibration.folder import CalibrationFolder, open_calibration_folder
-from prism_mesa.studies.calibration.plan import CalibrationPlan, calibration_params, plan_calibration, read_calibration
+from prism_mesa.studies.calibration.plan import (
+    CalibrationFolder,
+    CalibrationPlan,
+    calibration_params,
+    open_calibration_folder,
+    plan_calibration,
+    read_calibration,
+)
 from prism_mesa.studies.calibration.result import CalibrationResult
 from prism_mesa.studies.driver import Engine, Progress
 

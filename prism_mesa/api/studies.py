@@ -12,7 +12,7 @@ from prism_mesa.api.results import StudyPlots
 from prism_mesa.errors import ConfigError, DataError, counted, one_line
 from prism_mesa.params import shown, whole_number
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.calibration.folder import MANIFEST as CALIBRATION
+from prism_mesa.studies.calibration.plan import MANIFEST as CALIBRATION
 from prism_mesa.studies.design.models import conditions_to_check
 from prism_mesa.studies.design.study_design import StudyDesign, condition_text, design_study
 from prism_mesa.studies.driver import Engine, Progress

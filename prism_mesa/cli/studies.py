@@ -138,8 +138,8 @@ def measures(as_json: AsJson = False) -> None:
     Each measure has its name, as study files and --measure take it, and what it is. By an attribute of agents, its name
     stands in the place of NAME: follow_ei@leaning.
     """
-    from prism_mesa.studies.measures.by_attribute import measures_by_attribute
     from prism_mesa.studies.measures.catalogue import SUBJECTS
+    from prism_mesa.studies.measures.exposure import measures_by_attribute
 
     subjects = {**SUBJECTS, "By an attribute": list(measures_by_attribute("NAME").values())}
     if as_json:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from prism_mesa.errors import counted, printable, shortened
 from prism_mesa.figure import NotebookFigure
-from prism_mesa.studies.calibration.folder import COPY
+from prism_mesa.studies.calibration.plan import COPY
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
 from prism_mesa.studies.calibration.surrogate import IDENTIFIED, LEEWAY, Profiles
 from prism_mesa.view.plots.style import GREY, INK, WIDTH, axes_legend, color_of, marker_of, panels, tidy

@@ -16,8 +16,7 @@ from scipy.stats import qmc
 
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.streams import Floats, digest64
-from prism_mesa.studies.calibration.folder import CalibrationFolder, How, Trial
-from prism_mesa.studies.calibration.plan import RUNS, CalibrationPlan
+from prism_mesa.studies.calibration.plan import RUNS, CalibrationFolder, CalibrationPlan, How, Trial
 from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, write_result
 from prism_mesa.studies.calibration.surrogate import SKLEARN, Surrogate, best_guess, load, probe
 from prism_mesa.studies.driver import Engine, Progress, run_missing
@@ -65,15 +64,7 @@ def calibrate(
     text: str = "",
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> CalibrationResult:
-    """Fit, run the fitted world with new seeds, and return the result. Runs that are done are not run again.
-
-    Args:
-        plan: The calibration.
-        folder: Its folder; made if it is missing.
-        engine: What runs the runs.
-        budget: The limits.
-        text: The calibration file, to be kept with the results.
-        on_run: Called with the progress at first and after each run.
+    """Fit, run the fitted world with new seeds, and return the result; arguments as for `api.calibrations.Calibration`.
 
     Raises:
         ConfigError: If Optuna or scikit-learn is not installed.

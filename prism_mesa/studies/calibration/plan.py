@@ -1,15 +1,16 @@
-"""A calibration: its file, checked, and the studies that its trials are."""
+"""A calibration: its file, checked; the studies that its trials are; and its folder."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 
-from prism_mesa.errors import ConfigError, PrismError, counted
+from prism_mesa.errors import ConfigError, DataError, PrismError, counted
 from prism_mesa.params import Params, merged, nested, shown, validated
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import Identity, identity_of
@@ -18,6 +19,7 @@ from prism_mesa.streams import Floats
 from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.points import check_keys, is_whole
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
+from prism_mesa.studies.folder import StudyFolder, read_json, write_text
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.params import NAME, flat, study_params
 
@@ -302,3 +304,95 @@ def _notes(params: CalibrationParams) -> tuple[str, ...]:
     if not params.holdout:
         notes.append("nothing is held out: how the fitted world does on data that it was not fitted to is not known")
     return tuple(notes)
+
+
+MANIFEST: Final = "calibration.json"
+TRIALS: Final = "trials.json"
+COPY: Final = "calibration.yaml"  # the calibration file, as it was read
+
+type How = Literal["spread", "likely", "probe", "guess"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Values of the parameters to try.
+
+    Attributes:
+        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe`: where a profile is low without
+            a trial that is; `guess`: where the surrogate is lowest.
+    """
+
+    number: int
+    how: How
+    values: Values
+
+    @property
+    def name(self) -> str:
+        """The name of its arm."""
+        return f"trial-{self.number}"
+
+
+_TRIALS: Final = TypeAdapter(list[Trial])
+
+
+@dataclass(frozen=True)
+class CalibrationFolder(StudyFolder):
+    """The folder of a calibration: that of a study, with trials."""
+
+    def describe_plan(self, plan: CalibrationPlan, text: str) -> None:
+        """Write the manifest of a calibration, and its file (`text`)."""
+        self.describe(MANIFEST, _identity(plan), text, plan.params, plan.base)
+
+    def trials(self, plan: CalibrationPlan) -> list[Trial]:
+        """Return the trials proposed so far.
+
+        Raises:
+            DataError: If the file is damaged, or of other parameters.
+        """
+        file = self.path / TRIALS
+        content = read_json(file) or {"trials": []}
+        try:
+            trials = _TRIALS.validate_python([{**row, "number": n} for n, row in enumerate(content["trials"])])
+        except (KeyError, TypeError, ValidationError):
+            trials = None
+        keys = {axis.key for axis in plan.axes}
+        if trials is None or any(trial.values.keys() != keys for trial in trials):
+            raise DataError(f"{file}: is not what a calibration writes: remove it, and all is proposed anew")
+        return trials
+
+    def keep_trials(self, trials: Sequence[Trial]) -> None:
+        """Write all trials at once."""
+        rows = [{"how": trial.how, "values": trial.values} for trial in trials]
+        text = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        write_text(self.path / TRIALS, f'{{"kind": "trials", "trials": [\n{text}\n]}}\n')
+
+
+def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> CalibrationFolder:
+    """Return the folder of a calibration, ``out/<name>``, which may not exist yet.
+
+    Raises:
+        DataError: If it holds something else, or a calibration of other parameters, seeds or base.
+    """
+    folder, now = CalibrationFolder(Path(out) / plan.name), _identity(plan)
+    before = folder.opened(MANIFEST, "calibration")
+    differs = [name for name in now if before is not None and before.get(name) != now[name]]
+    if differs:
+        raise DataError(
+            f"{folder.path}: is the folder of another calibration (it differs in {', '.join(differs)}); give this one "
+            "another name, or another --out"
+        )
+    return folder
+
+
+def _identity(plan: CalibrationPlan) -> dict[str, Any]:
+    """Return everything that trials depend on. Targets are left out: if they change, runs are judged anew."""
+    return {
+        "kind": "calibration",
+        "name": plan.name,
+        "parameters": {key: span.model_dump() for key, span in plan.params.parameters.items()},
+        "seeds": plan.params.seeds,
+        "seed": plan.params.seed,
+        "batch": plan.params.batch,
+        "first": plan.first,
+        "base": f"{plan.identity.config}-{plan.identity.data}",
+    }

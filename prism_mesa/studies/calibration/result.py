@@ -14,8 +14,7 @@ from prism_mesa.errors import counted, one_line, redact_credentials
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.streams import Floats
-from prism_mesa.studies.calibration.folder import CalibrationFolder, Trial
-from prism_mesa.studies.calibration.plan import FAR, CalibrationPlan, Target
+from prism_mesa.studies.calibration.plan import FAR, CalibrationFolder, CalibrationPlan, Target, Trial
 from prism_mesa.studies.calibration.surrogate import Profiles, fit_profiles
 from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.folder import replacing, write_text
@@ -137,7 +136,18 @@ def write_result(
     """Write tables and the fitted configuration into a calibration's folder, and return the result."""
     with folder.journals() as known:
         values, reason, _ = arm_measures(report, known, report.arms[0])
-    trials = _trial_table(plan, results)
+    trials = pd.DataFrame(
+        {
+            "trial": result.trial.number,
+            "how": result.trial.how,
+            "status": "failed" if result.reason else "done",
+            "reason": result.reason,
+            **result.trial.values,
+            **result.measures,
+            "objective": nan if result.objective is None else result.objective,
+        }
+        for result in results
+    )
     measures = pd.DataFrame(
         {"set": name, "measure": measure, **_row(target, values[measure])}
         for name, targets in (("fit", plan.params.fit), ("holdout", plan.params.holdout))
@@ -156,22 +166,6 @@ def write_result(
             frame.to_parquet(new, index=False)
     runs = sum(result.runs for result in results)
     return CalibrationResult(plan, folder.path, best.trial.values, config, trials, measures, profiles, runs, notes)
-
-
-def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.DataFrame:
-    rows: list[dict[str, Any]] = [
-        {
-            "trial": result.trial.number,
-            "how": result.trial.how,
-            "status": "failed" if result.reason else "done",
-            "reason": result.reason,
-            **result.trial.values,
-            **result.measures,
-            "objective": nan if result.objective is None else result.objective,
-        }
-        for result in results
-    ]
-    return pd.DataFrame(rows)
 
 
 def _row(target: Target, values: Floats) -> dict[str, Any]:

@@ -147,10 +147,6 @@ def _large(statistic: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float], run
     return float(statistic(trees, at_hop)) if len(trees) >= ENOUGH_LARGE else nan
 
 
-def _median_depth(trees: pd.DataFrame, _: npt.NDArray[np.intp]) -> float:
-    return float(trees["depth"].median())
-
-
 def _mean_virality(trees: pd.DataFrame, _: npt.NDArray[np.intp]) -> float:
     return float(trees["structural_virality"].mean())
 
@@ -250,7 +246,9 @@ OBSERVED: Final = (
 )
 
 LARGE_TREES: Final = (
-    Measure("large_depth", partial(_large, _median_depth), f"median depth of {WHICH}", "reshares"),
+    Measure(
+        "large_depth", partial(_large, lambda trees, _: trees["depth"].median()), f"median depth of {WHICH}", "reshares"
+    ),
     Measure("large_virality", partial(_large, _mean_virality), "their mean structural virality", "steps", source=_GOEL),
     index(
         "large_size_virality",

@@ -13,10 +13,9 @@ import numpy as np
 from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, printable
 from prism_mesa.params import shown
 from prism_mesa.runs.identity import digest, module_digest
-from prism_mesa.studies.measures.by_attribute import measure_by_attribute
 from prism_mesa.studies.measures.cascades import CASCADES, LARGE_TREES, OBSERVED, SEEDED
 from prism_mesa.studies.measures.engagement import CHURN, DECISIONS, ENGAGEMENT, INEQUALITY, STATE_SHARES
-from prism_mesa.studies.measures.exposure import EXPOSURE, HOMOPHILY
+from prism_mesa.studies.measures.exposure import EXPOSURE, HOMOPHILY, measure_by_attribute
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, first_sentence
 from prism_mesa.studies.measures.rhythms import CLOCKS, RHYTHMS, SESSIONS, SPREADS
 

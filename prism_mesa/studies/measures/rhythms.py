@@ -321,7 +321,7 @@ SPREADS: Final = (
 
 _WINDOW_TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
-_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online, after the first day)"
+_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; long runs without the first day)"
 _SHARE: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
 
 USED_WINDOWS: Final = (

@@ -35,10 +35,7 @@ class RunTable:
     sampling: dict[str, object] | None = None
 
 
-type LevelKey = tuple[str, Any]
-
-
-def level_key(value: Any) -> LevelKey:
+def level_key(value: Any) -> tuple[str, Any]:
     """Return a key that two levels share if YAML reads them as the same.
 
     >>> level_key(1) == level_key(1.0), level_key(True) == level_key(1), level_key("1") == level_key(1)

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from math import comb
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -47,16 +47,8 @@ def constant_p(*sizes: int) -> float:
     return min(1.0, 2 / ways)
 
 
-class TTest(NamedTuple):
-    """Two-sided p-values and the ends of 95 % intervals, each of shape (columns,)."""
-
-    p: Floats
-    low: Floats
-    high: Floats
-
-
-def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> TTest:
-    """Return Student's test of each column's mean against 0, or Welch's test of two samples.
+def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
+    """Return p and the 95 % interval by Student's test of each column's mean against 0, or Welch's of two samples.
 
     An interval excludes 0 exactly where p is below .05. If no value varies, p is 1 for no difference, else
     `constant_p`; the interval then has no width, or is NaN where `constant_p` is not significant. Samples of fewer
@@ -68,7 +60,7 @@ def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> TTest:
     """
     p, low, high = np.full((3, samples[0].shape[1]), np.nan)
     if min(map(len, samples)) < 2:
-        return TTest(p, low, high)
+        return p, low, high
     first = samples[0]
     if len(samples) == 1:
         flat, difference = constant(first, scale), first[0]
@@ -90,13 +82,12 @@ def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> TTest:
                 test = stats.ttest_ind(*varying, equal_var=False)
         p[~flat] = test.pvalue
         low[~flat], high[~flat] = test.confidence_interval(LEVEL)
-    return TTest(p, low, high)
+    return p, low, high
 
 
 def interval(sample: Floats, scale: Floats | float = 0.0) -> tuple[Floats, Floats]:
     """Return the ends of Student's 95 % interval of each column's mean; see `t_test`."""
-    test = t_test((sample,), scale)
-    return test.low, test.high
+    return t_test((sample,), scale)[1:]
 
 
 def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:

@@ -14,6 +14,7 @@ from prism_mesa.errors import ConfigError, RunError, one_line
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import code_version, digest, identity_of
 from prism_mesa.runs.records.folder import make_folder
+from prism_mesa.streams import Floats
 from prism_mesa.studies.collect import run_table
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
@@ -154,15 +155,14 @@ def target_rows(
         targets: All targets, with their roles.
     """
     done = runs[runs["status"] == "done"]
-    return tuple(_row(target, done, real, excused(target)) for target in targets)
+    return tuple(_row(target, done[target.measure].to_numpy(np.float64), real, excused(target)) for target in targets)
 
 
-def _row(target: Target, done: pd.DataFrame, real: Real, why_not: str) -> Row:
-    values = done[target.measure].to_numpy(np.float64)
+def _row(target: Target, values: Floats, real: Real, why_not: str) -> Row:
     known = values[np.isfinite(values)]
     mean = float(known.mean()) if len(known) else nan
     measure = find_measure(target.measure)
-    low, high = (float(np.clip(end[0], measure.low, measure.high)) for end in interval(known[:, None]))
+    low, high = (float(np.clip(end, measure.low, measure.high)) for [end] in interval(known[:, None]))
     within = (values >= target.low) & (values <= target.high)  # NaN is not
     judged = target.required and not why_not and len(values) > 0
     enough = len(known) > len(values) / 2

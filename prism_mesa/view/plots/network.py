@@ -16,8 +16,7 @@ from prism_mesa.errors import DataError, counted, shortened
 from prism_mesa.runs.run_files import folder_of, has_table
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.by_attribute import sides
-from prism_mesa.studies.measures.exposure import external_internal
+from prism_mesa.studies.measures.exposure import external_internal, sides
 from prism_mesa.studies.measures.finished import finished_run, start_and_end_networks
 from prism_mesa.studies.measures.measure import FinishedRun, communities, main_interests
 from prism_mesa.view.plots import style as look

@@ -9,8 +9,8 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from prism_mesa.errors import counted
-from prism_mesa.studies.measures.by_attribute import measures_by_attribute
 from prism_mesa.studies.measures.catalogue import MEASURES, find_measure
+from prism_mesa.studies.measures.exposure import measures_by_attribute
 from prism_mesa.studies.measures.measure import Measure
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable

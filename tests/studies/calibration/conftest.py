@@ -5,8 +5,7 @@ import pytest
 from prism_mesa.streams import Streams
 from prism_mesa.studies import driver
 from prism_mesa.studies.calibration.calibrate import Budget, calibrate
-from prism_mesa.studies.calibration.folder import open_calibration_folder
-from prism_mesa.studies.calibration.plan import calibration_params, plan_calibration
+from prism_mesa.studies.calibration.plan import calibration_params, open_calibration_folder, plan_calibration
 from prism_mesa.studies.driver import Engine
 from prism_mesa.studies.engines.job import Outcome
 

@@ -11,7 +11,7 @@ from prism_mesa.runs.config import load_config
 from prism_mesa.studies import driver
 from prism_mesa.studies.calibration import calibrate
 from prism_mesa.studies.calibration.calibrate import resolve_budget
-from prism_mesa.studies.calibration.folder import open_calibration_folder
+from prism_mesa.studies.calibration.plan import open_calibration_folder
 from prism_mesa.studies.engines.job import Outcome
 
 TARGET = {"target": 120, "tolerance": 12, "data": "one"}
@@ -43,8 +43,8 @@ def failing(monkeypatch, fails):
 
 
 def test_trials_share_their_seeds_and_the_fitted_world_can_be_run_and_is_measured_with_others(fitted, ran):
-    result = fitted(runs=24)
-    trials, report = ran[:24], ran[24:]
+    result = fitted(runs=8)
+    trials, report = ran[:8], ran[8:]
     assert {job.config["seed"] for job in trials} == {1, 2}
     assert [job.config["seed"] for job in report] == [3, 4, 5]
     assert {job.measures for job in trials} == {("impressions", "likes")}

@@ -9,8 +9,7 @@ from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.calibration.calibrate import Budget, calibrate
-from prism_mesa.studies.calibration.folder import open_calibration_folder
-from prism_mesa.studies.calibration.plan import calibration_params, plan_calibration
+from prism_mesa.studies.calibration.plan import calibration_params, open_calibration_folder, plan_calibration
 from prism_mesa.studies.driver import Engine
 from prism_mesa.studies.engines.job import Job
 from prism_mesa.studies.engines.worker import carry_out
@@ -40,32 +39,25 @@ def simulated(seeds):
     return {name: (np.mean([row[name] for row in rows]), np.std([row[name] for row in rows])) for name in MEASURES}
 
 
-@pytest.fixture(scope="module")
-def data():
-    return simulated(range(101, 109))
-
-
-def plan_of(data, **values):
-    fit = {
-        name: {"target": float(mean), "tolerance": float(sd), "data": "simulated"}
-        for name, (mean, sd) in data.items()
-        if name != "share_evaluating"
+@pytest.mark.slow
+def test_known_parameters_are_recovered_within_their_intervals_from_simulated_data(jobs, tmp_path):
+    data = simulated(range(101, 109))
+    targets = {
+        name: {"target": float(mean), "tolerance": float(sd), "data": "simulated"} for name, (mean, sd) in data.items()
     }
-    mean, sd = data["share_evaluating"]
-    given = {
+    held_out = targets.pop("share_evaluating")
+    values = {
         "base": str(PLAIN),
         "set": WORLD,
         "parameters": {"agents.activity": [0.1, 0.9], "agents.threshold_mean": [0.45, 0.75]},
-        "fit": fit,
-        "holdout": {"share_evaluating": {"target": float(mean), "tolerance": 2 * float(sd), "data": "simulated too"}},
+        "fit": targets,
+        "holdout": {
+            "share_evaluating": held_out | {"tolerance": 2 * held_out["tolerance"], "data": "simulated too"},
+        },
         "first": 10,
     }
-    return plan_calibration(calibration_params({**given, **values}, "known.yaml"), "known", "known.yaml")
-
-
-@pytest.mark.slow
-def test_known_parameters_are_recovered_within_their_intervals_from_simulated_data(data, jobs, tmp_path):
-    plan = plan_of(data)
+    plan = plan_calibration(calibration_params(values, "known.yaml"), "known", "known.yaml")
+    known = len(jobs)
     result = calibrate(plan, open_calibration_folder(plan, tmp_path), Engine(workers=1), Budget(44))
     found = result.profiles.intervals.set_index("parameter")
     for key, true in TRUE.items():
@@ -75,26 +67,4 @@ def test_known_parameters_are_recovered_within_their_intervals_from_simulated_da
     assert result.fitted["agents.threshold_mean"] == pytest.approx(TRUE["agents.threshold_mean"], abs=0.02)
     assert result.measures.set_index("set").loc["holdout", "inside"]
     assert (result.measures["distance"].abs() < 2).all()  # tolerances are deviations between seeds
-    assert len(jobs) == 49
-
-
-@pytest.mark.slow
-def test_what_data_do_not_tell_is_not_identified(data, jobs, tmp_path):
-    """Impressions alone do not tell which action an engagement is."""
-    fit = {"impressions": {"target": float(data["impressions"][0]), "tolerance": 100.0, "data": "simulated"}}
-    keys = {"agents.activity": [0.1, 0.9], "agents.like": [0.2, 0.8]}
-    plan = plan_of(data, fit=fit, parameters=keys)
-    result = calibrate(plan, open_calibration_folder(plan, tmp_path), Engine(workers=1), Budget(32))
-    found = result.profiles.intervals.set_index("parameter")["verdict"]
-    assert found["agents.activity"] == "identified"
-    assert found["agents.like"].startswith("not identified")
-
-
-@pytest.mark.slow
-def test_runs_in_processes_of_their_own_at_the_same_time_try_the_same(data, tmp_path, request):
-    plan = plan_of(data, first=2)
-    two = calibrate(plan, open_calibration_folder(plan, tmp_path / "two"), Engine(workers=2), Budget(8))
-    request.getfixturevalue("jobs")  # from here on in this process, one after another
-    one = calibrate(plan, open_calibration_folder(plan, tmp_path / "one"), Engine(workers=1), Budget(8))
-    for file in ("trials.json", "trials.parquet", "fitted.parquet", "parameters.parquet"):
-        assert (one.calibration_dir / file).read_bytes() == (two.calibration_dir / file).read_bytes()
+    assert len(jobs) == known + 49

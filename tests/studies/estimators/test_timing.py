@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism_mesa.streams import generator
 from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_profile, shift_between
@@ -32,12 +30,6 @@ def test_who_has_too_few_events_is_left_out_and_so_is_who_did_all_at_once():
     assert burstiness(times, whose).tolist() == [-1]
     assert len(burstiness([], [])) == 0
     assert len(burstiness(times, whose, fewest=9)) == 2
-
-
-@given(st.permutations(range(12)))
-def test_the_order_of_events_does_not_matter(order):
-    times, whose = np.arange(12.0) ** 2, np.repeat([0, 1], 6)
-    assert np.array_equal(burstiness(times[order], whose[order], 3), burstiness(times, whose, 3))
 
 
 def test_hours_are_counted_as_shares():

@@ -3,17 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from study_tables import failed, noise, row, study
 
 from prism_mesa.studies.statistics.analysis import analyse
-from prism_mesa.studies.statistics.cells import ARM, Cells, make_cells
-from prism_mesa.studies.statistics.comparisons import compare, differences
-from prism_mesa.studies.statistics.effects import answers
-from prism_mesa.studies.statistics.significance import holm, mann_whitney
+from prism_mesa.studies.statistics.cells import make_cells
+from prism_mesa.studies.statistics.comparisons import compare_pairs, differences
+from prism_mesa.studies.statistics.significance import holm, mann_whitney, t_test
 
 
 def test_arms_with_the_same_seeds_are_compared_seed_by_seed():
@@ -180,38 +178,10 @@ def test_differences_are_corrected_over_the_whole_table():
     assert found["p_holm"].to_numpy() == pytest.approx(multipletests(found["p"], method="holm")[1])
 
 
-SETS = 10_000
-"""Samples of which each is a measure of one study."""
-
-
-def cells_with(sides, *, paired):
-    """Return a study of two arms; `sides` has shape (2, seeds, measures)."""
-    there, arms = np.ones(sides.shape[:2], bool), ("base", "other")
-    return Cells(
-        conditions=pd.DataFrame({ARM: arms}),
-        codes={ARM: np.arange(2)},
-        levels={ARM: arms},
-        values=sides,
-        planned=there,
-        done=there,
-        measures=tuple(f"m{k}" for k in range(sides.shape[2])),
-        paired=paired,
-    )
-
-
-def coverage(draw, n):
-    """Return how often intervals of a mean, a paired difference and Welch's difference hold the true value."""
-    sides = draw((2, n, SETS))
-    described = answers(cells_with(sides, paired=True))
-    shares = [((described["low"] <= 0) & (described["high"] >= 0)).mean()]
-    for paired in (True, False):
-        cells = cells_with(sides, paired=paired)
-        found = compare(cells, cells.at(ARM, 1), cells.at(ARM, 0), ())
-        shares.append(((found.low <= 0) & (found.high >= 0)).mean())
-    return shares
-
-
 @pytest.mark.parametrize("n", [5, 10, 30])
 def test_intervals_of_normal_values_hold_the_true_value_95_times_in_100(n):
-    draw = np.random.Generator(np.random.PCG64(n))
-    assert all(0.94 <= share <= 0.96 for share in coverage(draw.standard_normal, n)), n
+    left, right = np.random.Generator(np.random.PCG64(n)).standard_normal((2, n, 10_000))
+    paired = compare_pairs(left[None], right[None], n)
+    intervals = (*(t_test(samples)[1:] for samples in ((left,), (left, right))), (paired.low, paired.high))
+    shares = [((low <= 0) & (high >= 0)).mean() for low, high in intervals]
+    assert all(0.94 <= share <= 0.96 for share in shares)

@@ -27,10 +27,10 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
             first = middle
         else:
             last = middle
-    found = False
+    is_there = False
     for i in range(first, last):
-        found |= values[i] == wanted
-    return found
+        is_there |= values[i] == wanted
+    return is_there
 
 
 @part_of_kernels
@@ -86,9 +86,9 @@ def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
             counts[digit] = before
             before += here
         for i in range(n):
-            own = _digit(keys[order[i]], shift)
-            scratch[counts[own]] = order[i]
-            counts[own] += 1
+            place = _digit(keys[order[i]], shift)
+            scratch[counts[place]] = order[i]
+            counts[place] += 1
         for i in range(n):  # numba takes seconds to compile a slice that is written to another
             order[i] = scratch[i]
     for i in range(n - 1):

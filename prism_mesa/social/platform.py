@@ -28,7 +28,7 @@ from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.feeds import Feeds
-from prism_mesa.social.state.groups import GroupCounts, Groups, groups_of
+from prism_mesa.social.state.groups import GroupCounts, Groups, assign_groups
 from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
@@ -260,7 +260,7 @@ class Platform(Restorable):
 
     def change_settings(self) -> None:
         """Apply the interventions that begin or end with this round."""
-        if any(self.round in (one.at, one.until) for one in self.params.interventions):
+        if any(self.round in (act.at, act.until) for act in self.params.interventions):
             before = self.params.feed.attribute
             self._apply_settings()
             if self.params.feed.attribute != before:
@@ -271,8 +271,8 @@ class Platform(Restorable):
         """The groups of agents for bridging feeds, if any."""
         if self.params.feed.attribute is None:
             return None
-        place, own = self.attributes.known.of_agents(self.params.feed.attribute)
-        return Groups(groups_of(own, self.population.attributes[:, place]), self.group_counts)
+        place, attribute = self.attributes.known.of_agents(self.params.feed.attribute)
+        return Groups(assign_groups(attribute, self.population.attributes[:, place]), self.group_counts)
 
     def _apply_settings(self) -> None:
         """Apply the settings of this round, and make what depends on them."""

@@ -94,12 +94,12 @@ def gather(
     more, end, most = n_extras(scoring), np.int64(0), len(scratch.fresh) - LANES
     for j in range(n):
         start, last = scratch.author_ends[j - 1] if j > 0 else 0, scratch.author_ends[j]
-        found = _n_items(start, last, scratch)
-        kept = _n_kept(found, scoring)
-        if max(end + kept + more, found) > most:
+        n_posts = _n_items(start, last, scratch)
+        kept = _n_kept(n_posts, scoring)
+        if max(end + kept + more, n_posts) > most:
             return np.int64(j)
-        if kept < found:
-            keep_newest(start, last, found, kept, outbox, scratch)
+        if kept < n_posts:
+            keep_newest(start, last, n_posts, kept, outbox, scratch)
         end = copy_items(start, last, end, outbox, scratch)
         scratch.inside_ends[j] = end
         if more > 0:
@@ -261,8 +261,8 @@ def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring
         if n == 0:
             return np.int64(-1)
         for j in range(n):
-            found = _n_items(scratch.author_ends[j - 1] if j > 0 else 0, scratch.author_ends[j], scratch)
-            total += _n_kept(found, scoring) + n_extras(scoring)
+            n_posts = _n_items(scratch.author_ends[j - 1] if j > 0 else 0, scratch.author_ends[j], scratch)
+            total += _n_kept(n_posts, scoring) + n_extras(scoring)
         first += n
     return total
 
@@ -285,16 +285,16 @@ def list_candidates(
     """
     at, first = np.int64(0), np.int64(0)
     while first < len(readers):
-        n, own = gather(readers, first, audience, outbox, scoring, scratch), np.int64(0)
+        n, place = gather(readers, first, audience, outbox, scoring, scratch), np.int64(0)
         if n == 0:  # `count_candidates` had other scratch memory
             return np.int64(-1)
         for j in range(n):
-            while own < scratch.ends[j]:
-                is_post = scratch.root[own] != NOBODY
+            while place < scratch.ends[j]:
+                is_post = scratch.root[place] != NOBODY
                 reader[at] = readers[first + j]
-                post[at] = outbox.first + np.int64(scratch.tag[own] >> np.uint32(1)) if is_post else NOBODY
-                inside[at] = own < scratch.inside_ends[j]
+                post[at] = outbox.first + np.int64(scratch.tag[place] >> np.uint32(1)) if is_post else NOBODY
+                inside[at] = place < scratch.inside_ends[j]
                 at += 1
-                own += 1
+                place += 1
         first += n
     return at

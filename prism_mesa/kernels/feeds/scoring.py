@@ -197,14 +197,14 @@ def score_fresh(
     The scores of given ones begin at `given_at` with that of candidate 0.
     """
     for i in range(n):
-        one = scratch.fresh[i]
-        tag = scratch.tag[np.uint64(one)]
+        candidate = scratch.fresh[i]
+        tag = scratch.tag[np.uint64(candidate)]
         if scoring.mode == CHRONOLOGICAL:
             scratch.key[i] = tag
             continue
         if scoring.mode == GIVEN:
-            score = scoring.given[given_at + one]
+            score = scoring.given[given_at + candidate]
         else:
-            score = scored(reader, np.int64(tag >> np.uint32(1)), one >= inside_end, first, scoring)
-        scratch.score[one] = score
+            score = scored(reader, np.int64(tag >> np.uint32(1)), candidate >= inside_end, first, scoring)
+        scratch.score[candidate] = score
         scratch.key[i] = sort_key(score, tag)

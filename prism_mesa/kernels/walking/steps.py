@@ -162,10 +162,10 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
     most = min(people.n_read[row] + world.setting.glances, np.int64(people.n_feed[row]))
     while people.n_read[row] < most:
         next_post = np.int64(np.uint32(people.feed[row, people.n_read[row]]))
-        one = ahead.previews[np.uint32(next_post - ahead.first)]
-        match = match_of(people.interests, world.posts.vectors, row, one.text)
+        preview = ahead.previews[np.uint32(next_post - ahead.first)]
+        match = match_of(people.interests, world.posts.vectors, row, preview.text)
         relevance = relevance_at(match, world.setting.unit_length)
-        utility = utility_ahead(row, one, relevance, ahead.are_followed, world.tastes, world.taste_tables)
+        utility = utility_ahead(row, preview, relevance, ahead.are_followed, world.tastes, world.taste_tables)
         meets_it = utility >= register[LOW]
         if meets_it or claims >= 0:
             load(row, next_post, post, register, world)

@@ -171,8 +171,8 @@ def _record(platform: Platform, round_: int, spread: Spread, counts: dict[str, i
         row = {"round": round_, **spread.numbers, **counts}
         platform.recorder.write("opinions", {name: np.array([value]) for name, value in row.items()})
     if platform.records("stances"):
-        _, own = platform.attributes.known.of_agents(str(platform.params.opinions.of))
-        middles = own.low + (np.arange(PARTS) + 0.5) / PARTS * (own.high - own.low)
+        _, attribute = platform.attributes.known.of_agents(str(platform.params.opinions.of))
+        middles = attribute.low + (np.arange(PARTS) + 0.5) / PARTS * (attribute.high - attribute.low)
         columns = {"round": np.full(PARTS, round_), "stance": middles, "agents": spread.agents}
         platform.recorder.write("stances", columns)
 

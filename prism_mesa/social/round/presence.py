@@ -92,8 +92,8 @@ def _count(platform: Platform, events: dict[str, int]) -> None:
 
 def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
     """Return for each row whether its agent comes online in this round, if it is there and idle."""
-    own, chances = platform.params.agents, chances_online(platform)
-    if not own.persistence:
+    params, chances = platform.params.agents, chances_online(platform)
+    if not params.persistence:
         return platform.streams.happens("online", chances, round_=platform.round)
     return draws_of_coming(platform, np.arange(len(chances))) < chances
 
@@ -111,11 +111,11 @@ def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
 
 def chances_online(platform: Platform) -> Floats:
     """Return each agent's probability of coming online in this round: its activity times the weight of the hour."""
-    own, clock = platform.params.agents, platform.params.clock
-    activity, hours = platform.population.activity, own.hours or (1.0,) * 24
-    if own.hours is None and not own.rhythm:
+    params, clock = platform.params.agents, platform.params.clock
+    activity, hours = platform.population.activity, params.hours or (1.0,) * 24
+    if params.hours is None and not params.rhythm:
         return activity
-    if own.rhythm or own.time_zone:
+    if params.rhythm or params.time_zone:
         return np.minimum(activity * _weights_of_own_hours(platform, hours), 1.0)
     return np.minimum(activity * weight_of_hours(hours, clock, platform.round), 1.0)
 
@@ -183,10 +183,10 @@ def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
     They are 1 plus the whole part of a lognormal number of mean `agents.session`. It is rounded to float32, since the
     last digits of exp differ between machines.
     """
-    own, size = platform.params.agents, platform.population.feed.shape[1]
-    if own.session is None:
+    params, size = platform.params.agents, platform.population.feed.shape[1]
+    if params.session is None:
         return np.full(len(readers), size, np.int32)
-    sigma = own.session_sigma
+    sigma = params.session_sigma
     drawn = platform.streams.normal("session", readers, round_=platform.round)
-    length = own.session * np.exp(sigma * drawn - sigma * sigma / 2)
+    length = params.session * np.exp(sigma * drawn - sigma * sigma / 2)
     return np.asarray(np.minimum(size, 1 + np.floor(length.astype(np.float32))), np.int32)

@@ -194,8 +194,8 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
     engaged with count as read.
     """
     posts, first, threads = platform.posts, platform.first_of_round, platform.params.threads
-    own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))
-    agents, roots = np.append(posts.author[own], agents), np.append(own, roots)
+    written = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))
+    agents, roots = np.append(posts.author[written], agents), np.append(written, roots)
     shown = np.zeros(len(posts) // 8 + 1, np.uint8)
     shown[-1] = 255 << (len(posts) & 7) & 255  # posts of later rounds count as shown
     still = posts.first_visible(platform.round + 1, platform.params.feed.window)

@@ -19,7 +19,7 @@ from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
-from prism_mesa.social.state.topics import Topics, quantised, topics_of
+from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.attribute_files import columns_of, said_of_blanks
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.close_ties import with_close_ties
@@ -98,7 +98,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     of_texts = columns_of(declared, known.posts)
     loaded = load_corpus(params.posts.file, params.files, of_texts, params.posts.dates)
     corpus = with_media_share(loaded, params.posts.media_share, streams)
-    topics = topics_of(corpus, params.posts)
+    topics = build_topics(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
     agents, without, persons = np.arange(network.n_agents), 0, streams.of(params.agents.seed)
     if kept is None:

@@ -160,13 +160,10 @@ class Platform(Restorable):
         self.archetypes = make_archetypes(self.population, self.llms, by_kind, self.topics) if by_kind else None
         length = timedelta(minutes=params.clock.round_minutes)
         self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
-        self._start_counting()
-
-    def _start_counting(self) -> None:
         self.tick, self.first_of_round = 0, 0
         self.events, self.pending, self.leaving = Events(), PendingAnswers(), dict[int, None]()
         self.counts, self.totals, self.sources, self.written = (Counter[str]() for _ in range(4))
-        self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
+        self.tick_counts = np.zeros((params.ticks_per_round, len(STATES)), np.int64)
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.row_by_row_guards: set[str] = set()
 
@@ -193,7 +190,6 @@ class Platform(Restorable):
         }
 
     def _sizes(self) -> list[int]:
-        """Return the lengths of arrays that parameters set."""
         return [*self.tick_counts.shape, self.history.depth]
 
     def world_to_keep(self) -> dict[str, Plain] | None:
@@ -202,7 +198,6 @@ class Platform(Restorable):
         return world_to_keep(self.params, self.drawn_network, self.population) if is_same else None
 
     def _unchanged(self) -> set[str]:
-        """Return the names of the agents' columns that have not changed."""
         now = self.population.checksums()
         return {name for name, before in self.first_agents.items() if now[name] == before}
 
@@ -275,7 +270,6 @@ class Platform(Restorable):
         return Groups(assign_groups(attribute, self.population.attributes[:, place]), self.group_counts)
 
     def _apply_settings(self) -> None:
-        """Apply the settings of this round, and make what depends on them."""
         self.params = self.configured.at(self.round)
         self.llms = llms_of_agents(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)

@@ -52,7 +52,6 @@ def order_by_tick(tick: Int32, agent: Int32, n_ticks: int, n_agents: int) -> Int
 
 @kernel
 def _is_in_order(order: Int32, tick: Int32, agent: Int32) -> bool:
-    """Return whether agents ascend within each tick."""
     for i in range(1, len(order)):
         entry, before = order[i], order[i - 1]
         if tick[entry] == tick[before] and agent[entry] < agent[before]:

@@ -144,7 +144,6 @@ def _read_on(
     scratch: RankScratch,
     feed: Int32,
 ) -> Any:
-    """Write the feed of a reader; return how many posts it has."""
     rows, shown, old_end, recent_old_end = len(rounds.n), np.int64(0), np.int64(-1), np.int64(-1)
     begin, recent_begin = audience.known_start[reader], recent.start[reader]
     for back in range(min(rows, now + 1)):

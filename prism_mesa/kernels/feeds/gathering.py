@@ -119,7 +119,6 @@ def _find(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scratc
 
 @part_of_kernels
 def _block(readers: Int32, first: Any, audience: Audience, scratch: RankScratch) -> Any:
-    """Return how many readers from `first` on follow no more than `scratch` holds."""
     n, follows = np.int64(0), np.int64(0)
     while n < min(READERS, len(readers) - first):
         reader = readers[first + n]
@@ -187,7 +186,6 @@ def _n_items(first: Any, last: Any, scratch: RankScratch) -> Any:
 
 @part_of_kernels
 def _n_kept(n: Any, scoring: Scoring) -> Any:
-    """Return how many are candidates of so many items by those whom a reader follows."""
     return n if scoring.followed < 0 else min(n, np.int64(scoring.followed))
 
 

@@ -73,7 +73,6 @@ def place_in_slots(
 
 @part_of_kernels
 def _in_slot(slot: Any, reader: Any, trending: Int32, found: Int32, query: Int16, outbox: Outbox) -> Any:
-    """Return the post of a slot, or `NOBODY`."""
     local = np.int64(NOBODY)
     if slot < len(trending):
         local = np.int64(trending[slot])
@@ -96,7 +95,6 @@ def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any
 
 @part_of_kernels
 def _stands(post: Any, feed: Int32, outbox: Outbox) -> Any:
-    """Return whether a post of a root is in a feed."""
     stands = False
     for i in range(len(feed)):
         stands |= outbox.root[feed[i] - outbox.first] == post

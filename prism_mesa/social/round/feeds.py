@@ -368,7 +368,6 @@ def goes_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) ->
 
 
 def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
-    """Yield parts of readers with few candidates each."""
     if len(readers) == 1 or inputs.count(readers) <= _MOST_PAIRS:
         yield readers
         return
@@ -389,7 +388,6 @@ def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) 
 
 
 def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int) -> Outbox:
-    """Return the outbox with its posts by author."""
     if not outbox.n:
         return outbox
     author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.wrote)

@@ -163,7 +163,6 @@ def _in_order(keys: Keys, then: Rows) -> Rows:
 
 
 def _reported(platform: Platform, reports: Decisions) -> Keys:
-    """Return the pair of agent and root of each report, as one number."""
     return pair_keys(reports.agent, platform.posts.root[reports.post])
 
 
@@ -243,7 +242,6 @@ def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
 
 
 def _record(platform: Platform, decided: Decisions, round_: int) -> None:
-    """Record rows of the table `follows`; in a network that moves also if there are none."""
     is_live = platform.params.network.dynamics == "live"
     if platform.recorder is None or not (is_live or len(decided)) or not platform.records("follows"):
         return

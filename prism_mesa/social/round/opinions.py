@@ -164,7 +164,6 @@ def _spread(platform: Platform) -> Spread:
 
 
 def _record(platform: Platform, round_: int, spread: Spread, counts: dict[str, int]) -> None:
-    """Record rows of the tables `opinions` and `stances`."""
     if platform.recorder is None:
         return
     if platform.records("opinions"):

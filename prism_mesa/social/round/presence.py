@@ -58,7 +58,6 @@ def chances_of_turning(platform: Platform) -> Floats:
 
 
 def _begin_follows(platform: Platform, joins: Mask) -> None:
-    """Begin the drawn follows between agents that join and all that have joined."""
     if not joins.any():
         return
     here = platform.population.has_joined
@@ -144,7 +143,6 @@ def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Float
 
 @lru_cache(maxsize=2)
 def _mean_weights(streams: Streams, sigma: float, hours: tuple[float, ...], n: int) -> Floats:
-    """Return the mean weight of each agent's day."""
     return np.asarray(sum(_own_weights(streams, sigma, hours, np.full(n, hour)) for hour in range(24)) / 24)
 
 

@@ -168,7 +168,6 @@ def _declared(attributes: Attributes) -> dict[str, Field]:
 
 
 def _options(sets: OptionSets, triggers: Sequence[str]) -> Options:
-    """Return option sets as numbers."""
     flat = [option for options in sets for option in options]
     does = [ENGAGES_BY.get(option, COMPOSES if option is COMPOSING else PASSIVE) for option in flat]
     left = [[1.0 - (action in map(ENGAGES_BY.get, options)) for action in range(len(ACTIONS))] for options in sets]

@@ -124,7 +124,6 @@ class FollowNetwork(Restorable):
         return FollowNetwork(*rows, self.dropped, self.notes, *ties), follows
 
     def _both(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
-        """Return the rows of follows, and those of close ties."""
         return (self.indptr, self.indices), (self.close_indptr, self.close_indices)
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":

@@ -1,7 +1,7 @@
-"""Steps that a processor takes for sixteen neighbours at a time. It is the same result on all of them.
+"""Operations on sixteen neighbouring entries at a time. All processors give the same result.
 
-LLVM writes them with what vectors a processor has, or without any. It does not find them itself in loops over
-sixteen, which it writes out first. Arrays that are read here have `LANES` entries more than count.
+LLVM compiles them to the vectors of the processor, or without vectors. It does not vectorise loops over sixteen entries
+by itself. Arrays that are read here have `LANES` entries more than count.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _I64 = ir.IntType(64)
 
 
 def _written_by(function: Callable[..., Any]) -> Any:
-    """Let kernels call what a function writes for them; calls have all its arguments but the first."""
+    """Make an intrinsic that kernels call with all arguments but the first."""
     return intrinsic(function)
 
 
@@ -82,7 +82,7 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
 
 @_written_by
 def prefetch(typing: Any, values: Any, at: Any) -> Any:
-    """Have an entry of an array read, without waiting for it."""
+    """Prefetch an entry of an array."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = ir.IntType(8).as_pointer()
@@ -128,7 +128,7 @@ def first_one(typing: Any, word: Any) -> Any:
 
 
 def _bits(builder: Any, holds: Any) -> Any:
-    """Return a truth value of each lane as a number."""
+    """Return the truth values of all lanes as the bits of a number."""
     return builder.zext(builder.bitcast(holds, ir.IntType(LANES)), _I64)
 
 
@@ -150,7 +150,7 @@ def _lanes(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 
 def _everywhere(builder: Any, value: Any) -> Any:
-    """Return a value in all lanes."""
+    """Return a vector with a value in all lanes."""
     nothing = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
     lane = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(lane, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))

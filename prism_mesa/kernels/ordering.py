@@ -1,4 +1,4 @@
-"""Finding a number in a short list, and bringing keys into order."""
+"""Find a number in a short list, and sort keys."""
 
 from typing import Any, Final
 
@@ -68,7 +68,7 @@ def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
 
 @step_of_kernels
 def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
-    """Sort by one digit after the other, the last first (Knuth 1998, 5.2.5); those that are all alike are left out."""
+    """Sort by digits, the last first (Knuth 1998, 5.2.5); digits that all keys share are left out."""
     alike, some = ~np.uint64(0), np.uint64(0)
     for i in range(n):
         alike &= keys[i]

@@ -102,15 +102,6 @@ class Platform(Restorable):
         agent_ticks: Their sums over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
         notes: What users should know about how their input was read.
-
-    Args:
-        params: All parameters.
-        streams: Keyed random draws.
-        chart: The chart of all agents.
-        reasoner: Who answers open choices.
-        world: Agents, network and texts to start from.
-        writer: The LLM that writes texts, if any.
-        recorder: Where records go, if anywhere.
     """
 
     changes = (

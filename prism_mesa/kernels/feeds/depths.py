@@ -1,8 +1,7 @@
 """Chronological feeds of readers with many candidates: a reader goes on where it stopped.
 
-It looks at one round after the other, from the newest, until its feed is full. What it has passed of a round is all
-from some post on: that is its depth there. So it looks at few of the posts that it knows, and at none that are too old
-for its feed.
+It reads one round after the other, from the newest, until its feed is full. In each round it has passed all posts from
+some post on, its depth there. So it looks at few posts that it knows, and at none that are too old for its feed.
 """
 
 from typing import Any, Final, NamedTuple
@@ -83,7 +82,7 @@ def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
 
 @part_of_kernels
 def _unit(n: Any) -> Any:
-    """Return how many posts a step of a depth is, in a round of `n`: one, unless there are too many for 16 bits."""
+    """Return the posts in a step of a depth, in a round of `n`: one, unless there are too many for 16 bits."""
     return 1 + np.int64(n) // NOTHING_PASSED
 
 
@@ -124,7 +123,7 @@ def rank_by_depth(
 
 @part_of_kernels
 def _fetch(reader: Any, audience: Audience) -> None:
-    """Have what the next reader needs first read already."""
+    """Prefetch what the next reader needs first."""
     for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 256), 16):
         prefetch(audience.indices, k)
     prefetch(audience.known, audience.known_start[reader + 1] - 1)
@@ -217,9 +216,9 @@ def deepen(
     n_read: UInt16,
     depth: UInt16,
 ) -> None:
-    """Note how deep readers have got, by the last post that each has read of its feed of at most so many.
+    """Note the depths of readers, from the last post that each has read of its feed of up to `most` posts.
 
-    A reader that has read all of a feed that could have been longer has passed whatever is visible.
+    A reader that has read all of a feed shorter than that has passed all visible posts.
     """
     rows = len(rounds.n)
     for j in range(len(readers)):

@@ -22,17 +22,16 @@ NOBODY: Final = -1
 
 @part_of_kernels
 def n_extras(scoring: Scoring) -> Any:
-    """Return how many candidates each reader has at most beside those of whom it follows."""
+    """Return how many candidates each reader has at most beside posts of agents that it follows."""
     return scoring.outsiders + scoring.two_hops + len(scoring.trending) + scoring.found.shape[1]
 
 
 @part_of_kernels
 def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
-    """Return the local number of one of these candidates, `NOBODY` where a draw finds none.
+    """Return the local number of one of these candidates, or `NOBODY`.
 
-    First come posts drawn from the whole platform, then those of two hops, what is trending, and what a search finds.
-    What the reader wrote, or somebody whom it follows, is none: the one is never shown, the other is a candidate
-    already.
+    First come posts drawn from the whole platform, then those of two hops, trending posts, and search results. Posts of
+    the reader are never shown, and posts of agents that it follows are candidates already.
     """
     local = np.int64(NOBODY)
     hops, trends = scoring.outsiders, scoring.outsiders + scoring.two_hops
@@ -56,7 +55,7 @@ def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audienc
 
 @step_of_kernels
 def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
-    """Return a post of somebody whom somebody follows whom the reader follows: each step is drawn evenly."""
+    """Return a post by a followee of a followee of the reader; each step is drawn evenly."""
     key = mixed(mixed(scoring.two_hops_key, np.uint64(draw)), np.uint64(reader))
     at = np.int64(reader)
     for hop in range(2):
@@ -74,7 +73,7 @@ def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audie
 
 @part_of_kernels
 def is_hidden(author: Any, reader: Any, audience: Audience) -> Any:
-    """Return whether a reader is shown nothing of an author."""
+    """Return whether an author is hidden from a reader."""
     begin, end = audience.hidden_start[reader], audience.hidden_start[reader + 1]
     return is_among(audience.hidden, begin, end, author)
 
@@ -110,7 +109,7 @@ def gather(
 
 @part_of_kernels
 def _find(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Write where the items of those lie whom readers from `first` on follow and see; return how many readers."""
+    """Write where the items of the followees of readers from `first` on lie; return how many readers these are."""
     n = _block(readers, first, audience, scratch)
     find_authors(readers, first, n, audience, outbox, scratch)
     find_items(scratch.author_ends[n - 1] if n > 0 else 0, outbox, scratch)
@@ -131,7 +130,7 @@ def _block(readers: Int32, first: Any, audience: Audience, scratch: RankScratch)
 
 @step_of_kernels
 def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox: Outbox, scratch: RankScratch) -> None:
-    """Write whom `n` readers from `first` on follow and see, if they have anything to show."""
+    """Write the followees of `n` readers from `first` on that have posts and are not hidden."""
     k, has_hidden = np.int64(0), len(audience.hidden_start) > 0
     for j in range(n):
         reader, begin = readers[first + j], k
@@ -146,7 +145,7 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
 
 @part_of_kernels
 def without_hidden(reader: Any, first: Any, last: Any, audience: Audience, scratch: RankScratch) -> Any:
-    """Move those authors up who are not hidden from a reader; return where they end."""
+    """Move authors that are not hidden from a reader to the front; return their end."""
     at, end, k = audience.hidden_start[reader], audience.hidden_start[reader + 1], first
     if at == end:
         return last
@@ -191,7 +190,7 @@ def _n_kept(n: Any, scoring: Scoring) -> Any:
 
 @step_of_kernels
 def keep_newest(first: Any, last: Any, n: Any, most: Any, outbox: Outbox, scratch: RankScratch) -> None:
-    """Let some authors, who have `n` items, have only those that are among the `most` newest of all of them."""
+    """Limit some authors, who have `n` items together, to the `most` newest of these."""
     at = np.int64(0)
     for i in range(first, last):
         for place in range(scratch.begin[i], scratch.begin[i] + scratch.n_items[i]):
@@ -216,7 +215,7 @@ def keep_newest(first: Any, last: Any, n: Any, most: Any, outbox: Outbox, scratc
 def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, scratch: RankScratch) -> Any:
     """Write the items of some authors from `end` on; return their end.
 
-    Most have one or two, which are written without asking how many there are.
+    Two items are always written, without a branch, since most authors have one or two.
     """
     for i in range(first, last):
         begin, n = np.int64(scratch.begin[np.uint64(i)]), np.int64(scratch.n_items[np.uint64(i)])
@@ -237,7 +236,7 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, scratch: RankScr
 def _add_extras(
     reader: Any, end: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch
 ) -> Any:
-    """Write a reader's candidates by those whom it does not follow from `end` on; return their end."""
+    """Write a reader's other candidates from `end` on; return their end."""
     for number in range(n_extras(scoring)):
         local = extra_of(number, reader, outbox, scoring, audience)
         scratch.root[end], scratch.tag[end] = NOBODY, 0
@@ -249,7 +248,7 @@ def _add_extras(
 
 @lean_kernel
 def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
-    """Return how many candidates some readers have together, those among them that they know.
+    """Return how many candidates some readers have together, known ones included.
 
     It is -1 if `scratch` does not hold whom one of them follows.
     """

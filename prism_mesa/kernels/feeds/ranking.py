@@ -32,7 +32,7 @@ def find_fresh(
 ) -> Any:
     """Write the candidates ``first`` .. ``last - 1`` that a reader can be shown into `scratch.fresh`; return how many.
 
-    A bit of a word stands for a candidate. Few need a look of their own, once what is known has dropped out.
+    A bit of a word stands for a candidate. Few remain to be looked at one by one once known roots are out.
     """
     begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
     repeats = len(audience.shown_start) > 1
@@ -70,7 +70,7 @@ def find_fresh(
 
 @part_of_kernels
 def _up_to(n: Any) -> Any:
-    """Return a number whose first `n` bits of `LANES` are set."""
+    """Return a number with the first `n` bits of `LANES` set."""
     return (np.int64(1) << min(max(n, 0), LANES)) - 1
 
 
@@ -87,9 +87,9 @@ def _drops(
     audience: Audience,
     scratch: RankScratch,
 ) -> Any:
-    """Return whether a reader cannot be shown a candidate whose root is old, or that somebody it does not follow wrote.
+    """Return whether a candidate that has an old root, or is by an agent that the reader does not follow, drops out.
 
-    What is known of a long list, ``known[begin:old_end]``, has not been compared yet.
+    Of a long list, ``known[begin:old_end]`` has not been compared yet.
     """
     root = scratch.root[candidate]
     drops = root == NOBODY
@@ -137,7 +137,7 @@ def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, 
 
 @step_of_kernels
 def _noted(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Return what `among` would, of visible roots."""
+    """Return what `among` returns, for visible roots."""
     bits = np.int64(0)
     for lane in range(LANES):
         place = np.int64(scratch.root[at + lane]) - outbox.first
@@ -235,7 +235,7 @@ def _writer(candidate: Any, outbox: Outbox, scoring: Scoring, scratch: RankScrat
 
 @part_of_kernels
 def _factor(before: Any, scoring: Scoring) -> Any:
-    """Return the factor of a score with so many better-ranked posts of the same author."""
+    """Return the factor of a score with `before` better-ranked posts of its author."""
     if len(scoring.diversity) == 0:
         return 1.0 / (1.0 + before)
     return scoring.diversity[min(before, len(scoring.diversity) - 1)]
@@ -243,7 +243,7 @@ def _factor(before: Any, scoring: Scoring) -> Any:
 
 @step_of_kernels
 def _lower_groups(n: Any, scoring: Scoring, scratch: RankScratch) -> None:
-    """Divide scores by 1 + how many better ones are by authors of roots of the same group."""
+    """Divide scores by 1 + the number of better ones with root authors of the same group."""
     for group in range(scoring.n_groups):
         scratch.of_group[group] = 0
     for i in range(n):

@@ -148,7 +148,7 @@ class Scoring(NamedTuple):
 
 @part_of_kernels
 def _rising(score: float) -> np.uint64:
-    """Return a whole number, below 2**32, in the order of a score as float32."""
+    """Return a whole number below 2**32 that ascends with a score as float32."""
     held = np.float32(score)
     bits = np.uint64(np.float32(0.0 if held == 0.0 else held).view(np.uint32))  # -0 is 0
     return ~bits & LOWER if bits >> np.uint64(31) else bits | np.uint64(1 << 31)
@@ -156,7 +156,7 @@ def _rising(score: float) -> np.uint64:
 
 @part_of_kernels
 def lowered(score: float, factor: float) -> float:
-    """Return a score times a factor of at most 1; one below 0 is divided by it, so that it too goes down."""
+    """Return a score lowered by a factor of at most 1; a score below 0 is divided by it."""
     return score / factor if score < 0.0 else score * factor
 
 

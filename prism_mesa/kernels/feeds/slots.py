@@ -1,4 +1,4 @@
-"""Places of feeds that go to what is trending, or to what a search finds, in any order of feeds."""
+"""Slots of feeds for trending posts and search results."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def _in_slot(slot: Any, reader: Any, trending: Int32, found: Int32, query: Int16
 
 @part_of_kernels
 def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any:
-    """Return whether a root is by somebody else whom a reader sees, and is not known to it."""
+    """Return whether a root is by another author that is not hidden from a reader, and new to it."""
     author = scoring.author[post]
     if author == reader or (len(audience.hidden_start) > 0 and is_hidden(author, reader, audience)):
         return False

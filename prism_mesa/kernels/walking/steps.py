@@ -69,7 +69,7 @@ def engage_probability(
 def _weight(
     does: Any, left: Floats, choices: Any, is_any: Any, propensities: npt.NDArray[np.float32], row: Any
 ) -> float:
-    """Return what an option has of P(engage), before all of them are made to add up to 1."""
+    """Return an option's weight in P(engage), before weights are scaled to add up to 1."""
     if does == PASSIVE:
         return 0.0
     if does != COMPOSES:
@@ -154,7 +154,7 @@ def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
 
 @early_part_of_kernels
 def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, out: WalkOutput) -> Any:
-    """Let an agent pass what lies below its band; return the next post that it is to meet, or `NO_POST`.
+    """Let an agent pass posts below its band; return the next post that it meets, or `NO_POST`.
 
     As `social.round.effects.pass_posts` does for one agent. The fields of what is returned stand in the registers.
     """
@@ -270,7 +270,7 @@ def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> 
 
 @early_part_of_kernels
 def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOutput) -> Any:
-    """Do what entering a state entails for an agent with a post at hand; return what it has at hand then."""
+    """Apply the effects of entering a state with a post at hand; return the post at hand after that."""
     chart, people = world.chart, world.people
     if chart.composes[target]:
         people.pending_action[row] = drawn_action(tick, row, world)
@@ -311,7 +311,7 @@ def transition(
     world: World,
     out: WalkOutput,
 ) -> Any:
-    """Take a transition and do what it entails; return the post at hand then.
+    """Take a transition and apply its effects; return the post at hand after that.
 
     As `social.round.effects.apply_effects` does for one agent; a self-transition enters nothing.
     """

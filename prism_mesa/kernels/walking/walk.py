@@ -1,4 +1,4 @@
-"""The walk: agents do tick after tick, as the chart's tables say, until nothing can be said without asking.
+"""The walk: agents do tick after tick by the chart's tables, until the tables do not say what happens.
 
 The rules come in as tables (`ChartTables`, made from the chart and the trigger rules) and programs (guards). Where the
 tables do not say what happens (a guard in Python, an action), or a choice is open that the rule does not answer, the

@@ -17,10 +17,10 @@ from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 
 
 def _digest() -> str:
-    found = blake2b(numba.__version__.encode(), digest_size=8)
+    digest = blake2b(numba.__version__.encode(), digest_size=8)
     for file in sorted(Path(__file__).parent.rglob("*.py")):
-        found.update(file.read_bytes())
-    return found.hexdigest()
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _cache_folder() -> str:
@@ -28,9 +28,9 @@ def _cache_folder() -> str:
 
     An empty text means that the folder is not writable, and each process compiles anew.
     """
-    given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    root = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
-        folder = Path(given or Path.home() / ".cache").absolute() / "prism-mesa" / f"kernels-{_digest()}"
+        folder = Path(root or Path.home() / ".cache").absolute() / "prism-mesa" / f"kernels-{_digest()}"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # no writable place, or no home directory
         return ""

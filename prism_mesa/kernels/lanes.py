@@ -1,7 +1,7 @@
-"""Operations on sixteen neighbouring entries at a time. All processors give the same results.
+"""Operations on sixteen neighbouring entries at a time. All processors give the same result.
 
-LLVM compiles them to a processor's vector instructions, or without any. It does not vectorise such loops itself,
-because it unrolls them first. Arrays that are read here need `LANES` spare entries.
+LLVM compiles them to the vectors of the processor, or without vectors. It does not vectorise loops over sixteen entries
+by itself. Arrays that are read here have `LANES` entries more than count.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _I64 = ir.IntType(64)
 
 
 def _written_by(function: Callable[..., Any]) -> Any:
-    """Let kernels call a function that generates code; calls pass all arguments but the first."""
+    """Make an intrinsic that kernels call with all arguments but the first."""
     return intrinsic(function)
 
 
@@ -35,14 +35,12 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
         lanes, begin, of, start, end = arguments
         here = _lanes(context, builder, signature.args[0], lanes, begin)
         nothing = ir.Constant(here.type, None)
-        found = _tools.alloca_once_value(
-            builder, nothing
-        )  # as wide as entries, because bits would be packed at each step
+        result = _tools.alloca_once_value(builder, nothing)  # as wide as entries: bits would be packed at each step
         with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
-            one = _everywhere(builder, _entry(context, builder, signature.args[2], of, i))
-            is_one = builder.sext(builder.icmp_signed("==", here, one), here.type)
-            builder.store(builder.or_(builder.load(found), is_one), found)
-        return _bits(builder, builder.icmp_signed("!=", builder.load(found), nothing))
+            value = _everywhere(builder, _entry(context, builder, signature.args[2], of, i))
+            is_one = builder.sext(builder.icmp_signed("==", here, value), here.type)
+            builder.store(builder.or_(builder.load(result), is_one), result)
+        return _bits(builder, builder.icmp_signed("!=", builder.load(result), nothing))
 
     return types.int64(values, types.int64, wanted, types.int64, types.int64), written
 
@@ -70,13 +68,13 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
         lanes, begin, end, out = arguments
         here = _lanes(context, builder, signature.args[0], lanes, begin)
         zero = ir.Constant(ir.VectorType(_I64, LANES), None)
-        found = _tools.alloca_once_value(builder, zero)
+        result = _tools.alloca_once_value(builder, zero)
         with _tools.for_range(builder, end, intp=_I64) as loop:
-            one = _everywhere(builder, _entry(context, builder, signature.args[0], lanes, loop.index))
-            above = builder.zext(builder.icmp_unsigned(">", one, here), zero.type)
-            builder.store(builder.add(builder.load(found), above), found)
+            value = _everywhere(builder, _entry(context, builder, signature.args[0], lanes, loop.index))
+            above = builder.zext(builder.icmp_unsigned(">", value, here), zero.type)
+            builder.store(builder.add(builder.load(result), above), result)
         place = builder.bitcast(_address(context, builder, signature.args[3], out, begin), zero.type.as_pointer())
-        builder.store(builder.load(found), place).align = 8
+        builder.store(builder.load(result), place).align = 8
         return context.get_dummy_value()
 
     return types.void(keys, types.int64, types.int64, counts), written
@@ -84,7 +82,7 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
 
 @_written_by
 def prefetch(typing: Any, values: Any, at: Any) -> Any:
-    """Prefetch an entry of an array, without waiting."""
+    """Prefetch an entry of an array."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = ir.IntType(8).as_pointer()
@@ -130,7 +128,7 @@ def first_one(typing: Any, word: Any) -> Any:
 
 
 def _bits(builder: Any, holds: Any) -> Any:
-    """Return the truth values of lanes as a number."""
+    """Return the truth values of all lanes as the bits of a number."""
     return builder.zext(builder.bitcast(holds, ir.IntType(LANES)), _I64)
 
 
@@ -146,16 +144,16 @@ def _lanes(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
     """Load adjacent entries, which need not be aligned."""
     place = _address(context, builder, kind, array, at)
     entry = place.type.pointee
-    found = builder.load(builder.bitcast(place, ir.VectorType(entry, LANES).as_pointer()))
-    found.align = entry.width // 8  # and no more
-    return found
+    loaded = builder.load(builder.bitcast(place, ir.VectorType(entry, LANES).as_pointer()))
+    loaded.align = entry.width // 8  # and no more
+    return loaded
 
 
 def _everywhere(builder: Any, value: Any) -> Any:
-    """Return a value in all lanes."""
+    """Return a vector with a value in all lanes."""
     nothing = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
-    one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
+    lane = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(lane, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
 
 
 _LINE: Final = 128
@@ -171,5 +169,5 @@ def own_lines[T: np.generic](shape: int | tuple[int, ...], kind: type[T]) -> npt
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     memory = np.zeros(size + 2 * _LINE, np.uint8)
     first = -memory.ctypes.data % _LINE
-    found: npt.NDArray[Any] = memory[first : first + size].view(kind).reshape(shape)
-    return found
+    lines: npt.NDArray[Any] = memory[first : first + size].view(kind).reshape(shape)
+    return lines

@@ -124,12 +124,12 @@ def draw_rows(
     held: Int32s,
     indptr: Int64s,
     indices: Int32s,
-    found: Int32s,
+    n_made: Int32s,
 ) -> None:
     """Fill rows ``first`` .. ``last - 1`` with distinct numbers below n, each drawn with its own chance.
 
     The index of a draw counts the draws of a row, its agent is the row. `indptr` says how long rows are to be, and
-    `found` gets how many entries each row has.
+    `n_made` gets how many entries each row has.
 
     Args:
         first: The first row to draw.
@@ -143,7 +143,7 @@ def draw_rows(
         held: These entries, ascending.
         indptr: Starts of rows.
         indices: Gets the rows.
-        found: Gets the number of entries of each row.
+        n_made: Gets the number of entries of each row.
     """
     n = len(cumulative)
     start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
@@ -167,7 +167,7 @@ def draw_rows(
                     indices[have] = number
                     have += 1
                 drawn += 1
-        found[row] = sort_unique(indices, begin, have, row) - begin
+        n_made[row] = sort_unique(indices, begin, have, row) - begin
 
 
 @kernel
@@ -200,7 +200,7 @@ def toss_rows(
     for row in range(first, last):
         while row >= bounds[block + 1]:
             block += 1
-        drawn, found, to = 0, 0, indptr[row]
+        drawn, n_made, to = 0, 0, indptr[row]
         for part in range(3):
             begin = 0 if part == 0 else bounds[block + part - 1]
             end = bounds[len(bounds) - 1] if part == 2 else bounds[block + part]
@@ -214,11 +214,11 @@ def toss_rows(
                 begin += int(gap)
                 if begin != row:
                     if len(indices):
-                        indices[to + found] = begin
-                    found += 1
+                        indices[to + n_made] = begin
+                    n_made += 1
                 begin += 1
         if not len(indices):
-            indptr[row + 1] = found
+            indptr[row + 1] = n_made
 
 
 @kernel
@@ -304,13 +304,13 @@ type Bools = npt.NDArray[np.bool_]
 
 
 @kernel
-def mutual_pairs(indptr: Int64s, indices: Int32s, one: Int32s, other: Int32s) -> int:
-    """Write all pairs that are in each other's rows, the lower number in `one`, and return their number.
+def mutual_pairs(indptr: Int64s, indices: Int32s, first: Int32s, other: Int32s) -> int:
+    """Write all pairs that stand in each other's rows, the lower number in `first`, and return how many they are.
 
-    They are sorted by `one`, then `other`; both arrays have room for half of all entries.
+    They come by `first`, then by `other`; both arrays have room for half of all entries.
     """
     cursor = indptr[:-1].copy()
-    found = 0
+    n_pairs = 0
     for row in range(len(indptr) - 1):
         for at in range(indptr[row], indptr[row + 1]):
             number = indices[at]
@@ -319,17 +319,17 @@ def mutual_pairs(indptr: Int64s, indices: Int32s, one: Int32s, other: Int32s) ->
             while cursor[number] < indptr[number + 1] and indices[cursor[number]] < row:  # rows come ascending
                 cursor[number] += 1
             if cursor[number] < indptr[number + 1] and indices[cursor[number]] == row:
-                one[found], other[found] = row, number
-                found += 1
-    return found
+                first[n_pairs], other[n_pairs] = row, number
+                n_pairs += 1
+    return n_pairs
 
 
 @kernel
-def choose_pairs(order: Int64s, one: Int32s, other: Int32s, most: int, n: int) -> npt.NDArray[np.bool_]:
-    """Return which pairs are chosen, in `order`, so that each number is in at most `most` of them."""
-    taken, count = np.zeros(len(one), np.bool_), np.zeros(n, np.int64)
+def choose_pairs(order: Int64s, first: Int32s, other: Int32s, most: int, n: int) -> npt.NDArray[np.bool_]:
+    """Return which pairs are taken, gone through in `order`, if each number is to be in at most `most` of them."""
+    taken, count = np.zeros(len(first), np.bool_), np.zeros(n, np.int64)
     for pair in order:
-        a, b = one[pair], other[pair]
+        a, b = first[pair], other[pair]
         if count[a] < most and count[b] < most:
             count[a] += 1
             count[b] += 1
@@ -413,16 +413,16 @@ def keys_of_comers(indptr: Int64s, indices: Int32s, here: Bools, comes: Bools, k
 
     With empty `keys` they are only counted.
     """
-    found, writes = 0, len(keys) > 0
+    n_keys, writes = 0, len(keys) > 0
     for row in range(len(indptr) - 1):
         if here[row]:
             for at in range(indptr[row], indptr[row + 1]):
                 entry = indices[at]
                 if here[entry] and (comes[row] or comes[entry]):
                     if writes:
-                        keys[found] = np.int64(row) << 32 | np.int64(entry)
-                    found += 1
-    return found
+                        keys[n_keys] = np.int64(row) << 32 | np.int64(entry)
+                    n_keys += 1
+    return n_keys
 
 
 @kernel
@@ -434,15 +434,15 @@ def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out
 
 @kernel
 def drawn_below(
-    keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, found: npt.NDArray[np.uint8]
+    keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, drawn: npt.NDArray[np.uint8]
 ) -> None:
     """Write which draws of each impression, integers below 2**53, are below their limits: bit k for draw k.
 
     The index of a draw is the key of the post, its agent the reader. `post_key` has the keys of all posts.
     """
-    for i in range(len(found)):
-        own, reader, bits = post_key[post[i]], np.uint64(agent[i]), 0
+    for i in range(len(drawn)):
+        index, reader, bits = post_key[post[i]], np.uint64(agent[i]), 0
         for k in range(len(keys)):
-            draw = mixed(mixed(keys[k], own), reader) >> _11
+            draw = mixed(mixed(keys[k], index), reader) >> _11
             bits |= (draw < limits[k]) << k
-        found[i] = bits
+        drawn[i] = bits

@@ -67,14 +67,14 @@ def move_stances(
         if writer == reader:
             continue
         stands = of_posts[first, place] if place >= 0 else before[writer]
-        own = after[reader]
-        gap = stands - own
+        stance = after[reader]
+        gap = stands - stance
         distance = abs(gap)
         weight = rate * (1.0 - distance / limit) if repels else (rate if distance <= limit else 0.0)
         if weight != 0.0 and distance != 0.0:
             drawn_on += weight > 0.0
             pushed_away += weight < 0.0
-            after[reader] = min(max(own + weight * gap, low), high)
+            after[reader] = min(max(stance + weight * gap, low), high)
         if len(course):
             course[i] = after[reader]
     return drawn_on, pushed_away

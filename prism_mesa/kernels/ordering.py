@@ -1,4 +1,4 @@
-"""Search short lists, and sort keys."""
+"""Find a number in a short list, and sort keys."""
 
 from typing import Any, Final
 
@@ -27,10 +27,10 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
             first = middle
         else:
             last = middle
-    found = False
+    is_there = False
     for i in range(first, last):
-        found |= values[i] == wanted
-    return found
+        is_there |= values[i] == wanted
+    return is_there
 
 
 @part_of_kernels
@@ -68,7 +68,7 @@ def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
 
 @step_of_kernels
 def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
-    """Sort digit by digit, the last first (Knuth 1998, 5.2.5); constant digits are skipped."""
+    """Sort by digits, the last first (Knuth 1998, 5.2.5); digits that all keys share are left out."""
     alike, some = ~np.uint64(0), np.uint64(0)
     for i in range(n):
         alike &= keys[i]
@@ -86,10 +86,10 @@ def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
             counts[digit] = before
             before += here
         for i in range(n):
-            own = _digit(keys[order[i]], shift)
-            scratch[counts[own]] = order[i]
-            counts[own] += 1
-        for i in range(n):  # numba takes seconds to compile an assignment of slices
+            place = _digit(keys[order[i]], shift)
+            scratch[counts[place]] = order[i]
+            counts[place] += 1
+        for i in range(n):  # numba takes seconds to compile a slice that is written to another
             order[i] = scratch[i]
     for i in range(n - 1):
         if keys[order[i]] == keys[order[i + 1]]:

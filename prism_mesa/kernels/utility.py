@@ -194,14 +194,15 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
 
 
 @part_of_kernels
-def utility_ahead(row: Any, one: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables) -> float:
-    """Return `utility_at` from a post's preview; `is_followed` says that the reader follows its author."""
+def utility_ahead(
+    row: Any, ahead: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables
+) -> float:
+    """Return what `utility_at` does, from a post's preview; `is_followed` says that its author is known to be."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
-        author, of_root, aged, draw = one.author, one.of_root, one.aged, one.draw
-        odds = _odds(
-            row, one.root, author, of_root, one.is_reshare, is_followed, one.appeal, aged, draw, tastes, tables
-        )
+        author, of_root, is_reshare, appeal = ahead.author, ahead.of_root, ahead.is_reshare, ahead.appeal
+        aged, draw = ahead.aged, ahead.draw
+        odds = _odds(row, ahead.root, author, of_root, is_reshare, is_followed, appeal, aged, draw, tastes, tables)
         utility += tastes.sensitivity * odds
     return utility
 

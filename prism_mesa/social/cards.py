@@ -38,8 +38,8 @@ class AgentCard:
         }
         feed = self.feed
         rows = [
-            (one.post_id, _author(one), f"{one.utility:.2f}", one.likes + one.replies + one.reshares, one.text)
-            for one in feed[:_POSTS]
+            (post.post_id, _author(post), f"{post.utility:.2f}", post.likes + post.replies + post.reshares, post.text)
+            for post in feed[:_POSTS]
         ]
         table = table_of(("post", "by", "utility", "engagements", "text"), rows)
         unread = fold_of(f"feed: {len(feed)} unread", table) if rows else "nothing unread in its feed"
@@ -60,7 +60,7 @@ class ModelCard:
             "feed": params.feed.ranking,
             "follows": f"{self.network.n_edges:,}, {params.network.kind}, {params.network.dynamics}",
             "decided by": self.reasoner.label,
-            "so far": ", ".join(f"{totals[what]:,} {told}" for what, told in _TOTALS.items())
+            "so far": ", ".join(f"{totals[what]:,} {label}" for what, label in _TOTALS.items())
             if row
             else "no round has been run",
         }

@@ -28,7 +28,7 @@ from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.feeds import Feeds
-from prism_mesa.social.state.groups import GroupCounts, Groups, groups_of
+from prism_mesa.social.state.groups import GroupCounts, Groups, assign_groups
 from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
@@ -102,15 +102,6 @@ class Platform(Restorable):
         agent_ticks: Their sums over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
         notes: What users should know about how their input was read.
-
-    Args:
-        params: All parameters.
-        streams: Keyed random draws.
-        chart: The chart of all agents.
-        reasoner: Who answers open choices.
-        world: Agents, network and texts to start from.
-        writer: The LLM that writes texts, if any.
-        recorder: The recorder, if any.
     """
 
     changes = (
@@ -160,13 +151,10 @@ class Platform(Restorable):
         self.archetypes = make_archetypes(self.population, self.llms, by_kind, self.topics) if by_kind else None
         length = timedelta(minutes=params.clock.round_minutes)
         self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
-        self._start_counting()
-
-    def _start_counting(self) -> None:
         self.tick, self.first_of_round = 0, 0
         self.events, self.pending, self.leaving = Events(), PendingAnswers(), dict[int, None]()
         self.counts, self.totals, self.sources, self.written = (Counter[str]() for _ in range(4))
-        self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
+        self.tick_counts = np.zeros((params.ticks_per_round, len(STATES)), np.int64)
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.row_by_row_guards: set[str] = set()
 
@@ -193,7 +181,6 @@ class Platform(Restorable):
         }
 
     def _sizes(self) -> list[int]:
-        """Return the lengths of arrays that parameters set."""
         return [*self.tick_counts.shape, self.history.depth]
 
     def world_to_keep(self) -> dict[str, Plain] | None:
@@ -202,7 +189,6 @@ class Platform(Restorable):
         return world_to_keep(self.params, self.drawn_network, self.population) if is_same else None
 
     def _unchanged(self) -> set[str]:
-        """Return the names of the agents' columns that have not changed."""
         now = self.population.checksums()
         return {name for name, before in self.first_agents.items() if now[name] == before}
 
@@ -260,7 +246,7 @@ class Platform(Restorable):
 
     def change_settings(self) -> None:
         """Apply the interventions that begin or end with this round."""
-        if any(self.round in (one.at, one.until) for one in self.params.interventions):
+        if any(self.round in (act.at, act.until) for act in self.params.interventions):
             before = self.params.feed.attribute
             self._apply_settings()
             if self.params.feed.attribute != before:
@@ -271,11 +257,10 @@ class Platform(Restorable):
         """The groups of agents for bridging feeds, if any."""
         if self.params.feed.attribute is None:
             return None
-        place, own = self.attributes.known.of_agents(self.params.feed.attribute)
-        return Groups(groups_of(own, self.population.attributes[:, place]), self.group_counts)
+        place, attribute = self.attributes.known.of_agents(self.params.feed.attribute)
+        return Groups(assign_groups(attribute, self.population.attributes[:, place]), self.group_counts)
 
     def _apply_settings(self) -> None:
-        """Apply the settings of this round, and make what depends on them."""
         self.params = self.configured.at(self.round)
         self.llms = assign_llms(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)

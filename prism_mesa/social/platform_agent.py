@@ -141,7 +141,6 @@ class DecidesAboutOthers:
         return self.row in self._platform.leaving or not self._platform.population.present[self.row]
 
     def _must_be_there(self, act: str) -> None:
-        """Raise AgentError if the agent left before this round, or has not joined yet."""
         if not self._platform.population.present[self.row]:
             raise AgentError(f"SocialAgent.{act}: agent {self.row} {absence(self._platform, self.row)}")
 

@@ -12,12 +12,12 @@ def objects_named(params: SocialParams) -> dict[str, str]:
     named = {"statechart.chart": params.statechart.chart}
     modes = {"feed.mode": params.feed.mode}
     modes |= {
-        f"interventions.{i}.set.feed.mode": str(one.set.get("feed.mode", ""))
-        for i, one in enumerate(params.interventions)
+        f"interventions.{i}.set.feed.mode": str(act.set.get("feed.mode", ""))
+        for i, act in enumerate(params.interventions)
     }
     named |= {key: mode for key, mode in modes.items() if ":" in mode}
-    named |= {"opinions.rule": params.opinions.user_rule}
-    named |= {f"attributes.{name}.function": own.function for name, own in params.attributes.items()}
+    named |= {"opinions.rule": params.opinions.own}
+    named |= {f"attributes.{name}.function": attribute.function for name, attribute in params.attributes.items()}
     return {key: where for key, where in named.items() if where is not None}
 
 

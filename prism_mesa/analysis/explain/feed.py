@@ -17,7 +17,7 @@ from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.columns import AgentColumns
-from prism_mesa.social.round.feeds import RankInputs, discovered, outbox_of, scoring_of
+from prism_mesa.social.round.feeds import RankInputs, discovered, make_outbox, make_scoring
 from prism_mesa.social.state.posts import RESHARE
 
 type Ints = npt.NDArray[np.int64]
@@ -75,10 +75,10 @@ class RankedFeed:
         rows = np.array([row])
         [(_, self.params, own_feed)] = platform.feeds.assign(rows, AgentColumns(platform, rows))
         n_agents, now = len(platform.population), platform.round
-        self.outbox = outbox_of(platform.posts, self.params, n_agents, now)
+        self.outbox = make_outbox(platform.posts, self.params, n_agents, now)
         world = self.outbox, platform.population, platform.posts, self.params, platform.streams, now
         beside = discovered(rows.astype(np.int32), *world)
-        self.scoring = scoring_of(*world, beside, platform.groups)
+        self.scoring = make_scoring(*world, beside, platform.groups)
         self.slots = beside.first(self.params.slots)
         post, inside = self._listed()
         self._n_inside = int(inside.sum())

@@ -46,16 +46,15 @@ def order_by_tick(tick: Int32, agent: Int32, n_ticks: int, n_agents: int) -> Int
     if _is_in_order(order, tick, agent):
         return order
     first = counted_order(agent, n_agents)
-    found: Int32 = first[counted_order(tick[first], n_ticks)]
-    return found
+    by_both: Int32 = first[counted_order(tick[first], n_ticks)]
+    return by_both
 
 
 @kernel
 def _is_in_order(order: Int32, tick: Int32, agent: Int32) -> bool:
-    """Return whether agents ascend within each tick."""
     for i in range(1, len(order)):
-        one, before = order[i], order[i - 1]
-        if tick[one] == tick[before] and agent[one] < agent[before]:
+        entry, before = order[i], order[i - 1]
+        if tick[entry] == tick[before] and agent[entry] < agent[before]:
             return False
     return True
 
@@ -66,8 +65,8 @@ def counted_order(number: Int32, n: int) -> Int32:
     start = np.zeros(n + 1, np.int32)
     for i in range(len(number)):
         start[number[i] + 1] += 1
-    for one in range(n):
-        start[one + 1] += start[one]
+    for bucket in range(n):
+        start[bucket + 1] += start[bucket]
     order = np.empty(len(number), np.int32)
     for i in range(len(number)):
         order[start[number[i]]] = i
@@ -95,11 +94,11 @@ def order_by_bits(tick: Int32, bits: Keys, n_ticks: int) -> Int32:
         order[start[bucket]], here[start[bucket]] = i, bits[i]
         start[bucket] += 1
     for i in range(1, n):
-        own, key, place = order[i], here[i], i
-        while place > 0 and here[place - 1] > key and tick[order[place - 1]] == tick[own]:
+        entry, key, place = order[i], here[i], i
+        while place > 0 and here[place - 1] > key and tick[order[place - 1]] == tick[entry]:
             order[place], here[place] = order[place - 1], here[place - 1]
             place -= 1
-        order[place], here[place] = own, key
+        order[place], here[place] = entry, key
     return order
 
 
@@ -130,16 +129,16 @@ def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, 
     for i in range(1, len(order)):
         if moved > _MOST_MOVED * len(order):
             return order[:0]
-        own, place = order[i], i
-        now = tick[own] if tick[own] <= ticks else 0
+        entry, place = order[i], i
+        now = tick[entry] if tick[entry] <= ticks else 0
         while place > 0:
             other = order[place - 1]
             when = tick[other] if tick[other] <= ticks else 0
-            if numbers[other] < numbers[own] or (numbers[other] == numbers[own] and when <= now):
+            if numbers[other] < numbers[entry] or (numbers[other] == numbers[entry] and when <= now):
                 break
             order[place] = other
             place -= 1
-        order[place] = own
+        order[place] = entry
         moved += i - place
     return order
 

@@ -107,12 +107,12 @@ def rank_sum(numbers: npt.NDArray[np.int64], most: int) -> int:
     counts = np.zeros(most + 1, np.int64)
     for number in numbers:
         counts[number] += 1
-    found, below = 0, 0
+    total, below = 0, 0
     for number in range(most + 1):
         many = counts[number]
-        found += number * (many * below + many * (many + 1) // 2)
+        total += number * (many * below + many * (many + 1) // 2)
         below += many
-    return found
+    return total
 
 
 @kernel

@@ -47,8 +47,8 @@ class Part(NamedTuple):
 @lean_kernel
 def mark(root: Int32, shown: Bits) -> None:
     """Set the bits of some roots."""
-    for one in root:
-        shown[one >> 3] |= np.uint8(1 << (one & 7))
+    for post in root:
+        shown[post >> 3] |= np.uint8(1 << (post & 7))
 
 
 @lean_kernel
@@ -94,16 +94,16 @@ def _is_shown(shown: Bits, root: Any) -> Any:
 def _merged(roots: Int32, first: Any, end: Any, new: Int32, begin: Any, behind: Any, shown: Bits) -> Any:
     """Merge ``new[begin:behind]``, if it can be shown, into the ascending ``roots[first:end]``; return the new end."""
     n = _ordered(new, begin, behind, shown)
-    last, one = end - 1, begin + n - 1
+    last, last_new = end - 1, begin + n - 1
     for to in range(end + n - 1, first - 1, -1):
-        if one < begin:
+        if last_new < begin:
             break
-        if last >= first and roots[last] > new[one]:
+        if last >= first and roots[last] > new[last_new]:
             roots[to] = roots[last]
             last -= 1
         else:
-            roots[to] = new[one]
-            one -= 1
+            roots[to] = new[last_new]
+            last_new -= 1
     return end + n
 
 

@@ -1,7 +1,7 @@
 """Chronological feeds of readers with many candidates, which resume where each reader stopped.
 
-A reader goes through rounds from the newest until its feed is full. In each round it has passed all posts from some
-number on: its depth. So it considers few posts that it knows, and none that are too old for its feed.
+It reads one round after the other, from the newest, until its feed is full. In each round it has passed all posts from
+some post on, its depth there. So it looks at few posts that it knows, and at none that are too old for its feed.
 """
 
 from typing import Any, Final, NamedTuple
@@ -82,7 +82,7 @@ def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
 
 @part_of_kernels
 def _unit(n: Any) -> Any:
-    """Return the number of posts per step of a depth in a round of `n`: 1 unless they exceed 16 bits."""
+    """Return the posts in a step of a depth, in a round of `n`: one, unless there are too many for 16 bits."""
     return 1 + np.int64(n) // NOTHING_PASSED
 
 
@@ -123,7 +123,7 @@ def rank_by_depth(
 
 @part_of_kernels
 def _fetch(reader: Any, audience: Audience) -> None:
-    """Prefetch the data that the next reader needs first."""
+    """Prefetch what the next reader needs first."""
     for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 256), 16):
         prefetch(audience.indices, k)
     prefetch(audience.known, audience.known_start[reader + 1] - 1)
@@ -143,7 +143,6 @@ def _read_on(
     scratch: RankScratch,
     feed: Int32,
 ) -> Any:
-    """Write the feed of a reader; return its number of posts."""
     rows, shown, old_end, recent_old_end = len(rounds.n), np.int64(0), np.int64(-1), np.int64(-1)
     begin, recent_begin = audience.known_start[reader], recent.start[reader]
     for back in range(min(rows, now + 1)):
@@ -217,9 +216,9 @@ def deepen(
     n_read: UInt16,
     depth: UInt16,
 ) -> None:
-    """Update readers' depths from the last post that each has read of its feed.
+    """Note the depths of readers, from the last post that each has read of its feed of up to `most` posts.
 
-    A reader that has read all of a feed that could have been longer has passed everything visible.
+    A reader that has read all of a feed shorter than that has passed all visible posts.
     """
     rows = len(rounds.n)
     for j in range(len(readers)):

@@ -22,16 +22,16 @@ NOBODY: Final = -1
 
 @part_of_kernels
 def n_extras(scoring: Scoring) -> Any:
-    """Return the most candidates that each reader has from outside its follows."""
+    """Return how many candidates each reader has at most beside posts of agents that it follows."""
     return scoring.outsiders + scoring.two_hops + len(scoring.trending) + scoring.found.shape[1]
 
 
 @part_of_kernels
 def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
-    """Return the local number of one of these candidates, `NOBODY` if a draw finds none.
+    """Return the local number of one of these candidates, or `NOBODY`.
 
-    Posts drawn from the whole platform come first, then posts two hops away, trending posts, and search results. Posts
-    by the reader are never shown, and posts by followed agents are candidates already, so both are excluded.
+    First come posts drawn from the whole platform, then those of two hops, trending posts, and search results. Posts of
+    the reader are never shown, and posts of agents that it follows are candidates already.
     """
     local = np.int64(NOBODY)
     hops, trends = scoring.outsiders, scoring.outsiders + scoring.two_hops
@@ -55,7 +55,7 @@ def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audienc
 
 @step_of_kernels
 def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
-    """Return a post by a followee of a followee; each step is a uniform draw."""
+    """Return a post by a followee of a followee of the reader; each step is drawn evenly."""
     key = mixed(mixed(scoring.two_hops_key, np.uint64(draw)), np.uint64(reader))
     at = np.int64(reader)
     for hop in range(2):
@@ -93,12 +93,12 @@ def gather(
     more, end, most = n_extras(scoring), np.int64(0), len(scratch.fresh) - LANES
     for j in range(n):
         start, last = scratch.author_ends[j - 1] if j > 0 else 0, scratch.author_ends[j]
-        found = _n_items(start, last, scratch)
-        kept = _n_kept(found, scoring)
-        if max(end + kept + more, found) > most:
+        n_posts = _n_items(start, last, scratch)
+        kept = _n_kept(n_posts, scoring)
+        if max(end + kept + more, n_posts) > most:
             return np.int64(j)
-        if kept < found:
-            keep_newest(start, last, found, kept, outbox, scratch)
+        if kept < n_posts:
+            keep_newest(start, last, n_posts, kept, outbox, scratch)
         end = copy_items(start, last, end, outbox, scratch)
         scratch.inside_ends[j] = end
         if more > 0:
@@ -109,7 +109,7 @@ def gather(
 
 @part_of_kernels
 def _find(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Find the items of visible followees of readers from `first` on; return the number of readers."""
+    """Write where the items of the followees of readers from `first` on lie; return how many readers these are."""
     n = _block(readers, first, audience, scratch)
     find_authors(readers, first, n, audience, outbox, scratch)
     find_items(scratch.author_ends[n - 1] if n > 0 else 0, outbox, scratch)
@@ -118,7 +118,6 @@ def _find(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scratc
 
 @part_of_kernels
 def _block(readers: Int32, first: Any, audience: Audience, scratch: RankScratch) -> Any:
-    """Return how many readers from `first` on follow no more than `scratch` holds."""
     n, follows = np.int64(0), np.int64(0)
     while n < min(READERS, len(readers) - first):
         reader = readers[first + n]
@@ -131,7 +130,7 @@ def _block(readers: Int32, first: Any, audience: Audience, scratch: RankScratch)
 
 @step_of_kernels
 def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox: Outbox, scratch: RankScratch) -> None:
-    """Write the visible followees with posts of `n` readers from `first` on."""
+    """Write the followees of `n` readers from `first` on that have posts and are not hidden."""
     k, has_hidden = np.int64(0), len(audience.hidden_start) > 0
     for j in range(n):
         reader, begin = readers[first + j], k
@@ -146,7 +145,7 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
 
 @part_of_kernels
 def without_hidden(reader: Any, first: Any, last: Any, audience: Audience, scratch: RankScratch) -> Any:
-    """Compact the authors that are not hidden from a reader; return their end."""
+    """Move authors that are not hidden from a reader to the front; return their end."""
     at, end, k = audience.hidden_start[reader], audience.hidden_start[reader + 1], first
     if at == end:
         return last
@@ -186,13 +185,12 @@ def _n_items(first: Any, last: Any, scratch: RankScratch) -> Any:
 
 @part_of_kernels
 def _n_kept(n: Any, scoring: Scoring) -> Any:
-    """Return the number of candidates among items by followees."""
     return n if scoring.followed < 0 else min(n, np.int64(scoring.followed))
 
 
 @step_of_kernels
 def keep_newest(first: Any, last: Any, n: Any, most: Any, outbox: Outbox, scratch: RankScratch) -> None:
-    """Restrict authors with `n` items to the `most` newest of all of them."""
+    """Limit some authors, who have `n` items together, to the `most` newest of these."""
     at = np.int64(0)
     for i in range(first, last):
         for place in range(scratch.begin[i], scratch.begin[i] + scratch.n_items[i]):
@@ -217,7 +215,7 @@ def keep_newest(first: Any, last: Any, n: Any, most: Any, outbox: Outbox, scratc
 def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, scratch: RankScratch) -> Any:
     """Copy the items of some authors to `end` and beyond; return their end.
 
-    Most have one or two, which are copied without a loop.
+    Two items are always written, without a branch, since most authors have one or two.
     """
     for i in range(first, last):
         begin, n = np.int64(scratch.begin[np.uint64(i)]), np.int64(scratch.n_items[np.uint64(i)])
@@ -238,7 +236,7 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, scratch: RankScr
 def _add_extras(
     reader: Any, end: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch
 ) -> Any:
-    """Write a reader's candidates from outside its follows to `end` and beyond; return their end."""
+    """Write a reader's other candidates from `end` on; return their end."""
     for number in range(n_extras(scoring)):
         local = extra_of(number, reader, outbox, scoring, audience)
         scratch.root[end], scratch.tag[end] = NOBODY, 0
@@ -250,7 +248,7 @@ def _add_extras(
 
 @lean_kernel
 def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
-    """Return the number of candidates of some readers, including known ones.
+    """Return how many candidates some readers have together, known ones included.
 
     It is -1 if `scratch` does not hold whom one of them follows.
     """
@@ -260,8 +258,8 @@ def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring
         if n == 0:
             return np.int64(-1)
         for j in range(n):
-            found = _n_items(scratch.author_ends[j - 1] if j > 0 else 0, scratch.author_ends[j], scratch)
-            total += _n_kept(found, scoring) + n_extras(scoring)
+            n_posts = _n_items(scratch.author_ends[j - 1] if j > 0 else 0, scratch.author_ends[j], scratch)
+            total += _n_kept(n_posts, scoring) + n_extras(scoring)
         first += n
     return total
 
@@ -284,16 +282,16 @@ def list_candidates(
     """
     at, first = np.int64(0), np.int64(0)
     while first < len(readers):
-        n, own = gather(readers, first, audience, outbox, scoring, scratch), np.int64(0)
+        n, place = gather(readers, first, audience, outbox, scoring, scratch), np.int64(0)
         if n == 0:  # `count_candidates` had other scratch memory
             return np.int64(-1)
         for j in range(n):
-            while own < scratch.ends[j]:
-                is_post = scratch.root[own] != NOBODY
+            while place < scratch.ends[j]:
+                is_post = scratch.root[place] != NOBODY
                 reader[at] = readers[first + j]
-                post[at] = outbox.first + np.int64(scratch.tag[own] >> np.uint32(1)) if is_post else NOBODY
-                inside[at] = own < scratch.inside_ends[j]
+                post[at] = outbox.first + np.int64(scratch.tag[place] >> np.uint32(1)) if is_post else NOBODY
+                inside[at] = place < scratch.inside_ends[j]
                 at += 1
-                own += 1
+                place += 1
         first += n
     return at

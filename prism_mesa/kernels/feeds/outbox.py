@@ -73,16 +73,16 @@ def count_copies(root: Int32, least: int, copies: npt.NDArray[np.uint8]) -> None
 
 
 @lean_kernel
-def note_writers(author: Int32, first: int, last: int, wrote: Keys, own: Int32) -> Any:
-    """List the posts by authors from `first` up to `last` in `own`, and return their number.
+def note_writers(author: Int32, first: int, last: int, wrote: Keys, posts: Int32) -> Any:
+    """List in `posts` the posts of the authors from `first` up to `last`, and return how many these are.
 
     This sets the bits of their authors, which have words of their own.
     """
     n = np.int64(0)
-    for i in range(len(author)):  # always write, overwriting the last entry, to avoid a mispredicted branch
-        own[n] = i
+    for i in range(len(author)):  # every place is written, the last one again and again: no branch to be guessed wrong
+        posts[n] = i
         n += first <= author[i] < last
-    for i in own[:n]:
+    for i in posts[:n]:
         wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
     return n
 

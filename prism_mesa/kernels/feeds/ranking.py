@@ -32,7 +32,7 @@ def find_fresh(
 ) -> Any:
     """Write the candidates ``first`` .. ``last - 1`` a reader can be shown to `RankScratch.fresh`; return the count.
 
-    Each candidate is a bit in a word. After known ones are removed, few need a closer check.
+    A bit of a word stands for a candidate. Few remain to be looked at one by one once known roots are out.
     """
     begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
     repeats = len(audience.shown_start) > 1
@@ -53,8 +53,10 @@ def find_fresh(
             looked_at |= ~_up_to(inside_end - at)
         rest = fresh & np.uint64(looked_at)
         while rest:
-            one, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
-            if _drops(one, reader, one >= inside_end, begin, old_end, is_long, outbox, scoring, audience, scratch):
+            candidate, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
+            if _drops(
+                candidate, reader, candidate >= inside_end, begin, old_end, is_long, outbox, scoring, audience, scratch
+            ):
                 fresh ^= lowest
             rest ^= lowest
         while fresh:
@@ -74,7 +76,7 @@ def _up_to(n: Any) -> Any:
 
 @part_of_kernels
 def _drops(
-    one: Any,
+    candidate: Any,
     reader: Any,
     is_outsider: Any,
     begin: Any,
@@ -85,17 +87,19 @@ def _drops(
     audience: Audience,
     scratch: RankScratch,
 ) -> Any:
-    """Return whether to drop a candidate whose root is old, or whose author the reader does not follow.
+    """Return whether a candidate that has an old root, or is by an agent that the reader does not follow, drops out.
 
-    The known roots ``known[begin:old_end]`` of a long list have not been compared yet.
+    Of a long list, ``known[begin:old_end]`` has not been compared yet.
     """
-    root = scratch.root[one]
+    root = scratch.root[candidate]
     drops = root == NOBODY
     if not drops and root < outbox.first:
         drops = scoring.author[root] == reader  # its author may no longer have it in its list
         drops |= is_long and is_among(audience.known, begin, old_end, root)
     if not drops and is_outsider and len(audience.hidden_start) > 0:
-        drops = is_hidden(scoring.author[outbox.first + np.int64(scratch.tag[one] >> np.uint32(1))], reader, audience)
+        drops = is_hidden(
+            scoring.author[outbox.first + np.int64(scratch.tag[candidate] >> np.uint32(1))], reader, audience
+        )
     return drops
 
 
@@ -105,8 +109,8 @@ def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, scratch
     k = audience.shown_start[reader + 1] - 1
     while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
         place = np.uint64(audience.shown[k] - outbox.first)
-        word, one = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
-        scratch.listed[word] = scratch.listed[word] & ~one | one * np.uint64(bit)
+        word, mask = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
+        scratch.listed[word] = scratch.listed[word] & ~mask | mask * np.uint64(bit)
         k -= 1
 
 
@@ -133,24 +137,24 @@ def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, 
 
 @step_of_kernels
 def _noted(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Return what `among` would, for visible roots."""
-    found = np.int64(0)
+    """Return what `among` returns, for visible roots."""
+    bits = np.int64(0)
     for lane in range(LANES):
         place = np.int64(scratch.root[at + lane]) - outbox.first
-        if 0 <= place < outbox.n:  # entries after the last are arbitrary
-            found |= is_noted(place, scratch.met) << lane
-    return found
+        if 0 <= place < outbox.n:  # behind the last anything stands
+            bits |= is_noted(place, scratch.met) << lane
+    return bits
 
 
 @step_of_kernels
 def _listed(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Return which of `LANES` candidates are listed (`list_read`), one bit each."""
-    found = np.int64(0)
+    """Return which of `LANES` candidates are listed (`list_read`), a bit for each."""
+    bits = np.int64(0)
     for lane in range(LANES):
         place = np.int64(scratch.tag[at + lane] >> np.uint32(1))
         if place < outbox.n:  # behind the last anything stands
-            found |= is_noted(place, scratch.listed) << lane
-    return found
+            bits |= is_noted(place, scratch.listed) << lane
+    return bits
 
 
 @part_of_kernels
@@ -179,9 +183,9 @@ def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, scratch: R
             break
         if scratch.order[i] < 0:  # the same post as the previous one
             continue
-        one = np.uint64(scratch.fresh[np.uint64(scratch.order[i])])
-        root, is_copied = scratch.root[one], np.uint64(scratch.tag[one] & np.uint32(1))
-        scratch.best[kept] = one
+        candidate = np.uint64(scratch.fresh[np.uint64(scratch.order[i])])
+        root, is_copied = scratch.root[candidate], np.uint64(scratch.tag[candidate] & np.uint32(1))
+        scratch.best[kept] = candidate
         if is_many:
             place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
             kept += 1 - is_noted(place, scratch.met)
@@ -215,23 +219,23 @@ def order_diverse(n: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch
 @part_of_kernels
 def _lower_authors(n: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> None:
     for k in range(n):
-        one, writer = scratch.best[k], _writer(scratch.best[k], outbox, scoring, scratch)
-        scratch.score[one] = lowered(scratch.score[one], _factor(scratch.better[writer], scoring))
-        scratch.key[k] = sort_key(scratch.score[one], scratch.tag[one])
+        candidate, writer = scratch.best[k], _writer(scratch.best[k], outbox, scoring, scratch)
+        scratch.score[candidate] = lowered(scratch.score[candidate], _factor(scratch.better[writer], scoring))
+        scratch.key[k] = sort_key(scratch.score[candidate], scratch.tag[candidate])
         scratch.better[writer] += 1
     for k in range(n):
         scratch.better[_writer(scratch.best[k], outbox, scoring, scratch)] = 0
 
 
 @part_of_kernels
-def _writer(one: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
-    author = scoring.author[outbox.first + np.int64(scratch.tag[one] >> np.uint32(1))]
+def _writer(candidate: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
+    author = scoring.author[outbox.first + np.int64(scratch.tag[candidate] >> np.uint32(1))]
     return writer_of(outbox.wrote, outbox.writers, author)
 
 
 @part_of_kernels
 def _factor(before: Any, scoring: Scoring) -> Any:
-    """Return the factor of a score, given the number of better-ranked posts of the same author."""
+    """Return the factor of a score with `before` better-ranked posts of its author."""
     if len(scoring.diversity) == 0:
         return 1.0 / (1.0 + before)
     return scoring.diversity[min(before, len(scoring.diversity) - 1)]
@@ -239,15 +243,15 @@ def _factor(before: Any, scoring: Scoring) -> Any:
 
 @step_of_kernels
 def _lower_groups(n: Any, scoring: Scoring, scratch: RankScratch) -> None:
-    """Divide scores by 1 + the number of better ones whose roots' authors are in the same group."""
+    """Divide scores by 1 + the number of better ones with root authors of the same group."""
     for group in range(scoring.n_groups):
         scratch.of_group[group] = 0
     for i in range(n):
         place = scratch.order[i]
-        one = scratch.best[place]
-        group = scoring.group[scoring.author[scratch.root[one]]]
+        candidate = scratch.best[place]
+        group = scoring.group[scoring.author[scratch.root[candidate]]]
         scratch.key[place] = sort_key(
-            lowered(scratch.score[one], 1.0 / (1.0 + scratch.of_group[group])), scratch.tag[one]
+            lowered(scratch.score[candidate], 1.0 / (1.0 + scratch.of_group[group])), scratch.tag[candidate]
         )
         scratch.of_group[group] += 1
 
@@ -304,6 +308,6 @@ def _show_best(
         order_diverse(kept, outbox, scoring, scratch)
     shown = min(kept, size)
     for place in range(shown):
-        one = scratch.best[scratch.order[place]] if is_diverse else scratch.best[place]
-        feed[reader, place] = outbox.first + np.int64(scratch.tag[np.uint64(one)] >> np.uint32(1))
+        candidate = scratch.best[scratch.order[place]] if is_diverse else scratch.best[place]
+        feed[reader, place] = outbox.first + np.int64(scratch.tag[np.uint64(candidate)] >> np.uint32(1))
     return shown

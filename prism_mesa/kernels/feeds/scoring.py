@@ -148,7 +148,7 @@ class Scoring(NamedTuple):
 
 @part_of_kernels
 def _rising(score: float) -> np.uint64:
-    """Return an integer below 2**32 that sorts like a score as float32."""
+    """Return a whole number below 2**32 that ascends with a score as float32."""
     held = np.float32(score)
     bits = np.uint64(np.float32(0.0 if held == 0.0 else held).view(np.uint32))  # -0 is 0
     return ~bits & LOWER if bits >> np.uint64(31) else bits | np.uint64(1 << 31)
@@ -156,7 +156,7 @@ def _rising(score: float) -> np.uint64:
 
 @part_of_kernels
 def lowered(score: float, factor: float) -> float:
-    """Return a score times a factor of at most 1; a negative score is divided by it, which lowers it too."""
+    """Return a score lowered by a factor of at most 1; a score below 0 is divided by it."""
     return score / factor if score < 0.0 else score * factor
 
 
@@ -197,14 +197,14 @@ def score_fresh(
     Scores of `GIVEN` begin at `given_at` with that of candidate 0.
     """
     for i in range(n):
-        one = scratch.fresh[i]
-        tag = scratch.tag[np.uint64(one)]
+        candidate = scratch.fresh[i]
+        tag = scratch.tag[np.uint64(candidate)]
         if scoring.mode == CHRONOLOGICAL:
             scratch.key[i] = tag
             continue
         if scoring.mode == GIVEN:
-            score = scoring.given[given_at + one]
+            score = scoring.given[given_at + candidate]
         else:
-            score = scored(reader, np.int64(tag >> np.uint32(1)), one >= inside_end, first, scoring)
-        scratch.score[one] = score
+            score = scored(reader, np.int64(tag >> np.uint32(1)), candidate >= inside_end, first, scoring)
+        scratch.score[candidate] = score
         scratch.key[i] = sort_key(score, tag)

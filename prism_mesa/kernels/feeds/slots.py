@@ -1,4 +1,4 @@
-"""Feed positions reserved for trending posts and search results, in any ranking."""
+"""Slots of feeds for trending posts and search results."""
 
 from typing import Any
 
@@ -73,7 +73,6 @@ def place_in_slots(
 
 @part_of_kernels
 def _in_slot(slot: Any, reader: Any, trending: Int32, found: Int32, query: Int16, outbox: Outbox) -> Any:
-    """Return the post of a slot, or `NOBODY`."""
     local = np.int64(NOBODY)
     if slot < len(trending):
         local = np.int64(trending[slot])
@@ -84,7 +83,7 @@ def _in_slot(slot: Any, reader: Any, trending: Int32, found: Int32, query: Int16
 
 @part_of_kernels
 def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any:
-    """Return whether a root is by another, visible agent, and unknown to the reader."""
+    """Return whether a root is by another author that is not hidden from a reader, and new to it."""
     author = scoring.author[post]
     if author == reader or (len(audience.hidden_start) > 0 and is_hidden(author, reader, audience)):
         return False
@@ -96,7 +95,6 @@ def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any
 
 @part_of_kernels
 def _stands(post: Any, feed: Int32, outbox: Outbox) -> Any:
-    """Return whether a feed holds a post of a root."""
     stands = False
     for i in range(len(feed)):
         stands |= outbox.root[feed[i] - outbox.first] == post

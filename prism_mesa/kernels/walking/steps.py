@@ -69,7 +69,7 @@ def engage_probability(
 def _weight(
     does: Any, left: Floats, choices: Any, is_any: Any, propensities: npt.NDArray[np.float32], row: Any
 ) -> float:
-    """Return an option's part of P(engage), before normalisation."""
+    """Return an option's weight in P(engage), before weights are scaled to add up to 1."""
     if does == PASSIVE:
         return 0.0
     if does != COMPOSES:
@@ -162,10 +162,10 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
     most = min(people.n_read[row] + world.setting.glances, np.int64(people.n_feed[row]))
     while people.n_read[row] < most:
         next_post = np.int64(np.uint32(people.feed[row, people.n_read[row]]))
-        one = ahead.previews[np.uint32(next_post - ahead.first)]
-        match = match_of(people.interests, world.posts.vectors, row, one.text)
+        preview = ahead.previews[np.uint32(next_post - ahead.first)]
+        match = match_of(people.interests, world.posts.vectors, row, preview.text)
         relevance = relevance_at(match, world.setting.unit_length)
-        utility = utility_ahead(row, one, relevance, ahead.are_followed, world.tastes, world.taste_tables)
+        utility = utility_ahead(row, preview, relevance, ahead.are_followed, world.tastes, world.taste_tables)
         meets_it = utility >= register[LOW]
         if meets_it or claims >= 0:
             load(row, next_post, post, register, world)
@@ -270,7 +270,7 @@ def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> 
 
 @early_part_of_kernels
 def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOutput) -> Any:
-    """Apply the effects of entering a state for an agent with a post; return its current post afterwards."""
+    """Apply the effects of entering a state with a post at hand; return the post at hand after that."""
     chart, people = world.chart, world.people
     if chart.composes[target]:
         people.pending_action[row] = drawn_action(tick, row, world)
@@ -311,7 +311,7 @@ def transition(
     world: World,
     out: WalkOutput,
 ) -> Any:
-    """Take a transition and apply its effects; return the current post afterwards.
+    """Take a transition and apply its effects; return the post at hand after that.
 
     This equals `social.round.effects.apply_effects` for one agent; a self-transition enters nothing.
     """

@@ -1,4 +1,4 @@
-"""The walk: agents take tick after tick by the chart's tables, until they need something from outside.
+"""The walk: agents do tick after tick by the chart's tables, until the tables do not say what happens.
 
 The rules are tables (`ChartTables`, from the chart and the trigger rules) and programs (guards). If the tables do not
 determine what happens (a Python guard, an action), or a choice is open that the rule does not answer, the agent stops:
@@ -52,7 +52,6 @@ def walk(starts: Starts, first: int, last: int, until: int, keeps: UInt8, world:
 
 @early_part_of_kernels
 def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out: WalkOutput) -> None:
-    """Let one agent take its ticks."""
     people, chart, setting, register = world.people, world.chart, world.setting, out.register
     scrolls_past = setting.glances > 1 and chart.sees_trigger >= 0
     row, start = np.int64(np.uint32(starts.rows[i])), np.int64(starts.at[i])
@@ -103,7 +102,6 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
 
 @early_part_of_kernels
 def _stop(row: Any, tick: Any, trigger: Any, outcome: Any, out: WalkOutput) -> None:
-    """Record where an agent has stopped."""
     at = np.uint32(out.size[STOPPED])
     out.stopped[0, at] = row
     out.stopped[1, at] = tick

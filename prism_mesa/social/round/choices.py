@@ -86,7 +86,8 @@ def ask(
     agents, posts, at = agents.take(where), posts.take(where), at[where]
     names = [platform.chart.triggers[trigger] for trigger in triggers[where].tolist()]
     sets = [option_sets[i] for i in options[where].tolist()]
-    platform.reasoner.submit(asks_of(platform, at, agents.rows, questions(agents, posts, names, sets), draws[where]))
+    asked = questions(agents, posts, names, sets)
+    platform.reasoner.submit(place_questions(platform, at, agents.rows, asked, draws[where]))
     platform.pending.put(at, agents.rows, triggers[where], posts.posts)
     chosen[where] = PENDING
     return chosen
@@ -144,7 +145,7 @@ def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
         if batch_reasoner is None or goes_to_llm(platform, rows, codes, platform.tick)[0]
         else batch_reasoner
     )
-    [answer] = asked.answer(asks_of(platform, np.array([platform.tick]), rows, [question], draws))
+    [answer] = asked.answer(place_questions(platform, np.array([platform.tick]), rows, [question], draws))
     _count(platform, [answer])
     return answer
 
@@ -161,13 +162,13 @@ def _drawn_by_trigger(
     return platform.streams.uniform(purpose, rows, round_=platform.round, tick=ticks, index=names)
 
 
-def asks_of(
+def place_questions(
     platform: Platform, ticks: Rows, rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]
 ) -> list[PlacedQuestion]:
     """Return questions with their places in the run."""
     followers, llms = platform.network.n_followers[rows].tolist(), platform.llms.of(rows, platform.population)
     places = zip(ticks.tolist(), rows.tolist(), draws.tolist(), followers, llms, strict=True)
-    return [PlacedQuestion(question, platform.round, *own) for question, own in zip(asked, places, strict=True)]
+    return [PlacedQuestion(question, platform.round, *place) for question, place in zip(asked, places, strict=True)]
 
 
 def collect_answers(platform: Platform) -> list[Answered]:
@@ -226,9 +227,9 @@ def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) ->
     there = posts.take(has_post)
 
     def column(name: str) -> Codes:
-        found = np.zeros(len(agents.rows), np.int64)
+        values = np.zeros(len(agents.rows), np.int64)
         if len(has_post):
-            found[has_post] = there.platform.posts.kind[there.posts] if name == "kind" else there.column(name)
-        return found
+            values[has_post] = there.platform.posts.kind[there.posts] if name == "kind" else there.column(name)
+        return values
 
     return DetailedChoices.of(columns, prompt_matches(agents.platform, agents.rows, posts.posts), column)

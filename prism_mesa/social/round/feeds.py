@@ -272,18 +272,18 @@ def discovered(
 
 def _search(roots: Ids, posts: Posts, most: int, first: int) -> Int32:
     topics = posts.topics.name_vectors.astype(np.int64)
-    found = np.full((len(topics), min(most, len(roots))), NOBODY, np.int32)
-    if not found.size:
-        return found
+    results = np.full((len(topics), min(most, len(roots))), NOBODY, np.int32)
+    if not results.size:
+        return results
     texts, which = np.unique(posts.text_id[roots], return_inverse=True)
     vectors = posts.text_vectors[texts].astype(np.int64)
-    for row, axis in zip(found, topics, strict=True):
+    for row, axis in zip(results, topics, strict=True):
         nearness = (vectors @ axis)[which]
         near = np.flatnonzero(nearness > 0)
         key = nearness[near] << 32 | roots[near]
         best = np.sort(np.partition(key, -most)[-most:] if len(key) > most else key)[::-1]
         row[: len(best)] = (best & 0xFFFFFFFF) - first
-    return found
+    return results
 
 
 def _topics_searched(
@@ -340,7 +340,7 @@ def rank_feeds(
     outbox = _sorted_outbox(outbox, posts, threads)
     beside = discovered(readers, outbox, population, posts, params, streams, now)
     audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *shown.lists)
-    inputs = RankInputs(audience, outbox, scoring_of(outbox, population, posts, params, streams, now, beside, groups))
+    inputs = RankInputs(audience, outbox, make_scoring(outbox, population, posts, params, streams, now, beside, groups))
     feeds = population.feed, population.n_feed
 
     def rank_block(first: int) -> None:
@@ -369,7 +369,6 @@ def goes_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) ->
 
 
 def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
-    """Yield parts of readers with few candidates each."""
     if len(readers) == 1 or inputs.count(readers) <= _MOST_PAIRS:
         yield readers
         return
@@ -377,7 +376,7 @@ def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
         yield from _split(half, inputs)
 
 
-def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
+def make_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
     """Return the posts that can be shown in a round, by author; threads share the authors."""
     return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads)
 
@@ -390,7 +389,6 @@ def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) 
 
 
 def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int) -> Outbox:
-    """Return the outbox with its posts by author."""
     if not outbox.n:
         return outbox
     author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.wrote)
@@ -411,7 +409,7 @@ def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int) -> Outbox:
     return outbox
 
 
-def scoring_of(
+def make_scoring(
     outbox: Outbox,
     population: Population,
     posts: Posts,

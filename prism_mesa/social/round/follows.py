@@ -104,8 +104,8 @@ def _note_or_take_back(platform: Platform, row: int, other: int, event: int, why
     return True
 
 
-def _key(one: int, other: int) -> Keys:
-    return pair_keys(np.array([one]), np.array([other]))
+def _key(agent: int, other: int) -> Keys:
+    return pair_keys(np.array([agent]), np.array([other]))
 
 
 def noted_decisions(platform: Platform) -> Decisions:
@@ -163,26 +163,27 @@ def _in_order(keys: Keys, then: Rows) -> Rows:
 
 
 def _reported(platform: Platform, reports: Decisions) -> Keys:
-    """Return the pair of agent and root of each report, as one number."""
     return pair_keys(reports.agent, platform.posts.root[reports.post])
 
 
-def apply_decisions(platform: Platform, found: Decisions, round_: int) -> Keys:
+def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys:
     """Apply and record decisions, and return the pairs that see nothing of each other from now on.
 
     Args:
         platform: The platform.
-        found: The decisions that count (`settle`).
-        round_: The round of the decisions; -1 for before the first.
+        decided: The decisions that count (`settle`).
+        round_: The round in which they were decided; -1: before the first.
     """
-    _record(platform, found, round_)
-    if not len(found):
+    _record(platform, decided, round_)
+    if not len(decided):
         return NO_KEYS
-    platform.depths.forget(np.append(found.agent, found.other))  # a block works in both directions
+    platform.depths.forget(np.append(decided.agent, decided.other))  # a block concerns both
     relations = platform.relations
-    pairs = {event: found.pairs[found.event == event] for event in range(len(FOLLOW_EVENTS))}
-    reported = distinct(_reported(platform, found.where(found.event == REPORT)))
-    relations.counts.update({FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(found.event).tolist()) if n})
+    pairs = {event: decided.pairs[decided.event == event] for event in range(len(FOLLOW_EVENTS))}
+    reported = distinct(_reported(platform, decided.where(decided.event == REPORT)))
+    relations.counts.update(
+        {FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(decided.event).tolist()) if n}
+    )
     relations.forget(muted=pairs[UNMUTE], blocked=pairs[UNBLOCK])
     hidden = relations.note(muted=pairs[MUTE], blocked=pairs[BLOCK], reported=reported)
     if len(pairs[FOLLOW]) or len(pairs[UNFOLLOW]):
@@ -240,16 +241,15 @@ def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
     return np.append(written[0], agents), np.append(written[1], roots)
 
 
-def _record(platform: Platform, found: Decisions, round_: int) -> None:
-    """Record rows of the table `follows`; in a network that moves also if there are none."""
+def _record(platform: Platform, decided: Decisions, round_: int) -> None:
     is_live = platform.params.network.dynamics == "live"
-    if platform.recorder is None or not (is_live or len(found)) or not platform.records("follows"):
+    if platform.recorder is None or not (is_live or len(decided)) or not platform.records("follows"):
         return
-    columns = {"round": np.full(len(found), round_, np.int32)}
-    columns |= {name: getattr(found, name).astype(np.int32) for name in ("agent", "other")}
+    columns = {"round": np.full(len(decided), round_, np.int32)}
+    columns |= {name: getattr(decided, name).astype(np.int32) for name in ("agent", "other")}
     named = {
         name: pd.Categorical.from_codes(codes.astype(np.int8), list(names))
-        for name, codes, names in (("event", found.event, FOLLOW_EVENTS), ("why", found.why, FOLLOW_REASONS))
+        for name, codes, names in (("event", decided.event, FOLLOW_EVENTS), ("why", decided.why, FOLLOW_REASONS))
     }
-    post = {"post": found.post.astype(np.int32)}
+    post = {"post": decided.post.astype(np.int32)}
     platform.recorder.write("follows", columns | {"event": named["event"]} | post | {"why": named["why"]})

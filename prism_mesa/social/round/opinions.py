@@ -164,15 +164,14 @@ def _spread(platform: Platform) -> Spread:
 
 
 def _record(platform: Platform, round_: int, spread: Spread, counts: dict[str, int]) -> None:
-    """Record rows of the tables `opinions` and `stances`."""
     if platform.recorder is None:
         return
     if platform.records("opinions"):
         row = {"round": round_, **spread.numbers, **counts}
         platform.recorder.write("opinions", {name: np.array([value]) for name, value in row.items()})
     if platform.records("stances"):
-        _, own = platform.attributes.known.of_agents(str(platform.params.opinions.of))
-        middles = own.low + (np.arange(PARTS) + 0.5) / PARTS * (own.high - own.low)
+        _, attribute = platform.attributes.known.of_agents(str(platform.params.opinions.of))
+        middles = attribute.low + (np.arange(PARTS) + 0.5) / PARTS * (attribute.high - attribute.low)
         columns = {"round": np.full(PARTS, round_), "stance": middles, "agents": spread.agents}
         platform.recorder.write("stances", columns)
 

@@ -58,7 +58,6 @@ def chances_of_turning(platform: Platform) -> Floats:
 
 
 def _begin_follows(platform: Platform, joins: Mask) -> None:
-    """Begin the drawn follows between agents that join and all that have joined."""
     if not joins.any():
         return
     here = platform.population.has_joined
@@ -91,9 +90,9 @@ def _count(platform: Platform, events: dict[str, int]) -> None:
 
 
 def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
-    """Return whether each agent comes online in this round, which present and idle agents can."""
-    own, chances = platform.params.agents, chances_online(platform)
-    if not own.persistence:
+    """Return for each row whether its agent comes online in this round, if it is there and idle."""
+    params, chances = platform.params.agents, chances_online(platform)
+    if not params.persistence:
         return platform.streams.happens("online", chances, round_=platform.round)
     return draws_of_coming(platform, np.arange(len(chances))) < chances
 
@@ -110,12 +109,12 @@ def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
 
 
 def chances_online(platform: Platform) -> Floats:
-    """Return each agent's probability of coming online: its activity times the weight of the hour."""
-    own, clock = platform.params.agents, platform.params.clock
-    activity, hours = platform.population.activity, own.hours or (1.0,) * 24
-    if own.hours is None and not own.rhythm:
+    """Return each agent's probability of coming online in this round: its activity times the weight of the hour."""
+    params, clock = platform.params.agents, platform.params.clock
+    activity, hours = platform.population.activity, params.hours or (1.0,) * 24
+    if params.hours is None and not params.rhythm:
         return activity
-    if own.rhythm or own.time_zone:
+    if params.rhythm or params.time_zone:
         return np.minimum(activity * _weights_of_own_hours(platform, hours), 1.0)
     return np.minimum(activity * weight_of_hours(hours, clock, platform.round), 1.0)
 
@@ -144,7 +143,6 @@ def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Float
 
 @lru_cache(maxsize=2)
 def _mean_weights(streams: Streams, sigma: float, hours: tuple[float, ...], n: int) -> Floats:
-    """Return the mean weight over each agent's day."""
     return np.asarray(sum(_own_weights(streams, sigma, hours, np.full(n, hour)) for hour in range(24)) / 24)
 
 
@@ -183,10 +181,10 @@ def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
     They are 1 plus the whole part of a lognormal number of mean `agents.session`. It is rounded to float32, since the
     last digits of exp differ between machines.
     """
-    own, size = platform.params.agents, platform.population.feed.shape[1]
-    if own.session is None:
+    params, size = platform.params.agents, platform.population.feed.shape[1]
+    if params.session is None:
         return np.full(len(readers), size, np.int32)
-    sigma = own.session_sigma
+    sigma = params.session_sigma
     drawn = platform.streams.normal("session", readers, round_=platform.round)
-    length = own.session * np.exp(sigma * drawn - sigma * sigma / 2)
+    length = params.session * np.exp(sigma * drawn - sigma * sigma / 2)
     return np.asarray(np.minimum(size, 1 + np.floor(length.astype(np.float32))), np.int32)

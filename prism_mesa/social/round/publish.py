@@ -118,7 +118,9 @@ def commit(platform: Platform) -> None:
         _, readers, seen = platform.events.seen()
         groups, root = platform.groups, platform.posts.root
         groups.counts.count(len(platform.posts), groups.of, (readers, root[seen]), (agent, root[post]))
-    count = partial(_count, platform, _visible(platform), post, action)
+    first, now = platform.posts.first_visible, platform.round
+    visible = slice(first(now, platform.params.feed.window), first(now + 1, 1))
+    count = partial(_count, platform, visible, post, action)
     side_by_side([count, partial(_spread_and_remember, platform, read, decided, *engagements)], threads)
     commit_opinions(platform, stances)
     keep_notes(platform)
@@ -127,7 +129,6 @@ def commit(platform: Platform) -> None:
 
 
 def _count_impressions(platform: Platform) -> list[Pairs]:
-    """Count impressions, and return the agents and the roots that they read."""
     events, root, counter = platform.events, platform.posts.root, platform.posts.impressions
     events.put_in_order(len(platform.population))
     read = [Pairs(agent, roots_counted(post, root, counter)) for _, agent, post in events.impressions]
@@ -135,14 +136,7 @@ def _count_impressions(platform: Platform) -> list[Pairs]:
     return read
 
 
-def _visible(platform: Platform) -> slice:
-    """Return the ids of the posts that agents may have read in this round."""
-    first, now = platform.posts.first_visible, platform.round
-    return slice(first(now, platform.params.feed.window), first(now + 1, 1))
-
-
 def _count(platform: Platform, visible: slice, post: Int32, action: Int32) -> None:
-    """Count engagements, and the attention that authors got."""
     platform.outcomes.count_attention(platform.posts, len(platform.population), visible)
     likes, replies = platform.outcomes.count_engagements(platform.posts, post, action)
     for counter, n in zip(COUNTERS, (likes, replies, len(post) - likes - replies), strict=True):
@@ -196,8 +190,8 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
     engaged with count as read.
     """
     posts, first, threads = platform.posts, platform.first_of_round, platform.params.threads
-    own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))
-    agents, roots = np.append(posts.author[own], agents), np.append(own, roots)
+    written = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))
+    agents, roots = np.append(posts.author[written], agents), np.append(written, roots)
     shown = np.zeros(len(posts) // 8 + 1, np.uint8)
     shown[-1] = 255 << (len(posts) & 7) & 255  # posts of later rounds count as shown
     still = posts.first_visible(platform.round + 1, platform.params.feed.window)

@@ -143,8 +143,6 @@ def _settle(platform: Platform, stopped: Stopped) -> Starts:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Agents that fire triggers, and their posts at hand."""
-
     agents: AgentColumns
     posts: PostColumns
     triggers: Rows
@@ -166,7 +164,6 @@ def _choice(platform: Platform, stopped: Stopped) -> _Choice:
 
 
 def _ask_open_choices(platform: Platform, stopped: Stopped) -> Starts:
-    """Ask about open choices, and return the agents that are answered at once."""
     choice, sets = _choice(platform, stopped), platform.tables.option_sets
     options = FIRST_SET - stopped.outcomes
     targets = ask(platform, choice.agents, choice.posts, stopped.triggers, options, sets, stopped.ticks)

@@ -78,7 +78,7 @@ def walk_agents(platform: Platform, starts: Starts, until: int) -> Stopped:
     ticks, threads, n = platform.params.ticks_per_round, platform.params.threads, len(starts.rows)
     most_seen = min(platform.params.feed.size, ticks * platform.glances) + 1
     block = max(1, MOST_EVENTS // max(ticks + 1, most_seen))
-    records, world = platform.move_mask(), world_of(platform)
+    records, world = platform.move_mask(), make_world(platform)
     n_parts = 1 if threads == 1 or n < PART else _PARTS * threads
     cuts = np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()
     n_sets, programs = len(platform.tables.option_sets), platform.tables.programs
@@ -126,7 +126,7 @@ def answers_in_walks(platform: Platform) -> bool:
     return is_rule and platform.tables.is_whole and answers_at_once(platform)
 
 
-def world_of(platform: Platform) -> World:
+def make_world(platform: Platform) -> World:
     """Return all that a walk reads and changes."""
     tables, reasoner = platform.tables, platform.reasoner.batch_reasoner
     key = platform.streams.key("choice", platform.round)

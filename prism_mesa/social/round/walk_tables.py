@@ -70,9 +70,9 @@ class WalkTables:
         self._outcomes: list[list[int]] = []
         cell = np.full((len(chart.triggers), len(STATES)), NOTHING, np.int32)
         for trigger, by_state in chart.cells.items():
-            for state, own in by_state.items():
+            for state, state_cell in by_state.items():
                 cell[self.triggers[trigger], state.code] = len(self._arms)
-                self._add(own)
+                self._add(state_cell)
         self.claimed, claims = claims_below(chart), None
         if isinstance(self.claimed, Expression):
             claims = self._programmer.add(self.claimed)
@@ -168,7 +168,6 @@ def _declared(attributes: Attributes) -> dict[str, Field]:
 
 
 def _options(sets: OptionSets, triggers: Sequence[str]) -> Options:
-    """Return option sets as numbers."""
     flat = [option for options in sets for option in options]
     does = [ENGAGES_BY.get(option, COMPOSES if option is COMPOSING else PASSIVE) for option in flat]
     left = [[1.0 - (action in map(ENGAGES_BY.get, options)) for action in range(len(ACTIONS))] for options in sets]

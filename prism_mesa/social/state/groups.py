@@ -16,23 +16,23 @@ MOST_GROUPS: Final = 10
 """Groups that feeds can distinguish."""
 
 
-def n_groups(own: Attribute) -> int:
+def n_groups(attribute: Attribute) -> int:
     """Return how many groups an attribute makes: one for each value, or two for the numbers of a range."""
-    return len(own.values) or 2
+    return len(attribute.values) or 2
 
 
-def groups_of(own: Attribute, kept: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
+def assign_groups(attribute: Attribute, kept: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
     """Return the group of each agent, from 0.
 
     A range is cut at its middle, which belongs to the lower group, as in measures by an attribute.
 
-    >>> groups_of(Attribute("leaning", low=-1, high=1), np.array([-0.5, 0.0, 1.0]))
+    >>> assign_groups(Attribute("leaning", low=-1, high=1), np.array([-0.5, 0.0, 1.0]))
     array([0, 0, 1], dtype=int16)
     """
-    if not own.values:
-        return (kept > (own.low + own.high) / 2).astype(np.int16)
-    order = np.argsort(own.kept)
-    return order[np.searchsorted(own.kept, kept, sorter=order)].astype(np.int16)
+    if not attribute.values:
+        return (kept > (attribute.low + attribute.high) / 2).astype(np.int16)
+    order = np.argsort(attribute.kept)
+    return order[np.searchsorted(attribute.kept, kept, sorter=order)].astype(np.int16)
 
 
 class GroupCounts(Restorable):

@@ -124,19 +124,18 @@ class FollowNetwork(Restorable):
         return FollowNetwork(*rows, self.dropped, self.notes, *ties), follows
 
     def _both(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
-        """Return the rows of follows, and those of close ties."""
         return (self.indptr, self.indices), (self.close_indptr, self.close_indices)
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
         """Return the network with one more agent, which has no close ties."""
         new = self.n_agents
-        own, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
-        more = np.append(np.bincount(fans, minlength=new), len(own))
-        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the highest number, so rows stay ascending
+        followees, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
+        more = np.append(np.bincount(fans, minlength=new), len(followees))
+        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the last number: rows stay ascending
         indptr = np.append(self.indptr, self.indptr[-1])
         indptr[1:] += np.cumsum(more)
         close = np.append(self.close_indptr, self.close_indptr[-1])
-        edges = np.append(indices, own).astype(np.int32)
+        edges = np.append(indices, followees).astype(np.int32)
         return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
 
 
@@ -173,8 +172,8 @@ def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
     indices, cursor = np.empty(int(indptr[-1]), np.int32), indptr[:-1].copy()
     for src, dst in edges:
         place_rows(src, dst, cursor, indices)
-    given, kept = sum(len(src) for src, _ in edges), tidy_rows(indptr, indices)
-    loops, repeats = given - len(indices), len(indices) - kept
+    n_given, kept = sum(len(src) for src, _ in edges), tidy_rows(indptr, indices)
+    loops, repeats = n_given - len(indices), len(indices) - kept
     dropped = tuple((what, count) for what, count in (("self-follows", loops), ("repeated follows", repeats)) if count)
     if repeats:
         indices = indices[:kept].copy()

@@ -241,7 +241,7 @@ class Posts(Restorable):
         words = self.words[root]
         return np.asarray(np.where(words == NO_TEXT, self.text_id[root], words))
 
-    def worded(self, parent: Ids, kind: Ids, said: Sequence[str], place: Ids) -> tuple[Ids, Ids]:
+    def worded(self, parent: Ids, kind: Ids, phrases: Sequence[str], place: Ids) -> tuple[Ids, Ids]:
         """Return the columns `text_id` and `words` of replies and reshares to be added.
 
         Readers see the words and, in brackets, what the parent itself adds, so that nothing nests. Without words, they
@@ -251,11 +251,11 @@ class Posts(Restorable):
             np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
         )
         words = np.full(len(parent), NO_TEXT, np.int32)
-        some = np.flatnonzero(place != NO_TEXT) if said else ()
+        some = np.flatnonzero(place != NO_TEXT) if phrases else ()
         if len(some):
             core = self.says(parent)
             parts, which = np.unique(np.stack([place[some], core[some], kind[some]]), axis=1, return_inverse=True)
-            texts, about = [said[i] for i in parts[0].tolist()], parts[1].tolist()
+            texts, about = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
             heads = [_HOW[code] for code in parts[2].tolist()]
             seen = [f"{text} ({how}: {self.texts[c]})" for text, how, c in zip(texts, heads, about, strict=True)]
             words[some] = self.add_texts(texts, about)[which]

@@ -120,10 +120,8 @@ def _hidden_by(muted: Keys, blocked: Keys) -> Keys:
 
 
 def _joined(keys: Keys, more: Keys) -> Keys:
-    """Insert new numbers into ascending ones."""
     return np.insert(keys, np.searchsorted(keys, more), more) if len(more) else keys
 
 
 def _without(keys: Keys, fewer: Keys) -> Keys:
-    """Remove some numbers, which ascend."""
     return keys[~among(fewer, keys)]

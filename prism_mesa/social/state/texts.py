@@ -54,7 +54,6 @@ class Texts(Restorable):
         self._store_vectors(self._n, kept["vectors"])
 
     def _checksum(self) -> int:
-        """Return a CRC-32 of the texts of the corpus and their vectors."""
         texts = "\x1e".join(self.corpus.texts).encode("utf-8", "replace")
         return crc32(texts, crc32(self.vectors[: self._n].tobytes()))
 

@@ -83,7 +83,7 @@ _ROWS = 1 << 16
 """Rows whose nearness to all names is in memory at a time."""
 
 
-def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
+def build_topics(corpus: Corpus, params: PostsParams) -> Topics:
     """Return the topics of a corpus.
 
     A text's vector is its embedding in `n_topics` dimensions, mixed with the axes of its labels, if the file has any,
@@ -94,7 +94,7 @@ def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     """
     if params.embedder == "hashing" and len(corpus.texts) <= _FEW_TEXTS:
         return _known_topics(tuple(corpus.texts), tuple(corpus.labels), params.n_topics, params.label_weight)
-    return _topics_of(corpus, params)
+    return _build_topics(corpus, params)
 
 
 _FEW_TEXTS = 10_000
@@ -104,10 +104,10 @@ _FEW_TEXTS = 10_000
 @lru_cache(maxsize=8)
 def _known_topics(texts: tuple[str, ...], labels: tuple[tuple[str, ...], ...], n_topics: int, weight: float) -> Topics:
     corpus = Corpus(list(texts), labels=list(labels))
-    return _topics_of(corpus, PostsParams(n_topics=n_topics, label_weight=weight, embedder="hashing"))
+    return _build_topics(corpus, PostsParams(n_topics=n_topics, label_weight=weight, embedder="hashing"))
 
 
-def _topics_of(corpus: Corpus, params: PostsParams) -> Topics:
+def _build_topics(corpus: Corpus, params: PostsParams) -> Topics:
     k = params.n_topics
     embed = _Hashing(corpus.texts, k) if params.embedder == "hashing" else _wordllama(corpus.texts, k)
     raw = _unit(embed(corpus.texts))
@@ -123,7 +123,7 @@ def _topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     vectors = quantised(raw - centre)
     place = _Places(embed, own_words, by_label, centre)
     if labels:
-        means = [vectors[[label in given for given in corpus.labels]].mean(axis=0) for label in labels]
+        means = [vectors[[label in text_labels for text_labels in corpus.labels]].mean(axis=0) for label in labels]
         return Topics(vectors, labels, quantised(np.array(means)), place)
     names, axes = _word_axes(corpus.texts, embed, k)
     return Topics(vectors, names, axes, place)
@@ -165,8 +165,8 @@ def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _label_axes(corpus: Corpus, labels: list[str], k: int) -> npt.NDArray[np.float64]:
     axes = np.zeros((len(corpus.texts), k))
     place = {label: i for i, label in enumerate(labels)}
-    for row, own in enumerate(corpus.labels):
-        axes[row, [place[label] for label in own]] = 1.0
+    for row, text_labels in enumerate(corpus.labels):
+        axes[row, [place[label] for label in text_labels]] = 1.0
     return _unit(axes)
 
 

@@ -154,6 +154,6 @@ def test_one_reshare_of_an_old_root_makes_no_room_for_all_posts_since():
     for round_ in range(50):
         root = np.full(10, 3 if round_ == 49 else -1)
         posts.add(np.arange(10), np.zeros(10, np.int64), round_, POST, -1, root, np.arange(10, dtype="u8"))
-    outbox = feed.outbox_of(posts, FeedParams(window=1), 10, 49)
+    outbox = feed.make_outbox(posts, FeedParams(window=1), 10, 49)
     assert outbox.n == 10
     assert set(outbox.old_roots.tolist()) == {3}

@@ -9,7 +9,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.runs.config import make_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.attributes import Attribute
-from prism_mesa.social.state.groups import GroupCounts, groups_of
+from prism_mesa.social.state.groups import GroupCounts, assign_groups
 
 WORLD = {"agents.n": 60, "rounds": 8, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
 DECLARED = {
@@ -67,7 +67,7 @@ def test_a_post_that_both_groups_engage_with_comes_before_one_that_more_of_one_g
     ],
 )
 def test_each_value_is_a_group_in_the_order_in_which_they_are_declared(values, kept, groups):
-    assert groups_of(Attribute("x", values=values), np.array(kept)).tolist() == groups
+    assert assign_groups(Attribute("x", values=values), np.array(kept)).tolist() == groups
 
 
 def test_a_diverse_feed_shows_more_authors_and_both_groups_sooner_than_the_most_relevant_posts():

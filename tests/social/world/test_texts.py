@@ -6,7 +6,7 @@ from worlds import ran, small
 
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.social.params import PostsParams
-from prism_mesa.social.state.topics import UNIT, cached_vectors, quantised, topics_of
+from prism_mesa.social.state.topics import UNIT, build_topics, cached_vectors, quantised, words_of
 from prism_mesa.social.world.corpus import Corpus, load_corpus
 
 
@@ -16,7 +16,7 @@ def file(tmp_path, text, name="posts.csv"):
 
 
 def topics(texts, labels=(), **params):
-    return topics_of(Corpus(list(texts), labels=list(labels)), PostsParams(**params))
+    return build_topics(Corpus(list(texts), labels=list(labels)), PostsParams(**params))
 
 
 def cosine(a, b):

@@ -101,7 +101,7 @@ class OptionModel(Params):
     @model_validator(mode="after")
     def _has_scores(self) -> Self:
         if len(set(self.options)) < len(self.options):
-            raise ValueError("an option stands twice")
+            raise ValueError("an option appears twice")
         if not len(self.options) - 1 <= len(self.scores) <= len(self.options):
             raise ValueError(f"{len(self.scores)} scores for {len(self.options)} options")
         return self
@@ -143,7 +143,7 @@ class DistilledModel(Params):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if len(self.by_options) < len(self.choices):
-            raise ValueError("a set of options stands twice")
+            raise ValueError("a set of options appears twice")
         if (tuple(self.features), self.declaration) != (NAMES, DECLARATION):
             raise ValueError("its features are not those of this version: distill again")
         return self
@@ -198,7 +198,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         self.n_archetypes = model.archetypes if model.persona == "archetype" else 0
         self.label = f"model distilled from {model.provenance.get('llm', 'an LLM')}"
 
-    def source_of(self, options: tuple[AgentState, ...]) -> Source:
+    def source_for(self, options: tuple[AgentState, ...]) -> Source:
         """Return who answers to a set of options are counted for."""
         return "distilled" if options in self.model.by_options else "rule"
 

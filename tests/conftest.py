@@ -25,7 +25,7 @@ from numba.core.dispatcher import Dispatcher
 from prism_mesa.analysis.distill import fit
 from prism_mesa.cli import app as cli
 from prism_mesa.llm import HostPool
-from prism_mesa.llm.clients import llamacpp
+from prism_mesa.llm.clients import embedded
 
 # Mesa asks who imports it, each time with the source of all the frames of pytest, which takes each process a second
 with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +45,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
-llamacpp.THREADS = 1
+embedded.THREADS = 1
 
 # scikit-learn looks for the bins of weighted columns one by one: 255 of them, as it has by default, take most of a fit
 fit._TREES["max_bins"] = 32

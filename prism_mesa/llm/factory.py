@@ -6,7 +6,7 @@ from prism_mesa.errors import ConfigError, MissingLLMError
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient
-from prism_mesa.llm.clients.llamacpp import SMOLLM2, embedded_fault
+from prism_mesa.llm.clients.embedded import SMOLLM2, embedded_fault
 from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.kinds import KINDS

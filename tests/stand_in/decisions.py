@@ -35,9 +35,7 @@ ROWS: dict[Row, dict[Dialect, bytes | None]] = {
     "too many options": {"llama.cpp": _llama(400, "too many options (300), this model supports at most 52")},
     "too long": {
         "ollama": error_response(400, "the state exceeds the context length of the model"),
-        "llama.cpp": _llama(
-            400, "the request exceeds the available context size", "exceed_context_size_error"
-        ),
+        "llama.cpp": _llama(400, "the request exceeds the available context size", "exceed_context_size_error"),
         "sparrow": None,
     },
     "not a decision model": {

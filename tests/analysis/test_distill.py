@@ -206,9 +206,9 @@ def test_a_file_is_plain_data_and_decides_as_the_model_it_was_made_of(tmp_path, 
     [
         (
             {"features": ["match", "mood"]},
-            r"distilled\.json: its features are not those of this version \(.*mood.*distill again",
+            r"distilled\.json: its features are not those of this version",
         ),
-        ({"declaration": "0"}, "its features have another meaning in this version"),
+        ({"declaration": "0"}, "its features are not those of this version"),
         ({"format": 2}, "format: Input should be 1, not 2"),
         ({"choices": []}, "choices: List should have at least 1 item"),
         ({"pickle": 1}, "pickle: no such key"),
@@ -231,7 +231,7 @@ def test_trees_that_do_not_end_are_refused(tmp_path, model):
 def test_a_file_too_large_for_a_model_is_refused_unread(tmp_path):
     with (tmp_path / "distilled.json").open("wb") as file:
         file.truncate(5_000_000_000)  # takes no room
-    with pytest.raises(DataError, match=r"distilled\.json: is larger than 100,000,000 bytes: that is no model file"):
+    with pytest.raises(DataError, match=r"distilled\.json: .*too large"):
         read_distilled(tmp_path)
 
 

@@ -65,3 +65,8 @@ IGNORED_KEYS: Final = (
 def ignores(kind: str, key: str) -> bool:
     """Return whether a key of `reasoner` has no effect with a kind."""
     return any(kind in kinds and key in keys.split() for keys, kinds, _ in IGNORED_KEYS)
+
+
+def first_kind(kind: str) -> str:
+    """Return the kind that is tried first: `auto` begins with Ollama."""
+    return _ALL[0].name if kind == "auto" else kind

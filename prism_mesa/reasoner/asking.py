@@ -10,7 +10,7 @@ from prism_mesa.llm.clients.base import ChatClient, Completion
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import RecordedClient, find_recorded, recorded_client, same_options
 from prism_mesa.llm.factory import answer_store, find_client
-from prism_mesa.llm.kinds import KINDS_THAT_ASK
+from prism_mesa.llm.kinds import KINDS_THAT_ASK, first_kind
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, decision_decoding
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
@@ -152,5 +152,5 @@ def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) 
     if not same_options(decoding, expected):
         return False
     served = DECISION_MODEL if params.decides else OLLAMA_MODEL
-    default = served if params.kind in ("auto", "ollama") else name
+    default = served if first_kind(params.kind) == first_kind("auto") else name
     return "build" in decoding or name == (params.model or default)

@@ -33,13 +33,7 @@ class LLMKind:
 
 _ALL: Final = (
     LLMKind("ollama", "Ollama", "an LLM served by Ollama", "ollama:OllamaChatClient", host="http://127.0.0.1:11434"),
-    LLMKind(
-        "embedded",
-        "embedded LLM",
-        "the embedded LLM",
-        "embedded:EmbeddedChatClient",
-        extra="embedded",
-    ),
+    LLMKind("embedded", "embedded LLM", "the embedded LLM", "embedded:EmbeddedChatClient", extra="embedded"),
     LLMKind(
         "openai",
         "OpenAI protocol",

@@ -8,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm import (
-    AnswerStore,
-    Ledger,
-    LLMClient,
-    LLMParams,
-    LLMRequest,
-    StoredAnswer,
-    UselessAnswerError,
-)
+from prism_mesa.llm import AnswerStore, Ledger, LLMClient, LLMParams, LLMRequest, StoredAnswer, UselessAnswerError
 from prism_mesa.llm.association import AssociationScore
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.multiple_choice import MultipleChoice

@@ -13,21 +13,17 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.trees import LEAF, add_trees
 from prism_mesa.llm.params import Source
 from prism_mesa.params import Params, validated
-from prism_mesa.reasoner.batch import BatchReasoner
+from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
 from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_table
 from prism_mesa.statechart import AgentState
-
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.int64]
 
 FILE: Final = "distilled.json"
 """Name of a model file, in the folder of `prism distill` and in that of a run that used it."""

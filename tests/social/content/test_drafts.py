@@ -243,10 +243,8 @@ def test_the_stand_in_sometimes_calls_tools_and_what_it_calls_is_allowed_by_the_
             }
         }
     }
-    said = [
-        json.loads(choose_by_hash({"prompt": f"post 17, {i}", "format": schema}).text)["proposed_tools"]
-        for i in range(60)
-    ]
+    bodies = ({"messages": [{"content": f"post 17, {i}"}], "format": schema} for i in range(60))
+    said = [json.loads(choose_by_hash(body).text)["proposed_tools"] for body in bodies]
     assert {call["tool_name"] for calls in said for call in calls} == {"like", "recall"}
     assert [] in said
     assert {call["parameters"]["post"] for calls in said for call in calls if call["parameters"]} == {17}

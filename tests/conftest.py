@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from prism_mesa.cli import app as cli
 from prism_mesa.llm import HostPool
+from prism_mesa.llm.clients import embedded
 
 # a slow machine fails no test; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=20)
@@ -32,7 +33,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# loading makes a million objects, none of them garbage; `pytest_collection_finish` turns this on again
+# every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
+embedded.THREADS = 1
+
+# scikit-learn looks for the bins of weighted columns one by one: 255 of them, as it has by default, take most of a fit
+fit._TREES["max_bins"] = 32
+
+# loading makes a million objects of which none is garbage; `pytest_collection_finish` turns this on again
 gc.disable()
 
 # runs of tests are signed with a key of their own, not with the user's

@@ -3,7 +3,7 @@
 import shutil
 import struct
 
-from prism_mesa.llm.clients.llamacpp import find_gguf
+from prism_mesa.llm.clients.embedded import find_gguf
 
 OPTIONS = "{% for o in options %}{{ o.label or loop.index }}. {{ o.key }}\n{% endfor %}"
 TEMPLATE = f"{{{{ state }}}}\n{{{{ instructions }}}}\n{OPTIONS}Answer:"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from prism_mesa.extras import how_to_install, requirements_of
-from prism_mesa.llm.clients.llamacpp import embedded_fault
+from prism_mesa.llm.clients.embedded import embedded_fault
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -52,8 +52,8 @@ def test_what_an_extra_needs_is_said_as_the_project_has_it(extra):
 
 
 def test_the_error_gives_a_command_for_uv_and_one_for_pip_with_what_is_missing_only(monkeypatch):
-    monkeypatch.setattr("prism_mesa.llm.clients.llamacpp.find_spec", lambda name: None)
-    monkeypatch.setattr("prism_mesa.llm.clients.llamacpp._shipped_gguf", lambda: None)
+    monkeypatch.setattr("prism_mesa.llm.clients.embedded.find_spec", lambda name: None)
+    monkeypatch.setattr("prism_mesa.llm.clients.embedded._shipped_gguf", lambda: None)
     both = " ".join(EXTRAS["embedded"].values())
     uv = "uv sync --inexact --extra embedded in a clone of PRISM"
     assert embedded_fault() == (

@@ -6,10 +6,10 @@ from prism_mesa.errors import ConfigError, MissingLLMError
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient
-from prism_mesa.llm.clients.llamacpp import SMOLLM2, embedded_fault
+from prism_mesa.llm.clients.embedded import SMOLLM2, embedded_fault
 from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
-from prism_mesa.llm.kinds import KINDS
+from prism_mesa.llm.kinds import KINDS, first_kind
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams, gguf_file
 
@@ -56,7 +56,7 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     With `auto` that is Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the
     note then says why the earlier ones were not taken. For `continues` see `make_llm_client`.
     """
-    kind = "ollama" if params.kind == "auto" else params.kind
+    kind = first_kind(params.kind)
     make = KINDS[kind].load().from_params
     if not KINDS[kind].host:
         return make(params, "", continues=continues), kind, ""

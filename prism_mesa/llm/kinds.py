@@ -33,13 +33,7 @@ class LLMKind:
 
 _ALL: Final = (
     LLMKind("ollama", "Ollama", "an LLM served by Ollama", "ollama:OllamaChatClient", host="http://127.0.0.1:11434"),
-    LLMKind(
-        "embedded",
-        "embedded LLM",
-        "the embedded LLM",
-        "embedded:EmbeddedChatClient",
-        extra="embedded",
-    ),
+    LLMKind("embedded", "embedded LLM", "the embedded LLM", "embedded:EmbeddedChatClient", extra="embedded"),
     LLMKind(
         "openai",
         "OpenAI protocol",
@@ -65,3 +59,8 @@ IGNORED_KEYS: Final = (
 def ignores(kind: str, key: str) -> bool:
     """Return whether a key of `reasoner` has no effect with a kind."""
     return any(kind in kinds and key in keys.split() for keys, kinds, _ in IGNORED_KEYS)
+
+
+def first_kind(kind: str) -> str:
+    """Return the kind that is tried first: `auto` begins with Ollama."""
+    return _ALL[0].name if kind == "auto" else kind

@@ -14,7 +14,7 @@ PERSONALITY_CAP = 400
 MEDIA_CAP = 300
 MAX_INTERESTS = 12
 LETTERS: Final = string.ascii_uppercase
-"""What names an option where the answer is to be one letter."""
+"""Names of options in prompts that ask for one letter."""
 _TOKENS = re.compile(r"<(?=[|\uff5c]|/?\w+>)|\[(?=/?[A-Z_]+\])")
 """Where a control token of an LLM's chat template begins: ``<|im_end|>``, ``</s>``, ``<end_of_turn>``, ``[INST]``."""
 _FRAMES = re.compile("<<+|>>+")
@@ -111,5 +111,5 @@ def parse_json(answer: str) -> Any:
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key appears twice")
     return dict(pairs)

@@ -1,5 +1,6 @@
 """Makes reasoners and writers that ask an LLM or replay one, and distilled reasoners."""
 
+from functools import partial
 from typing import Any
 
 from prism_mesa.errors import ConfigError
@@ -7,16 +8,9 @@ from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient, Completion
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
-from prism_mesa.llm.clients.recorded import (
-    READ_AS_OPTIONS,
-    RecordedClient,
-    llms_in,
-    other_llms_error,
-    recorded_client,
-    same_options,
-)
+from prism_mesa.llm.clients.recorded import RecordedClient, find_recorded, recorded_client, same_options
 from prism_mesa.llm.factory import answer_store, find_client
-from prism_mesa.llm.kinds import KINDS_THAT_ASK
+from prism_mesa.llm.kinds import KINDS_THAT_ASK, first_kind
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, decision_decoding
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
@@ -138,13 +132,10 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Or
     If the ledger has no answers (a run may have fallbacks only), return an oracle of the configured kind. `llm` names
     one of several LLMs. Raises ConfigError if all answers are of other LLMs or options.
     """
-    known = [entry for entry in llms_in(ledger) if READ_AS_OPTIONS & entry[2].keys() and llm in ("", entry[0])]
-    matches = [entry for entry in known if _is_configured(params, entry[0], entry[2])]
-    if known and not matches:
-        raise other_llms_error(ledger, known)
-    client = RecordedClient(*matches[0]) if matches else RecordedClient(str(params.model or ""))
+    recorded = find_recorded(ledger, llm, partial(_is_configured, params), chooses=True)
+    client = recorded or RecordedClient(str(params.model or ""))
     scores = params.kind == "embedded" and params.answer in (None, "probabilities")
-    scores = "answer" not in client.decoding if matches else scores
+    scores = "answer" not in client.decoding if recorded else scores
     return _RecordedPmi(client, params.rule) if scores else as_oracle(client, params)
 
 
@@ -161,5 +152,5 @@ def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) 
     if not same_options(decoding, expected):
         return False
     served = DECISION_MODEL if params.decides else OLLAMA_MODEL
-    default = served if params.kind in ("auto", "ollama") else name
+    default = served if first_kind(params.kind) == first_kind("auto") else name
     return "build" in decoding or name == (params.model or default)

@@ -63,7 +63,7 @@ class BatchReasoner[C: OpenChoices](Decider):
         """The reasoner that answers whole columns."""
         return self
 
-    def source_of(self, options: tuple[AgentState, ...]) -> Source:
+    def source_for(self, options: tuple[AgentState, ...]) -> Source:
         """Return the source of answers to a set of options."""
         raise NotImplementedError
 
@@ -97,7 +97,7 @@ class BatchReasoner[C: OpenChoices](Decider):
             chances = self.probabilities(choices)
             chosen = drawn(chances, choices.draws).tolist()
             for i, option, row in zip(indices, chosen, chances.tolist(), strict=True):
-                answers[i] = Answer(options[option], self.source_of(options), probabilities=tuple(row))
+                answers[i] = Answer(options[option], self.source_for(options), probabilities=tuple(row))
         return [answers[i] for i in range(len(asks))]
 
     def close(self) -> None:

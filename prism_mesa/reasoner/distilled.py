@@ -13,21 +13,17 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.trees import LEAF, add_trees
 from prism_mesa.llm.params import Source
 from prism_mesa.params import Params, validated
-from prism_mesa.reasoner.batch import BatchReasoner
+from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
 from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_table
 from prism_mesa.statechart import AgentState
-
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.int64]
 
 FILE: Final = "distilled.json"
 """Name of a model file, in the folder of `prism distill` and in that of a run that used it."""
@@ -101,7 +97,7 @@ class OptionModel(Params):
     @model_validator(mode="after")
     def _has_scores(self) -> Self:
         if len(set(self.options)) < len(self.options):
-            raise ValueError("an option stands twice")
+            raise ValueError("an option appears twice")
         if not len(self.options) - 1 <= len(self.scores) <= len(self.options):
             raise ValueError(f"{len(self.scores)} scores for {len(self.options)} options")
         return self
@@ -143,7 +139,7 @@ class DistilledModel(Params):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if len(self.by_options) < len(self.choices):
-            raise ValueError("a set of options stands twice")
+            raise ValueError("a set of options appears twice")
         if (tuple(self.features), self.declaration) != (NAMES, DECLARATION):
             raise ValueError("its features are not those of this version: distill again")
         return self
@@ -198,8 +194,8 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         self.n_archetypes = model.archetypes if model.persona == "archetype" else 0
         self.label = f"model distilled from {model.provenance.get('llm', 'an LLM')}"
 
-    def source_of(self, options: tuple[AgentState, ...]) -> Source:
-        """Return the source under which answers to a set of options count."""
+    def source_for(self, options: tuple[AgentState, ...]) -> Source:
+        """Return who answers to a set of options are counted for."""
         return "distilled" if options in self.model.by_options else "rule"
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:

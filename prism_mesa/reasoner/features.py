@@ -7,13 +7,11 @@ from hashlib import sha256
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.reasoner.batch import Floats
 from prism_mesa.reasoner.question import DetailedChoices
 from prism_mesa.reasoner.rule import band_positions, rounded_table
-
-type Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,6 @@ _MOST_COUNTED: Final = 4095
 _LOG1P: Final = rounded_table(math.log1p(count) for count in range(_MOST_COUNTED + 1))
 
 
-def _logged(counts: npt.NDArray[np.int64]) -> Floats:
-    return _LOG1P[np.clip(counts, 0, _MOST_COUNTED)]
-
-
 def _trait(k: int) -> Feature:
     mean, sd = TRAIT_MEANS[k], TRAIT_SDS[k]
     return Feature(BIG_FIVE[k], f"({BIG_FIVE[k]} - {mean}) / {sd}", lambda choices: (choices.traits[:, k] - mean) / sd)
@@ -45,7 +39,7 @@ def _share(k: int) -> Feature:
 
 def _count(name: str) -> Feature:
     formula = f"log(1 + {name} of the root), up to {_MOST_COUNTED}"
-    return Feature(f"log_{name}", formula, lambda choices: _logged(getattr(choices, name)))
+    return Feature(f"log_{name}", formula, lambda choices: _LOG1P[np.clip(getattr(choices, name), 0, _MOST_COUNTED)])
 
 
 def _kind(name: str) -> Feature:

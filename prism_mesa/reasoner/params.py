@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.llm.kinds import KINDS, SERVED
+from prism_mesa.llm.kinds import KINDS, SERVED, first_kind
 from prism_mesa.llm.params import LLMParams
 from prism_mesa.params import Params, UserPath, validated
 
@@ -149,7 +149,7 @@ class ReasonerParams(LLMParams):
 
     def each(self) -> dict[str, Self]:
         """Return the parameters of each LLM by its name; a single LLM has the empty text as its name."""
-        same = {"kind": "ollama" if self.kind == "auto" else self.kind, "model_by": None}
+        same = {"kind": first_kind(self.kind), "model_by": None}
         return {llm: self.model_copy(update={**same, "model": llm}) for llm in self.llms} or {"": self}
 
     @model_validator(mode="after")

@@ -1,13 +1,12 @@
 """The prompt and the form of its answer, with static text first so that servers can reuse it.
 
 Texts of users (posts, names, interests) are data: one line, without control characters, cut to a cap, between ``<<<``
-and ``>>>``, which no text can contain. No prompt is longer than `PROMPT_CAP`.
+and ``>>>``, which no text can contain. No prompt is longer than 5,500 characters.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.llm.decision import Decision
@@ -180,17 +179,3 @@ def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dic
     properties |= {"reason": {"type": "string"}} if reason else {}
     required = list(properties)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
-def _longest(*, lettered: bool = False, reason: bool = False) -> int:
-    """Return the length of the longest possible prompt in characters."""
-    states, long, plural = list(STATE_DESCRIPTIONS), "x " * TEXT_CAP, 10**COUNTS_CAP
-    post = Post(text=long, author_name=long, kind="reshare", likes=plural, velocity=plural)
-    post = replace(post, media_type=long, media_description=long, about=long)
-    state, history = max(states, key=len), [long] * MAX_HISTORY
-    arguments = (long, [long] * 12, long, state, long, states, post)
-    return len(build_reasoner_prompt(*arguments, history=history, lettered=lettered, reason=reason))
-
-
-PROMPT_CAP: Final = max(_longest(lettered=True), _longest(reason=True))
-"""The most characters of a prompt, whatever users write."""

@@ -82,7 +82,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.params!r})"
 
-    def source_of(self, options: tuple[AgentState, ...]) -> Source:
+    def source_for(self, options: tuple[AgentState, ...]) -> Source:
         """Return `rule`."""
         return "rule"
 

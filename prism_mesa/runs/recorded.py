@@ -12,7 +12,7 @@ from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.reading import Reading
 from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.llm import LLMParams
-from prism_mesa.llm.clients.llamacpp import SMOLLM2
+from prism_mesa.llm.clients.embedded import SMOLLM2
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy

@@ -183,15 +183,35 @@ def test_a_file_is_plain_data_and_decides_as_the_model_it_was_made_of(tmp_path, 
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"features": ["match", "mood"]}, "its features are not those of this version .*mood"),
-        ({"declaration": "0"}, "its features have another meaning"),
-        ({"format": 2}, "format: "),
+        (
+            {"features": ["match", "mood"]},
+            r"distilled\.json: its features are not those of this version",
+        ),
+        ({"declaration": "0"}, "its features are not those of this version"),
+        ({"format": 2}, "format: Input should be 1, not 2"),
+        ({"choices": []}, "choices: List should have at least 1 item"),
+        ({"pickle": 1}, "pickle: no such key"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_in_one_line(tmp_path, model, changed, complaint):
     with pytest.raises(DataError, match=complaint) as refused:
         read_distilled(a_file(tmp_path, model, **changed))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.slow
+def test_trees_that_do_not_end_are_refused(tmp_path, model):
+    loop = {"base": 0, "roots": [0], "feature": [0], "threshold": [0], "left": [0], "right": [0], "value": [0]}
+    choice = {"options": ["composing", "scrolling"], "scores": [loop], "rows": 1}
+    with pytest.raises(DataError, match=r"distilled\.json"):
+        read_distilled(a_file(tmp_path, model, choices=[choice]))
+
+
+def test_a_file_too_large_for_a_model_is_refused_unread(tmp_path):
+    with (tmp_path / "distilled.json").open("wb") as file:
+        file.truncate(5_000_000_000)  # takes no room
+    with pytest.raises(DataError, match=r"distilled\.json: .*too large"):
+        read_distilled(tmp_path)
 
 
 def test_a_missing_file_and_a_missing_name_say_how_to_make_one(tmp_path):

@@ -4,7 +4,6 @@ import json
 import math
 
 import pytest
-from answer_options import TEA
 from hypothesis import given
 from hypothesis import strategies as st
 from stand_in import Said, StandIn, Token
@@ -22,6 +21,8 @@ from prism_mesa.llm import (
     UselessAnswerError,
 )
 from prism_mesa.llm.multiple_choice import MultipleChoice, recordable
+
+TEA = ("tea", "coffee", "water")
 
 
 class Likes:
@@ -85,15 +86,11 @@ def test_it_may_say_the_probabilities_of_the_texts(first):
     ("said", "reason"),
     [
         ("D", "unparsable"),
-        ("a", "unparsable"),
         ("A or B", "unparsable"),
         ("", "unparsable"),
-        ("[1]", "unparsable"),
         ("{}", "no-option"),
         ('{"gin": 1}', "no-option"),
-        ('{"tea": 1, "coffee": "some"}', "no-option"),
         ('{"tea": 1, "coffee": -1}', "no-option"),
-        ("tea or coffee", "unparsable"),
         ('{"text": "Well", "top_logprobs": {}}', "no-option"),
     ],
 )

@@ -4,20 +4,11 @@ import json
 import math
 
 import pytest
-from answer_options import TEA
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm import (
-    AnswerStore,
-    Ledger,
-    LLMClient,
-    LLMParams,
-    LLMRequest,
-    StoredAnswer,
-    UselessAnswerError,
-)
+from prism_mesa.llm import AnswerStore, Ledger, LLMClient, LLMParams, LLMRequest, StoredAnswer, UselessAnswerError
 from prism_mesa.llm.association import AssociationScore
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.multiple_choice import MultipleChoice
@@ -25,6 +16,8 @@ from prism_mesa.reasoner.asking import recorded_oracle
 from prism_mesa.reasoner.params import ReasonerParams
 
 # -- how much likelier a text makes them ---------------------------------------------------------------
+
+TEA = ("tea", "coffee", "water")
 
 
 class Weighing:
@@ -82,14 +75,11 @@ def test_neither_the_order_of_texts_nor_what_all_have_in_common_counts(numbers, 
     "told",
     [
         "tea",
-        "[1]",
         "{}",
         '{"logprob": {"tea": [-1, -2], "coffee": [-1, -2]}}',
         '{"logprob": {"tea": [], "coffee": [-1, -2], "water": [-1, -2]}}',
         '{"logprob": {"tea": [-1, true], "coffee": [-1, -2], "water": [-1, -2]}}',
         '{"logprob": {"tea": [-1, NaN], "coffee": [-1, -2], "water": [-1, -2]}}',
-        '{"logprob": {"tea": [-1, -Infinity], "coffee": [-1, -2], "water": [-1, -2]}}',
-        '{"logprob": {"tea": 3, "coffee": [-1, -2], "water": [-1, -2]}}',
         "[" * 9999,
     ],
 )

@@ -1,7 +1,6 @@
 """The gateway: equal questions, the order of what is written down, and what waits, for whoever asks."""
 
 import asyncio
-import copy
 import json
 import threading
 
@@ -126,23 +125,6 @@ def test_a_question_with_one_option_needs_no_llm_and_is_neither_counted_nor_writ
 
 
 # -- what waits ------------------------------------------------------------------------------------------
-
-
-def test_a_copy_made_while_questions_are_out_waits_for_none_of_them():
-    release = threading.Event()
-
-    async def llm(prompt):
-        while not release.is_set():
-            await asyncio.sleep(0.001)
-        return scrolls(prompt)
-
-    with Reasoner(llm) as reasoner:
-        reasoner.submit([place()])
-        other = copy.copy(reasoner)
-        assert other.collect() == []
-        release.set()
-        assert len(reasoner.collect()) == 1
-        other.close()
 
 
 def test_beginning_anew_keeps_the_connection_where_nothing_is_out_and_drops_what_is():

@@ -14,13 +14,7 @@ from pydantic import BaseModel
 from toy_clients import Said, ask, failure, found_or_failed, nobody, one_after_another, quick, says
 
 from prism_mesa.economy.params import AdvisorParams
-from prism_mesa.llm import (
-    HostPool,
-    Ledger,
-    LLMClient,
-    OllamaChatClient,
-    RunPosition,
-)
+from prism_mesa.llm import HostPool, Ledger, LLMClient, OllamaChatClient, RunPosition
 from prism_mesa.llm.clients.event_loop import run_now
 
 

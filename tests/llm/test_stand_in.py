@@ -3,21 +3,15 @@
 import asyncio
 import json
 import math
-import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import httpx
 import ollama
 import pydantic
 import pytest
-import stand_in
-from stand_in import FAULTS, Said, StandIn, Token, first_attempts
+from stand_in import FAULTS, Said, StandIn, Token
 from stand_in.__main__ import main
 
 from prism_mesa.economy.model import EconomyModel
@@ -153,19 +147,6 @@ def test_the_faults_of_an_llm_raise_nothing(server):
     assert (replies["not-done"].done, replies["not-done"].eval_count) == (False, None)
 
 
-def test_a_fault_may_depend_on_the_number_and_on_the_prompt(server):
-    server.fault = lambda number, body: "server-error" if number == 2 else None
-    assert chat(server).done
-    with pytest.raises(ollama.ResponseError, match="500"):
-        chat(server)
-    for by_seed in (False, True):
-        server.fault = first_attempts("busy", by_seed=by_seed)
-        for _ in range(2 if by_seed else 1):
-            with pytest.raises(ollama.ResponseError, match="503"):
-                chat(server, "a", options={"seed": _})
-        assert chat(server, "a", options={"seed": 0}).done
-
-
 @pytest.mark.parametrize(
     ("options", "status"),
     [({"model": "gemma"}, 404), ({"top_logprobs": 21}, 400), ({"think": True}, 400)],
@@ -223,21 +204,6 @@ def test_a_server_dies_with_its_requests_and_comes_back_at_the_same_address():
         server.latency = 0
         server.start()
         assert (server.url, chat(server).done) == (url, True)
-
-
-@pytest.mark.slow
-def test_the_command_says_how_to_use_it_and_ends_on_ctrl_c(nobody):
-    port = nobody.rpartition(":")[2]
-    env = os.environ | {"PYTHONPATH": str(Path(stand_in.__file__).parents[1])}
-    command = [sys.executable, "-m", "stand_in", "--port", port, "--latency-ms", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
-        line = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        try:
-            assert (process.wait(20), process.stderr.read()) == (0, "")
-        finally:
-            process.kill()
-    assert f"prism run reasoner.kind=ollama reasoner.host={nobody} reasoner.model=llama3.2" in line
 
 
 def test_the_command_says_when_the_port_is_taken(capsys):

@@ -7,10 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from prism_mesa.errors import LLMFailureException
-from prism_mesa.llm import (
-    FunctionClient,
-    LLMParams,
-)
+from prism_mesa.llm import FunctionClient, LLMParams
 from prism_mesa.llm.clients.event_loop import run_now
 
 

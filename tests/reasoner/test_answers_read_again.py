@@ -16,11 +16,6 @@ from prism_mesa.statechart import AgentState
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
 NAMES = ["composing", "scrolling"]
 
-odd = st.sampled_from(
-    [True, False, None, "0.5", "much", [], {}, float("nan"), float("inf"), -float("inf"), -1, 10**400]
-)
-weights = st.floats(0, 1e6, allow_nan=False) | st.integers(0, 10**6) | odd
-
 
 def asks(n):
     persona = Persona("Ann", ("tea",))
@@ -28,23 +23,6 @@ def asks(n):
         PlacedQuestion(Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text=f"t{i}")), agent=i)
         for i in range(n)
     ]
-
-
-def is_weight(value):
-    return type(value) in (int, float) and 0 <= value < 1e300
-
-
-@given(st.dictionaries(st.sampled_from([*NAMES, "resting"]), weights))
-def test_weights_are_shared_in_proportion_or_all_of_the_answer_is_useless(said):
-    named = {name: said[name] for name in NAMES if name in said}
-    right = all(map(is_weight, named.values())) and sum(named.values()) > 0
-    if not right:
-        with pytest.raises(UselessAnswerError, match=r"names no option|is no number"):
-            read_probabilities(json.dumps(said), NAMES, "invalid-state")
-        return
-    total = sum(named.values())
-    expected = [named.get(name, 0) / total for name in NAMES]
-    assert read_probabilities(json.dumps(said), NAMES, "invalid-state") == pytest.approx(expected)
 
 
 tokens = st.sampled_from(["A", "B", " A", "b", "Sure", "C"])

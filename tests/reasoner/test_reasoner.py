@@ -11,14 +11,7 @@ from asked_reasoners import POST, C, S, Script, ask, says
 
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import Completion
-from prism_mesa.reasoner import (
-    DistilledModel,
-    DistilledReasoner,
-    Reasoner,
-    RuleReasoner,
-    asks_llm,
-    is_distilled,
-)
+from prism_mesa.reasoner import DistilledModel, DistilledReasoner, Reasoner, RuleReasoner, asks_llm, is_distilled
 from prism_mesa.reasoner.distilled import Linear, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES
 from prism_mesa.statechart import AgentState

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from prism_mesa.domain import Post
-from prism_mesa.reasoner import (
-    OpenChoices,
-    Persona,
-    PlacedQuestion,
-    Question,
-    ReasonerParams,
-    RuleParams,
-    RuleReasoner,
-)
+from prism_mesa.reasoner import OpenChoices, Persona, PlacedQuestion, Question, ReasonerParams, RuleParams, RuleReasoner
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.streams import Streams
 

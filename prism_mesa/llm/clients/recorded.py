@@ -1,7 +1,7 @@
 """An LLM that is known only from a ledger, for replay."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, OracleError
@@ -9,7 +9,7 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
-READ_AS_OPTIONS: Final = frozenset({"answer", "method"})
+_READ_AS_OPTIONS: Final = frozenset({"answer", "method"})
 """Decoding options of answers to open choices; other answers have neither."""
 
 
@@ -30,19 +30,32 @@ class RecordedClient:
 
 
 def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> RecordedClient:
-    """Return the latest LLM in a ledger with the options of `params`; without digest and decoding if it has no answers.
+    """Return the latest LLM in a ledger with the options of `params`; errors are those of `find_recorded`."""
 
-    `llm` names one of several LLMs. Raises ConfigError if all answers are of other LLMs or options.
+    def is_configured(name: str, decoding: Mapping[str, Any]) -> bool:
+        is_named = params.model is None or "build" in decoding or name == params.model
+        return is_named and same_options(decoding, params.decoding, lenient=True)
+
+    recorded = find_recorded(ledger, llm, is_configured, chooses=False)
+    return recorded or RecordedClient(str(params.model or ""))
+
+
+def find_recorded(
+    ledger: Ledger, llm: str, is_configured: Callable[[str, dict[str, Any]], bool], *, chooses: bool
+) -> RecordedClient | None:
+    """Return the latest configured LLM (one of several: `llm`) in a ledger that chooses, or writes; None if none has.
+
+    Raises:
+        ConfigError: If all answers are of other LLMs or options; DataError if the ledger is damaged.
     """
-    held = [known for known in llms_in(ledger) if not READ_AS_OPTIONS & known[2].keys() and llm in ("", known[0])]
-    if not held:
-        return RecordedClient(str(params.model or ""))
-    alike = [known for known in held if same_options(known[2], params.decoding, lenient=True)]
-    if params.model is not None:
-        alike = [known for known in alike if "build" in known[2] or known[0] == params.model]
-    if not alike:
-        raise other_llms_error(ledger, held)
-    return RecordedClient(*alike[0])
+    known = [entry for entry in _llms_in(ledger) if llm in ("", entry[0])]
+    known = [entry for entry in known if bool(_READ_AS_OPTIONS & entry[2].keys()) == chooses]
+    recorded = next((entry for entry in known if is_configured(entry[0], entry[2])), None)
+    if known and recorded is None:
+        there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in known[:5])
+        fault = f"{ledger.path} holds no answers of the LLM and options that are configured (it has: {there})"
+        raise ConfigError(f"reasoner.ledger: {fault}")
+    return None if recorded is None else RecordedClient(*recorded)
 
 
 def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
@@ -59,8 +72,8 @@ def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, le
     )
 
 
-def llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return name, digest and decoding of the LLMs in a ledger, the latest first; DataError if it is damaged."""
+def _llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return name, digest and decoding of the LLMs in a ledger, the latest first."""
     llms = []
     for name, digest, decoding in ledger.llms():
         try:
@@ -71,11 +84,3 @@ def llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
             raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} are no decoding options")
         llms.append((name, digest, options))
     return llms
-
-
-def other_llms_error(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
-    """Return the error that a ledger holds answers of other LLMs than the one that is configured."""
-    there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in held[:5])
-    return ConfigError(
-        f"reasoner.ledger: {ledger.path} holds no answers of the LLM and options that are configured (it has: {there})"
-    )

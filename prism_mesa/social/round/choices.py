@@ -117,7 +117,7 @@ def _answer_in_batch(
             else:
                 picked = answers.choose(columns)
             chosen[here] = np.array([state.code for state in choices])[picked]
-            platform.sources[answers.source_of(choices)] += len(here)
+            platform.sources[answers.source_for(choices)] += len(here)
 
 
 def answers_at_once(platform: Platform) -> bool:

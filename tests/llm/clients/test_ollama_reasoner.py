@@ -64,19 +64,6 @@ def test_of_several_hosts_each_must_answer_and_all_are_asked(nobody):
             make_reasoner(ReasonerParams(kind="ollama", host=[one.url, nobody]))
 
 
-def test_an_llm_in_replay_is_known_by_its_ledger_and_no_server_is_looked_for(nobody, tmp_path):
-    path = str(tmp_path / "shared.sqlite")
-    asks = [PlacedQuestion(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)), agent=1)]
-    with serving(always=chat_answer('{"next_state": "scrolling"}')) as server:
-        reasoner = make_reasoner(ReasonerParams(kind="ollama", host=server.url, ledger_path=path))
-        assert reasoner.answer(asks)[0].source == "llm"
-        reasoner.close()
-    params = ReasonerParams(kind="ollama", host=nobody, ledger="replay", ledger_path=path)
-    with make_reasoner(params) as reasoner:
-        assert reasoner.label == "llama3.2, replayed"
-        assert [(answer.choice, answer.source) for answer in reasoner.answer(asks)] == [(S, "cache")]
-
-
 def test_a_wrong_address_is_an_error_even_with_auto():
     with pytest.raises(ConfigError, match="is no address"):
         make_reasoner(ReasonerParams(kind="auto", host="http://"))

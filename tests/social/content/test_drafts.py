@@ -113,3 +113,59 @@ def test_no_prompt_grows_with_the_rounds():
 
 
 # -- examples ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", ["template", "llm"])
+def test_no_text_of_the_corpus_is_in_rows_to_fit_and_in_rows_that_are_held_out(content, tmp_path):
+    world = WORLD | {"content": content, "rounds": 4, "posts": {"circulating": 8}}
+    with StandIn(slots=8) as server:
+        result = run(asking(server, world, agents={"n": 40, "band": 0.4}), out=tmp_path)
+    posts = result.table("posts")
+    found = training_set_of([result.run_dir])
+    [rows] = found.by_options.values()
+    assert any("(in reply to: " in row.ask.question.post.text for row in rows)
+    began = posts["text"].astype(str).where(posts["kind"] == "post").to_dict()
+    parent = posts["parent"].to_dict()
+
+    def thread(post):
+        while posts["kind"][post] != "post":
+            post = parent[post]
+        return began[post]
+
+    told = [thread(row.ask.question.post.post_id) for row in rows]
+    assert len(set(told)) > 4
+    for fitted, tried in blocks_of(rows):
+        assert {told[i] for i in fitted}.isdisjoint(told[i] for i in tried)
+
+
+def test_cleaned_words_stay_as_they_are_when_cleaned_again():
+    for text in ('"a"', "“So”", "'x' said", 'he said "no"', "a >>> b", "x" * 400, "''"):
+        assert cleaned(cleaned(text)) == cleaned(text)
+
+
+def test_the_stand_in_sometimes_calls_tools_and_what_it_calls_is_allowed_by_the_schema():
+    schema = {
+        "properties": {
+            "proposed_tools": {
+                "type": "array",
+                "maxItems": 3,
+                "items": {
+                    "anyOf": [
+                        {
+                            "properties": {
+                                "tool_name": {"const": "like"},
+                                "parameters": {"properties": {"post": {"type": "integer"}}},
+                            }
+                        },
+                        {"properties": {"tool_name": {"const": "recall"}, "parameters": {"properties": {}}}},
+                    ]
+                },
+            }
+        }
+    }
+    bodies = ({"messages": [{"content": f"post 17, {i}"}], "format": schema} for i in range(60))
+    said = [json.loads(choose_by_hash(body).text)["proposed_tools"] for body in bodies]
+    assert {call["tool_name"] for calls in said for call in calls} == {"like", "recall"}
+    assert [] in said
+    assert {call["parameters"]["post"] for calls in said for call in calls if call["parameters"]} == {17}

@@ -1,3 +1,0 @@
-"""Options to choose among."""
-
-TEA = ("tea", "coffee", "water")

@@ -36,9 +36,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
 embedded.THREADS = 1
 
-# scikit-learn looks for the bins of weighted columns one by one: 255 of them, as it has by default, take most of a fit
-fit._TREES["max_bins"] = 32
-
 # loading makes a million objects of which none is garbage; `pytest_collection_finish` turns this on again
 gc.disable()
 

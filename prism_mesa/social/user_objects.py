@@ -16,7 +16,7 @@ def objects_named(params: SocialParams) -> dict[str, str]:
         for i, act in enumerate(params.interventions)
     }
     named |= {key: mode for key, mode in modes.items() if ":" in mode}
-    named |= {"opinions.rule": params.opinions.own}
+    named |= {"opinions.rule": params.opinions.user_rule}
     named |= {f"attributes.{name}.function": attribute.function for name, attribute in params.attributes.items()}
     return {key: where for key, where in named.items() if where is not None}
 

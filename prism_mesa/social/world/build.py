@@ -20,11 +20,9 @@ from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
-from prism_mesa.social.state.topics import Topics, build_topics, quantised
-from prism_mesa.social.world.attribute_files import columns_of, said_of_blanks
-from prism_mesa.social.world.attributes import AttributeSource
-from prism_mesa.social.world.close_ties import with_close_ties
-from prism_mesa.social.world.corpus import Corpus, load_corpus, numbered, with_media_share
+from prism_mesa.social.state.topics import Topics, quantised, build_topics
+from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
+from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, make_population, read_profiles

@@ -6,7 +6,7 @@ from worlds import ran, small
 
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.social.params import PostsParams
-from prism_mesa.social.state.topics import UNIT, build_topics, cached_vectors, quantised, words_of
+from prism_mesa.social.state.topics import UNIT, build_topics, cached_vectors, quantised
 from prism_mesa.social.world.corpus import Corpus, load_corpus
 
 

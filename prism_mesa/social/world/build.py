@@ -262,8 +262,8 @@ def _observed_interests(
     place_of[authors] = np.arange(len(authors))
     observed, without = drawn.copy(), 0
     for part in blocks(n):
-        place = place_of[part]
-        total = np.where(place[:, None] >= 0, sums[place], 0)
+        posting = place_of[part]
+        total = np.where(posting[:, None] >= 0, sums[posting], 0)
         add_up(part.start, network.indptr, network.indices, place_of, sums, total)
         means = quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))
         has_topics = np.abs(means).max(axis=1) > 0

@@ -9,7 +9,6 @@ import time
 
 import pytest
 from ollama_server import as_json, drip, models, packed_as, serving
-from stand_in import Decisions, StandIn
 
 from prism_mesa.api import installation
 from prism_mesa.api.caches import OLD_DAYS
@@ -76,12 +75,6 @@ def test_ollama_is_found_with_its_models(prism):
     assert "models: mistral:latest" in other
     assert "-> ollama pull llama3.2" in other
     assert f"{server.url} does not answer" in wrong
-
-
-def test_the_models_that_decide_are_named(prism):
-    with StandIn(models=("d1-omni:600m", "llama3.2"), decisions=Decisions(only=False)) as server:
-        _, out, _ = prism("doctor", "--ollama", server.url)
-    assert "decision models (reasoner.answer=decision): d1-omni:600m, llama3.2:latest" in out
 
 
 @pytest.mark.parametrize("raw", [b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000])

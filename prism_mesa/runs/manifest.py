@@ -21,14 +21,7 @@ class _Facts(Params):
 
 
 def llm_facts(kind: str, llm: Any, client: Any, **more: Any) -> dict[str, Any]:
-    """Return what a manifest says of an LLM, as `RecordedLLM` reads it.
-
-    Args:
-        kind: How it is reached.
-        llm: An object with a name, a digest and options of decoding.
-        client: An object that knows its server.
-        more: Further facts.
-    """
+    """Return what a manifest says of an LLM, as `RecordedLLM` reads it; `client` knows its server."""
     facts = {"kind": kind, "name": llm.name, "digest": str(getattr(llm, "digest", ""))}
     facts |= {"server": str(getattr(client, "server_version", "")), "decoding": dict(llm.decoding)}
     return facts | more

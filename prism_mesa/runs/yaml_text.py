@@ -152,11 +152,7 @@ def read_yaml(
 ) -> dict[str, Any]:
     """Return the keys and values of a YAML file of at most `LARGEST` bytes.
 
-    Args:
-        file: The file.
-        loader: How it is read.
-        what: What it should be, for errors.
-        hint: What else to do if it is empty, for errors.
+    Errors say what it should be (`what`), and what else to do if it is empty (`hint`).
 
     Raises:
         ConfigError: If there is no such file, or it holds anything else.

@@ -151,7 +151,7 @@ def _questionnaire(given: str | Path | Mapping[str, Any] | Questionnaire) -> Que
 
 
 class _Survey:
-    """A survey on its way, as the work of a run (see `work.Work`)."""
+    """A survey on its way, as the work of a run (see `work.RunTask`)."""
 
     def __init__(
         self,

@@ -46,7 +46,11 @@ def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
     """Yield the table of agents."""
     network, n = model.network, len(model.population)
     posts = np.bincount(model.posts.author[model.posts.kind == POST], minlength=n)
-    counts = {"followers": network.n_followers, "followees": network.n_followees, "posts": posts}
+    counts: dict[str, npt.NDArray[Any]] = {
+        "followers": network.n_followers,
+        "followees": network.n_followees,
+        "posts": posts,
+    }
     return _blocks(n, lambda rows: _agents(model, rows, counts))
 
 

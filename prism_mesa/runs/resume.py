@@ -195,7 +195,7 @@ def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, A
         warnings.warn("; ".join(idle), NotedWarning, stacklevel=5)
     config = manifest["config"]
     if point.point is None:  # this version makes all of it
-        first = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
+        first: dict[str, Any] = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
         manifest = {**manifest, **provenance(), **facts, **first}
     else:
         _warn_versions(run.folder, point.point)

@@ -23,9 +23,9 @@ def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _below(f"{name} {word}", one)
 
 
-def sections(holds: Callable[[str], bool]) -> str:
-    """Return a section for each command whose module, by its own name, `holds` takes."""
-    mine = ((name, one) for name, one in every_command() if holds(one.callback.__module__.rpartition(".")[2]))
+def sections(holds: Callable[[str, str], bool]) -> str:
+    """Return a section for each command that `holds` takes, by its name and the last name of its module."""
+    mine = ((name, one) for name, one in every_command() if holds(name, one.callback.__module__.rpartition(".")[2]))
     return "\n".join(_section(name, command) for name, command in mine)
 
 

@@ -19,15 +19,22 @@ _OF_EVERY_RUN: Final = ("rounds", "ticks", "transitions", "impressions", "posts"
 _AGENTS_AND_NETWORK: Final = ("", "agents", "network", "posts")
 _FEEDS: Final = ("feed", "utility")
 _OF_RUNS: Final = ("runs", "listing", "page", "analysis")
-"""Modules of the commands that make a run, list runs, and look into one."""
+"""Modules of the commands that make a run, list runs, and look into one, but for ``prism ledger``."""
 _OF_STUDIES: Final = ("studies", "calibration", "validation")
 _PACKAGES: Final = ("statechart", "reasoner", "llm", "deliberation", "view.plots")
 _PER_RUN: Final = tuple(SUBJECTS)[:6]
 
+
+def _is_of_runs(name: str, module: str) -> bool:
+    return module in _OF_RUNS and not name.startswith("prism ledger")
+
+
 MADE: Final[Mapping[str, Callable[[], str]]] = {
-    "commands of runs": lambda: commands.sections(_OF_RUNS.__contains__),
-    "commands of studies": lambda: commands.sections(_OF_STUDIES.__contains__),
-    "other commands": lambda: commands.sections(lambda module: module not in (*_OF_RUNS, *_OF_STUDIES)),
+    "commands of runs": lambda: commands.sections(_is_of_runs),
+    "commands of studies": lambda: commands.sections(lambda name, module: module in _OF_STUDIES),
+    "other commands": lambda: commands.sections(
+        lambda name, module: module not in _OF_STUDIES and not _is_of_runs(name, module)
+    ),
     "configuration of agents and network": lambda: configuration.sections(Config, _AGENTS_AND_NETWORK.__contains__),
     "configuration of feeds": lambda: configuration.sections(Config, _FEEDS.__contains__),
     "configuration of all else": lambda: configuration.sections(

@@ -21,7 +21,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.file import WORLD, files, read_checkpoint
 from prism_mesa.runs.checkpoints.keeping import Checkpoints
 from prism_mesa.runs.config import load_config
-from prism_mesa.runs.resume import resume
+from prism_mesa.runs.resume import ResumeOptions, resume
 from prism_mesa.runs.social import run, start_run
 
 DEFAULT: Final = Path(__file__).parents[1] / "configs" / "default.yaml"
@@ -127,7 +127,7 @@ def measured(agents: int, rounds: int, out: Path) -> Costs:
     use_memory(room)
     at = time.process_time()
     first: list[float] = []
-    resume(stopped, on_round=lambda done: first.append(time.process_time() - at))
+    resume(stopped, ResumeOptions(on_round=lambda done: first.append(time.process_time() - at)))
     costs.go_on_s = first[0] - (ends[next_round] - ends[-(next_round - 1)])  # that round, as the run itself needed it
     shutil.rmtree(stopped)
     return costs

@@ -26,7 +26,7 @@ from prism_mesa import Ledger, SocialAgent, SocialModel
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.runs.config import load_config
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.resume import resume
+from prism_mesa.runs.resume import ResumeOptions, resume
 from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.runs.social import run
 from prism_mesa.streams import Streams
@@ -97,7 +97,7 @@ class Kind:
         """Go on with it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrismWarning)
-            resume(folder, prepare=self.prepare)
+            resume(folder, ResumeOptions(prepare=self.prepare))
 
 
 def kinds(url: str, rounds: int, large: int) -> list[Kind]:

@@ -1,9 +1,5 @@
 """What a Python user does with a run that is over: open it, repeat it, ask why."""
 
-import json
-import shutil
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from advisors import LLM, failing_from
@@ -28,16 +24,6 @@ def nations(tmp_path_factory):
     return run_economy(config, out=tmp_path_factory.mktemp("nations"), pictures=False)
 
 
-@pytest.fixture
-def copy(done, tmp_path):
-    return Path(shutil.copytree(done.run_dir, tmp_path / "copy"))
-
-
-def rewrite(folder, **changed):
-    file = folder / MANIFEST
-    file.write_text(json.dumps(json.loads(file.read_text()) | changed))
-
-
 # -- open_run ----------------------------------------------------------------------------------------
 
 
@@ -47,17 +33,6 @@ def test_an_opened_run_is_what_run_returned(done):
     assert opened == done
     assert opened.manifest["config"]["agents"]["n"] == 30
     pd.testing.assert_frame_equal(opened.table("rounds"), done.table("rounds"))
-
-
-def test_a_run_of_nations_opens_as_well(nations):
-    opened = open_run(str(nations.run_dir))
-    assert opened == nations
-    assert set(opened.table("indicators")["nation"]) == {"Sweden", "Canada"}
-
-
-def test_a_result_is_taken_where_a_folder_is(done):
-    assert open_run(done) == done
-    assert Path(done) == done.run_dir
 
 
 def test_a_run_that_broke_off_opens_and_says_so(tmp_path):
@@ -158,23 +133,6 @@ def fault_of_open(folder):
     return str(fault.value)
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"status": "sleeping"}, "holds no status of a run: it is damaged"),
-        ({"config": None}, "holds no configuration of a run: it is damaged"),
-        ({"summary": []}, "summary: .*it is damaged, or another version wrote it"),
-        ({"seed": "many"}, "seed: .*it is damaged, or another version wrote it"),
-    ],
-)
-def test_a_damaged_manifest_is_one_clear_line(changed, said, copy):
-    rewrite(copy, **changed)
-    with pytest.raises(DataError, match=said) as fault:
-        open_run(copy)
-    assert str(fault.value).startswith(str(copy))
-    assert "\n" not in str(fault.value)
-
-
 # -- replay and why ----------------------------------------------------------------------------------
 
 
@@ -194,14 +152,6 @@ def test_why_is_the_report_of_the_command(done, nations, prism):
         assert tuple(short[:-1]) == told.brief == told.lines[: len(told.brief)]
         assert "--all" in short[-1]
         assert str(why(str(over.run_dir), str(who), str(when))) == str(told)
-
-
-def test_why_has_the_trace_of_an_agent_and_calls_back_after_each_round(done):
-    rounds = []
-    told = why(done, 3, 2, on_round=rounds.append)
-    assert told.explanation.agent.row == 3
-    assert told.lines[0].startswith(told.explanation.agent.name)
-    assert rounds == [1, 2, 3]
 
 
 # -- surveys and interviews --------------------------------------------------------------------------

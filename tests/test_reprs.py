@@ -109,17 +109,6 @@ def test_a_result_is_one_line_whatever_its_path_is(path):
     assert said.startswith("<RunResult done: a")
 
 
-def test_an_agent_that_left_says_so(model):
-    user, scripted = model.agents[3], SocialAgent(model, 5)
-    named = {agent: f"<SocialAgent {agent.row} {agent.name!r}: " for agent in (user, scripted)}
-    assert [repr(agent) for agent in named] == [f"{name}idle>" for name in named.values()]
-    for agent in named:
-        agent.remove()
-    assert [repr(agent) for agent in named] == [f"{name}has left>" for name in named.values()]
-    model.step()
-    assert [repr(agent) for agent in named] == [f"{name}has left>" for name in named.values()]
-
-
 def test_reasoners_say_who_answers():
     assert repr(RuleReasoner()) == "RuleReasoner(RuleParams())"
     assert repr(RuleReasoner(RuleParams(slope=2.5))) == "RuleReasoner(RuleParams(slope=2.5))"

@@ -24,8 +24,8 @@ from prism_mesa.runs.lifecycle import RunResult as KeptRun
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.state import STATUSES
 from prism_mesa.runs.recorded import is_economy
+from prism_mesa.runs.resume import ResumeOptions, warn_without_effect
 from prism_mesa.runs.resume import resume as resume_run
-from prism_mesa.runs.resume import warn_without_effect
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
@@ -182,9 +182,8 @@ def resume(
         warn_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
     draw = draw_nations if recorded.manifest.of_nations else draw_platform
-    objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
-    go = partial(resume_run, run, **objects, on_round=on_round, trust=trust, from_start=from_start, overrides=overrides)
-    return run_and_draw(go, draw if pictures else draw_nothing)
+    options = ResumeOptions(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
+    return run_and_draw(partial(resume_run, run, options), draw if pictures else draw_nothing)
 
 
 def branch(

@@ -138,7 +138,7 @@ class RunRecords:
             return np.ones(self.n_agents, np.bool_)
         users = np.array(read_table(self.run_dir, "agents", ["present"])["present"], np.bool_)
         came = read_table(self.run_dir, "churn", ["agent"])["agent"].to_numpy()
-        self._check_rows("churn", "agent", came, self.n_agents)
+        self._must_be_below("churn", "agent", came, self.n_agents)
         users[came] = True
         return users
 
@@ -146,10 +146,10 @@ class RunRecords:
     def posts(self) -> "RecordedPosts":
         """The posts; raises DataError if the table is damaged."""
         posts = RecordedPosts(self.run_dir)
-        self._check_rows("posts", "author", posts.author, self.n_agents)
+        self._must_be_below("posts", "author", posts.author, self.n_agents)
         return posts
 
-    def _check_rows(self, table: str, column: str, rows: npt.NDArray[Any], n: int) -> None:
+    def _must_be_below(self, table: str, column: str, rows: npt.NDArray[Any], n: int) -> None:
         """Check that a column holds rows of a table of `n` rows."""
         odd = np.flatnonzero((rows < 0) | (rows >= n))
         if len(odd):
@@ -167,7 +167,7 @@ class RunRecords:
         if not has_table(self.run_dir, "engagements"):
             return pd.DataFrame({name: [] for name in ("agent", *_ACTIVITY_COLUMNS)})
         done = read_table(self.run_dir, "engagements", ["agent", *_ACTIVITY_COLUMNS])
-        self._check_rows("engagements", "post", done["post"].to_numpy(), len(self.posts))
+        self._must_be_below("engagements", "post", done["post"].to_numpy(), len(self.posts))
         return done
 
     @cached_property

@@ -37,7 +37,7 @@ from prism_mesa.runs.recorded import as_config, manifest_values, own_ledger
 from prism_mesa.runs.records.aside import aside_files
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
-from prism_mesa.runs.resume import check_objects, resume
+from prism_mesa.runs.resume import ResumeOptions, check_objects, resume
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
 from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import require_own
@@ -72,7 +72,7 @@ def branch(
     run = read_run(folder_of(run_dir))
     require_own(run.folder, run.whose, "branching", trust=trust)
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
-    objects = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
+    objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
     check_objects(run, objects, does=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
@@ -84,7 +84,7 @@ def branch(
     with _removed_if_refused(folder, run.folder):
         _copy_before(run.folder, folder, at, _name_in_ledgers(run, folder, config), trust=trust)
         _write_manifest(run, folder, config, at)
-        return resume(folder, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round, trust=trust)
+        return resume(folder, ResumeOptions(**objects, on_round=on_round, trust=trust))
 
 
 def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:

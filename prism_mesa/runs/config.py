@@ -34,11 +34,7 @@ class EconomyConfig(EconomyParams):
 
 
 def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
-    """Return nested values as a `Config`.
-
-    Raises:
-        ConfigError: One line that names the key, what was given and what is allowed.
-    """
+    """Return nested values as a `Config`; raises ConfigError, which names the key, what was given and allowed."""
     return validated(Config, nested(values), where)
 
 
@@ -73,7 +69,7 @@ def load[C: Params](
     *,
     defaults: Mapping[str, Any] | None = None,
 ) -> C:
-    """Return a configuration with overrides ``a.b=c`` on top.
+    """Return the configuration of a YAML file (None: the defaults) with overrides ``a.b=c`` on top.
 
     Args:
         kind: `Config` or `EconomyConfig`.

@@ -162,10 +162,7 @@ def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
 def economy_summary(model: EconomyModel, table: pd.DataFrame, baselines: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Return the results of a run of nations in numbers, as ``prism economy --json`` prints them.
 
-    Args:
-        model: The model, for decisions and costs.
-        table: The table `indicators`; empty if no quarter was completed.
-        baselines: The same table under other policies.
+    `table` is the table `indicators`, and `baselines` the same under other policies.
     """
     economy, quarters = model.params.economy, int(table["round"].nunique()) if len(table) else 0
     usage, sources = (model.llm.usage, model.llm.counts) if model.llm is not None else ({}, {})

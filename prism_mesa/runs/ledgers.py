@@ -25,11 +25,7 @@ def _opened(file: Path) -> Ledger:
 
 
 def ledger_stats(file: str | Path) -> dict[str, Any]:
-    """Count a ledger's answers, LLMs, tokens, questions by source, fallbacks by reason, and runs.
-
-    Raises:
-        DataError: If there is no ledger.
-    """
+    """Count a ledger's answers, LLMs, tokens, questions, fallbacks and runs; raises DataError if there is none."""
     with _opened(Path(file)) as ledger:
         answers, asked = ledger.answers(), ledger.asked()
     latencies = pd.Series([answer.latency_ms for answer in answers], dtype=float)

@@ -121,17 +121,9 @@ def run_to_completion(
 def resume_to_completion(
     work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int
 ) -> RunResult:
-    """Go on with a stopped run in its locked folder, and return the result.
+    """Go on with a restored run in its locked folder from a round on, and return the result.
 
-    Args:
-        work: The run, restored.
-        folder: The folder as it was when the run stopped.
-        manifest: The manifest from now on.
-        name: The run's name in ledgers; empty if they do not know it yet.
-        round_: The round from which it goes on.
-
-    Raises:
-        RunBrokenError: As `run_to_completion`; so RunInterruptedError.
+    `name` is its name in ledgers; empty if they do not know it yet. Errors are as of `run_to_completion`.
     """
     return _complete(work, folder, manifest, name or name_in_ledgers(work.scope(), folder.path.name), round_)
 
@@ -163,11 +155,7 @@ def _complete(
 
 
 def run_in_memory(work: RunTask[Records], records: Records, name: str) -> dict[str, Any]:
-    """Run without a folder, and return the summary; only a shared ledger keeps answers, under `name`.
-
-    Raises:
-        RunBrokenError: If the run cannot go on.
-    """
+    """Run without a folder, and return the summary; only a shared ledger keeps answers, under `name`."""
     if work.asked is not None:
         work.asked.store.begin(None, name_in_ledgers(work.scope(), name))
     try:

@@ -135,11 +135,7 @@ def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
 
 
 def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return how unequally agents act, among all and among active agents, as in observed data.
-
-    Args:
-        activity: Posts, likes, replies and reshares of each agent.
-    """
+    """Return how unequally agents act, among all and among active agents; `activity` counts what each did."""
     active = activity[activity > 0]
     return {
         "mean": float(activity.mean()) if len(activity) else 0.0,
@@ -152,11 +148,7 @@ def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]
 
 
 def attention_summary(attention: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return how unequally attention is shared, among all agents and among those who were seen.
-
-    Args:
-        attention: Impressions of each agent's posts (`social.state.outcomes.Outcomes.attention`).
-    """
+    """Return how unequally attention (`Outcomes.attention`) is shared, among all agents and those who were seen."""
     return {name.replace("active", "seen"): value for name, value in activity_summary(attention).items()}
 
 
@@ -165,10 +157,6 @@ def hp_cycle(values: npt.ArrayLike, smoothing: float = 1600.0) -> npt.NDArray[np
 
     The trend minimises squared distances plus `smoothing` times the squared changes of its slope; 1600 is usual for
     quarters.
-
-    Args:
-        values: At least three numbers, shape (n,).
-        smoothing: Above 0.
     """
     series = np.asarray(values, dtype=float)
     cycle: npt.NDArray[np.float64] = series - _smoother(len(series), smoothing) @ series

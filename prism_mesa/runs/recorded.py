@@ -30,11 +30,7 @@ _NOBODY: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
 
 
 def recorded_rounds(run_dir: Path) -> int:
-    """Return the planned rounds or quarters of a run.
-
-    Raises:
-        DataError: If there is no run, or its manifest does not say.
-    """
+    """Return the planned rounds or quarters of a run; raises DataError if its manifest does not say."""
     rounds = read_run(run_dir).manifest.planned
     if rounds is None:
         raise DataError(f"{run_dir}: manifest.json does not say how many rounds it has: another version wrote it")
@@ -72,10 +68,6 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
 def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
     """Return the configuration that repeats a run of a platform from its own ledger, without any LLM.
 
-    Args:
-        run_dir: The run's folder.
-        trust: Whether modules and files that only the folder names may be used.
-
     Raises:
         DataError: If there is no run, it was given objects in Python, it has no ledger, or it is not trusted.
     """
@@ -110,17 +102,10 @@ def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
 
 
 def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Config:
-    """Return the configuration with which a stopped run of a platform goes on.
+    """Return the configuration with which a stopped run of a platform goes on; raises BadInputError if there is none.
 
-    The LLM that it asked is asked on, also where `auto` had found it.
-
-    Args:
-        run: The run.
-        overrides: ``key=value`` for `CONNECTION_KEYS`; the folder may lack some of it (passwords).
-
-    Raises:
-        ConfigError: If an override is of another key.
-        DataError: If its manifest does not say who was asked.
+    The LLM that it asked is asked on, also where `auto` had found it. `overrides` may set `CONNECTION_KEYS`, of which
+    the folder lacks some (passwords).
     """
     _require_llm_facts(run)
     writes = run.manifest.llm is not None or any(run.manifest.made_in_python)
@@ -220,9 +205,6 @@ def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
     """Return how a run from before typed measures read its sentences, by quarter and nation; nothing of later runs.
 
     Sentences are read differently now, and a run is repeated as it was.
-
-    Raises:
-        DataError: If its decisions cannot be read.
     """
     config = read_run(run_dir).manifest.config or {}
     if "typed_measures" in config.get("economy", {}) or not has_table(run_dir, "decisions"):

@@ -153,11 +153,7 @@ def closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
 
 
 def checked_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
-    """Return what the manifest says of a run that goes on.
-
-    Raises:
-        DataError: If it would take another course: it asks another LLM, or its input files have changed.
-    """
+    """Return what the manifest says of a run that goes on; raises DataError if it would take another course."""
     facts, before = work.facts(), read_manifest(run.folder)
     for key in ("llm", "distilled", "writer"):
         now = _llm_facts(facts.get(key))

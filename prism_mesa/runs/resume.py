@@ -43,7 +43,7 @@ from prism_mesa.statechart import Statechart
 
 @dataclass(frozen=True)
 class ResumeOptions:
-    """The arguments of `resume`, except the folder."""
+    """What `api.runs.resume` is given, except the folder."""
 
     chart: Statechart | None = None
     reasoner: AnyReasoner | None = None
@@ -67,47 +67,16 @@ def warn_without_effect(run: RecordedRun, options: Sequence[str]) -> None:
         warnings.warn(shortened(note), PrismWarning, stacklevel=3)
 
 
-def resume(
-    run_dir: str | os.PathLike[str],
-    *,
-    chart: Statechart | None = None,
-    reasoner: AnyReasoner | None = None,
-    prepare: Callable[[SocialModel], object] | None = None,
-    llm: Any = None,
-    on_round: Callable[[int], None] | None = None,
-    trust: bool = False,
-    from_start: bool = False,
-    overrides: Sequence[str] = (),
-) -> RunResult:
-    """Go on with a run that was stopped, or died, in its folder; a run that is over is left as it is.
-
-    Args:
-        run_dir: The run's folder.
-        chart: What `run` was given, if it was given one; so `reasoner` and `prepare`, and `llm` of nations.
-        reasoner: See `chart`.
-        prepare: See `chart`.
-        llm: See `chart`.
-        on_round: As for `run`.
-        trust: Resume a run that was not made here: use its checkpoints, and the modules, servers and files that it
-            names. From then on it counts as made here.
-        from_start: Start again although there is a checkpoint, with the answers that are there.
-        overrides: ``key=value`` of how an LLM is reached (`recorded.CONNECTION_KEYS`).
-
-    Warns:
-        PrismWarning: If a checkpoint or a part of a table is damaged, and the one before is used.
-
-    Raises:
-        BadInputError: If the run cannot go on, or another process writes to it; nothing has changed then.
-        RunError: As for `run`; so KeyboardInterrupt.
-    """
+def resume(run_dir: str | os.PathLike[str], options: ResumeOptions | None = None) -> RunResult:
+    """Go on with a run in its folder, without pictures; see `api.runs.resume`. One that is over is left as it is."""
     run = read_run(folder_of(run_dir))
-    options = ResumeOptions(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
-    if run.is_left(from_start=from_start):
+    options = options or ResumeOptions()
+    if run.is_left(from_start=options.from_start):
         return _as_it_is(run)
-    require_own(run.folder, run.whose, "resuming", trust=trust)
+    require_own(run.folder, run.whose, "resuming", trust=options.trust)
     with lock_run(run.folder) as lock:
         now = read_run(run.folder)  # another process may have ended it meanwhile
-        if now.is_left(from_start=from_start):
+        if now.is_left(from_start=options.from_start):
             return _as_it_is(now)
         check_no_links(run.folder)
         return (_resume_nations if run.manifest.of_nations else _resume_platform)(run, options, lock)
@@ -135,15 +104,7 @@ def _resume_platform(run: RecordedRun, options: ResumeOptions, lock: RunLock) ->
 def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], PlatformRun]) -> RunResult | None:
     """Continue a stopped run in a folder after a checkpoint, and return the result.
 
-    Returns:
-        None if no run of this configuration can go on there; nothing has been done then.
-
-    Warns:
-        PrismWarning: If the run starts again although there is a checkpoint, with the reason.
-
-    Raises:
-        DataError: If another process writes to it.
-        RunBrokenError: As `run`.
+    None if no run of this configuration can go on there. Raises DataError if another process writes to it.
     """
     if last_round(folder) is None or not (folder / MANIFEST).is_file():
         return None
@@ -202,17 +163,10 @@ def check_objects(
     had: Sequence[bool] | None = None,
     does: tuple[str, str] = ("go on with", "resume({}, "),
 ) -> None:
-    """Check that a run gets again the objects that it was given in Python, and no others.
+    """Check that a run gets again the objects that it was given in Python, and none of the `others`.
 
-    Args:
-        run: The run.
-        objects: Objects that it may have been given, by name, as they are given now; None: not given.
-        others: Objects that it cannot have been given.
-        had: Whether it was given each of `objects`; by default as its manifest says.
-        does: What is done with the run, and the beginning of the call that does it.
-
-    Raises:
-        ConfigError: If not.
+    `had`: whether it was given each of `objects`; by default as its manifest says. `does`: what is done with the run,
+    and the call that does it. Raises ConfigError.
     """
     before = dict(zip(objects, had or run.manifest.made_in_python or [False] * len(objects), strict=False))
     missing = [name for name in objects if before.get(name) and objects[name] is None]

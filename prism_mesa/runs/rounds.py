@@ -72,17 +72,8 @@ def run_rounds(
 ) -> None:
     """Step a model through the rounds that the watch has not counted yet; `running = False` ends them early.
 
-    A signal that ends the run lets the round finish, and a checkpoint is made then. In the last round it is too late.
-
-    Args:
-        model: A model with `step`, `running`, `recorder` and `snapshot`.
-        rounds: The number of rounds in all.
-        records: Where the records go.
-        watch: The run's clocks.
-        on_round: Called with the rounds done, after each.
-
-    Raises:
-        KeyboardInterrupt: For a signal.
+    A signal that ends the run lets the round finish; a checkpoint is made, and KeyboardInterrupt raised. In the last
+    round it is too late.
     """
     model.recorder = records
     with whole_rounds() as is_stopped:

@@ -153,10 +153,7 @@ def _checked_table(run: str | Path, table: str) -> Path:
 def check_within(run: Path, file: Path) -> None:
     """Check that a file of a run's folder is plain, and no link out of it, unless the user made the run.
 
-    The same holds for the logs that SQLite reads beside a ledger.
-
-    Raises:
-        DataError: If not.
+    The same holds for the logs that SQLite reads beside a ledger. Raises DataError.
     """
     if not file.is_file():
         raise DataError(f"{file}: is no plain file: nothing is read from it")

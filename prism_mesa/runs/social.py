@@ -165,10 +165,7 @@ class PlatformRun:
 def platform_scope(params: SocialParams, how: Mapping[str, Any], distilled: str | None) -> str:
     """Return a name for all values that affect the tables of a run (see `RunTask.scope`).
 
-    Args:
-        params: Its configuration.
-        how: Keys of the reasoner with nulls resolved.
-        distilled: The digest of its distilled model.
+    `how` has keys of the reasoner with nulls resolved, and `distilled` is the digest of its distilled model.
     """
     without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
     values = params.model_dump(mode="json", exclude=without)

@@ -20,13 +20,7 @@ from prism_mesa.statechart import STATES
 
 
 def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
-    """Return the summary of a model after `rounds` rounds.
-
-    Args:
-        model: The model.
-        trees: Its cascades (`social.cascades.cascades`).
-        rounds: The completed rounds.
-    """
+    """Return the summary of a model after `rounds` rounds; `trees` are its `social.cascades.cascades`."""
     shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
     elsewhere = (model.reasoner.note, shortfall(model.platform))  # other lines of the summary have these

@@ -105,18 +105,7 @@ def origin(manifest: Mapping[str, Any]) -> Origin:
 
 
 def require_trust(folder: Path, whose: Origin, named: Sequence[Named], *, trust: bool, instead: str = "") -> None:
-    """Check that what a folder names may be used.
-
-    Args:
-        folder: The run's folder.
-        whose: Its `origin`.
-        named: What would be used.
-        trust: Whether the user trusts it.
-        instead: What else the user can do, for the error.
-
-    Raises:
-        DataError: If not; it says what the folder names and how to allow it.
-    """
+    """Raise DataError if what a folder names may not be used; it says how to allow it, or what to do `instead`."""
     if trust or whose == "own" or not named:
         return
     listed = "; ".join(map(str, named[:_MOST_NAMED]))
@@ -128,11 +117,7 @@ def require_trust(folder: Path, whose: Origin, named: Sequence[Named], *, trust:
 
 
 def require_own(folder: Path, whose: Origin, doing: str, *, trust: bool) -> None:
-    """Check that the user made a run, or trusts it, before `doing` (`resuming` or `branching`).
-
-    Raises:
-        DataError: If not; it says how to allow it.
-    """
+    """Raise DataError if the user neither made a run nor trusts it, before `doing` (`resuming` or `branching`)."""
     if not trust and whose != "own":
         raise DataError(
             f"{folder}: {_NOT_OWN[whose]}: {doing} it uses its checkpoints, and the modules, servers and files that it "

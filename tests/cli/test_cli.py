@@ -135,25 +135,6 @@ def test_without_a_file_the_default_file_of_the_folder_is_taken(prism):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "extreme",
-    [
-        ("rounds=1", "agents.n=2", "network.mean_degree=1"),
-        ("rounds=1", "agents.n=10", "network.mean_degree=20"),
-        ("ticks_per_round=1", "feed.size=1", "feed.window=1"),
-        ("agents.post_rate=0",),
-        ("agents.activity=0", "statechart.max_history_depth=0", "statechart.default_timeout_ticks=1"),
-        ("statechart.oracle_enabled=false", "seed=9223372036854775807"),
-    ],
-    ids=" ".join,
-)
-def test_the_smallest_and_the_largest_values_run(prism, extreme):
-    code, out, err = prism("run", *small(*extreme), "--json")
-    assert (code, json.loads(out)["status"]) == (0, "done")
-    assert err.count("\n") == 1
-
-
-@pytest.mark.slow
 def test_a_chart_of_ones_own_is_found_in_the_working_directory(prism):
     Path("chart_in_this_folder.py").write_text(
         "from prism_mesa.social.behavior import build_chart\nmine = build_chart(name='my/own one')\n"
@@ -183,16 +164,6 @@ def test_of_a_study_file_the_chart_of_each_arm_is_shown_once(prism):
     code, out, err = prism("chart", "labels.yaml")
     assert [line.split(":")[0] for line in out.splitlines() if ": chart " in line] == ["plain; longer", "heeding"]
     assert prism("chart", "labels.yaml", "rounds=3")[0] == 2
-
-
-@pytest.mark.slow
-def test_the_chart_is_checked_and_drawn(prism):
-    code, out, err = prism("chart", "--json")
-    said = json.loads(out)
-    assert (code, err, said["chart"]) == (0, "", "social")
-    assert not [finding for finding in said["findings"] if finding["level"] == "error"]
-    assert Path(said["picture"]).read_bytes().startswith(b"\x89PNG")
-    assert Path(said["mermaid"]).read_text().startswith("stateDiagram-v2")
 
 
 # -- Ctrl-C ------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ def closing(*numbers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("numbers", [(1,), (2,), (0, 1, 2)], ids=["stdout", "stderr", "all"])
-@pytest.mark.parametrize(("command", "code"), [(RUN, 0), (("runs", "."), 0), (("--help",), 0), (("why", "x", "3"), 2)])
+@pytest.mark.parametrize("numbers", [(1,), (0, 1, 2)], ids=["stdout", "all"])
+@pytest.mark.parametrize(("command", "code"), [(RUN, 0), (("why", "x", "3"), 2)])
 def test_closed_output_changes_no_exit_code_and_gives_no_traceback(command, code, numbers, tmp_path):
     done = subprocess.run(
         [*PRISM, *command], cwd=tmp_path, capture_output=True, preexec_fn=partial(closing, *numbers), check=False
@@ -30,7 +30,7 @@ def test_closed_output_changes_no_exit_code_and_gives_no_traceback(command, code
 
 @pytest.mark.slow
 @pytest.mark.parametrize("open_two", [os.pipe, lambda: [end.detach() for end in socket.socketpair()]])
-@pytest.mark.parametrize(("command", "code"), [(RUN, 0), (("--help",), 0), (("why", "x", "3"), 2)])
+@pytest.mark.parametrize(("command", "code"), [(RUN, 0), (("why", "x", "3"), 2)])
 def test_a_pipe_that_nobody_reads_changes_no_exit_code(command, code, open_two, tmp_path):
     reads, writes = open_two()
     os.close(reads)

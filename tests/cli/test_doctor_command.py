@@ -9,7 +9,6 @@ import time
 
 import pytest
 from ollama_server import as_json, drip, models, packed_as, serving
-from stand_in import Decisions, StandIn
 
 from prism_mesa.api import installation
 from prism_mesa.api.caches import OLD_DAYS
@@ -78,12 +77,6 @@ def test_ollama_is_found_with_its_models(prism):
     assert f"{server.url} does not answer" in wrong
 
 
-def test_the_models_that_decide_are_named(prism):
-    with StandIn(models=("d1-omni:600m", "llama3.2"), decisions=Decisions(only=False)) as server:
-        _, out, _ = prism("doctor", "--ollama", server.url)
-    assert "decision models (reasoner.answer=decision): d1-omni:600m, llama3.2:latest" in out
-
-
 @pytest.mark.parametrize("raw", [b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000])
 def test_what_answers_and_is_no_ollama_is_a_line_and_never_a_traceback(raw):
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -107,7 +100,7 @@ def test_ollama_is_asked_for_no_longer_than_a_moment_and_for_no_more_than_an_ans
     with serving(tags=packed_as("gzip", gzip.compress(bytes(2**25))) if packed else drip) as server:
         started = time.monotonic()
         told = next(installation._llms(server.url)).told
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
     assert ("16 MB" if packed else "within 0.2 s") in told
 
 

@@ -49,11 +49,6 @@ def test_any_name_that_can_be_shown_will_do(prism, name):
     assert set(entered.stdout.split()) == FILES
 
 
-def test_the_folder_that_one_is_in_needs_no_cd(prism):
-    _, out, _ = prism("new", ".", "--json")
-    assert json.loads(out)["next"] == ["prism run config.yaml", "prism study run study.yaml --seeds 2"]
-
-
 def test_who_uses_uv_is_told_commands_that_uv_finds(prism, monkeypatch, tmp_path):
     project = tmp_path / "a clone"
     (project / "in it").mkdir(parents=True)
@@ -73,12 +68,6 @@ def test_a_folder_that_is_not_empty_is_left_as_it_is(prism):
     assert (code, out) == (2, "")
     assert err == "prism: DIR: mine: is not empty (notes.txt): name a folder that is empty, or not there yet\n"
     assert names("mine") == {"notes.txt"}
-
-
-def test_a_repository_that_holds_nothing_yet_becomes_a_project(prism):
-    Path("mine/.git").mkdir(parents=True)
-    assert prism("new", "mine")[0] == 0
-    assert names("mine") == {".git", *FILES}
 
 
 @pytest.mark.parametrize("what", [("format", "--check"), ("check",)])

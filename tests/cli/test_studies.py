@@ -61,15 +61,6 @@ def test_a_study_prints_its_answer_and_leaves_its_report(prism, jobs, written, t
     assert "6 done" in out
 
 
-def test_a_study_is_tried_with_few_seeds_and_goes_on_with_the_others(prism, jobs, written):
-    code, out, err = prism("study", "run", written(expect=[]), "--seeds", "1", "--no-report", "--json")
-    assert code == 0, err
-    assert json.loads(out)["runs"] == {"done": 2, "failed": 0, "missing": 0}
-    code, out, _ = prism("study", "run", written(expect=[]), "--no-report", "--json")
-    assert json.loads(out)["runs"] == {"done": 6, "failed": 0, "missing": 0}
-    assert (code, len(jobs)) == (0, 6)
-
-
 def test_a_plan_runs_two_seeds_and_tells_what_all_will_take(prism, jobs, written):
     code, out, err = prism("study", "plan", written(seeds=30), "--json")
     assert code == 0, err
@@ -95,19 +86,6 @@ def test_the_status_of_a_study_runs_nothing(prism, jobs, written, tmp_path):
     assert code == 0
     assert "6 done, 0 failed, 2 missing" in out
     assert len(jobs) == 6
-
-
-def test_a_report_is_written_anew_of_what_is_there(prism, jobs, written, tmp_path):
-    code, _, err = prism("study", "report", written())
-    assert code == 2
-    assert "nothing has been run yet" in err
-    assert "report.html" not in prism("study", "run", written(), "--no-report")[1]
-    page = tmp_path / "results" / "mine" / "report.html"
-    assert not page.exists()
-    code, out, _ = prism("study", "report", written(seeds=5), "--json")
-    assert code == 0
-    assert json.loads(out)["runs"] == {"done": 6, "failed": 0, "missing": 4}
-    assert page.is_file()
 
 
 def test_every_measure_is_listed_with_what_it_is_under_what_it_is_about(prism):

@@ -98,14 +98,6 @@ def test_who_an_agent_is_is_told_as_in_the_prompts_of_the_run(run_dir, records):
     assert ("kind" in who) == (own.agreeableness >= 3.86 + 0.59 / 2)
 
 
-@pytest.mark.parametrize(("at", "row"), [(5, 0), (-2, 0), (0, 40), (0, -1)])
-def test_a_round_or_row_that_is_not_there_is_an_error(records, at, row):
-    with pytest.raises(
-        DataError, match=r"no round .* there \(rounds: 0 \.\. 4; -1|no agent .* there \(rows: 0 \.\. 39\)"
-    ):
-        records.snapshot(row, at)
-
-
 def test_an_agent_is_found_by_id_row_or_name():
     ids, names = ["7", "u1", "u2"], ["Ada Lopez", "Bo Ito", "Bo Ito"]
     assert [row_of(a, ids, names, Path("run")) for a in ("7", "u2", "1", "ada lopez")] == [0, 2, 1, 0]
@@ -144,13 +136,6 @@ def test_a_post_by_tool_is_of_the_round_in_which_it_was_written_and_one_by_rate_
     assert {(r, a, str(text)) for r, a, text in by_rate[["round", "author", "text"]].itertuples(index=False)} == (
         posts - written
     )
-
-
-def test_without_words_a_reply_says_nothing_and_is_read_as_what_it_answers(tmp_path):
-    records = RunRecords(a_run(tmp_path, content="none"))
-    activities = [activity for row in range(records.n_agents) for activity in records.snapshot(row).activities]
-    assert {activity.words for activity in activities} == {""}
-    assert all(activity.text for activity in activities)
 
 
 def test_an_older_run_without_the_columns_comment_written_and_recorded_engagements_is_read(run_dir, tmp_path):
@@ -227,13 +212,3 @@ def test_a_folder_without_a_usable_run_is_one_line(run_dir, tmp_path):
     (copy / "agents.parquet").unlink()
     with pytest.raises(DataError, match="no table 'agents' there"):
         RunRecords(copy)
-
-
-def test_a_run_that_broke_off_is_known_by_its_completed_rounds(run_dir, tmp_path):
-    copy = changed_copy(run_dir, tmp_path)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["summary"]["rounds"] = 2
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    records = RunRecords(copy)
-    assert records.rounds == 2
-    assert all(activity.round < 2 for row in range(40) for activity in records.snapshot(row).activities)

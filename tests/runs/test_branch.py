@@ -6,18 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from foreign_runs import from_elsewhere
 from killed_runs import all_bytes, images
 from small_runs import small
 from test_resume_ledger import Asked, reasoner
 
 from prism_mesa import Ledger, open_run, replay
-from prism_mesa.api.runs import branch, resume, run
+from prism_mesa.api.runs import branch, run
 from prism_mesa.errors import BadInputError, ConfigError, DataError, NotedWarning, PrismWarning
 from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, write_checkpoint
 from prism_mesa.runs.identity import code_version
-from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
 
 QUIET = {"pictures": False}
@@ -152,17 +150,6 @@ def test_a_shared_ledger_keeps_what_the_parent_asked_and_has_the_branch_beside_i
     assert len(before) == 3
 
 
-def test_a_branch_that_was_stopped_goes_on_as_any_run(parent, tmp_path):
-    def stop(done):
-        if done == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        branch(parent[0], 3, OTHER, out=tmp_path / "1", on_round=stop, **QUIET)
-    found = resume(stopped.value.result, **QUIET)
-    assert all_bytes(found) == all_bytes(branch(parent[0], 3, OTHER, out=tmp_path / "2", **QUIET))
-
-
 @pytest.mark.parametrize(
     ("at", "overrides", "said"),
     [
@@ -214,16 +201,6 @@ def test_a_branch_of_a_run_of_another_version_is_said_to_repeat_it_with_this_one
     assert found.manifest["code"] == code_version()  # this one has none but rounds of this version
 
 
-def test_a_branch_of_the_folder_that_one_is_in_lies_beside_it_and_knows_its_name(parent, tmp_path, monkeypatch):
-    own = Path(shutil.copytree(parent[1], tmp_path / "results" / "own"))
-    before = sorted(own.iterdir())
-    monkeypatch.chdir(own)
-    found = branch(".", 6, out=None, **QUIET)
-    assert found.run_dir.resolve().parent == tmp_path / "results"
-    assert read_manifest(found.run_dir)["branched_from"]["run"] == "own"
-    assert sorted(own.iterdir()) == before
-
-
 def test_what_changes_nothing_is_said(parent, tmp_path):
     same = parent[0].manifest["config"]["feed"]["mode"]
     said = r"^interventions: 0 \(from round 2 on\): feed\.mode: no effect"
@@ -231,14 +208,6 @@ def test_what_changes_nothing_is_said(parent, tmp_path):
         found = branch(parent[0], 2, {"feed.mode": same}, out=tmp_path, **QUIET)
     assert all_bytes(found) == all_bytes(parent[0])
     assert any("feed.mode: no effect" in note for note in found.summary["notes"])
-
-
-def test_a_run_from_elsewhere_is_branched_only_with_trust(parent, tmp_path):
-    foreign = from_elsewhere(parent[0].run_dir, tmp_path / "foreign")
-    with pytest.raises(DataError, match=r"was not made here.* branching it .*--trust"):
-        branch(foreign, 2, OTHER, out=tmp_path / "out", **QUIET)
-    assert not (tmp_path / "out").exists()
-    assert read_run(branch(foreign, 2, OTHER, out=tmp_path / "out", trust=True, **QUIET).run_dir).whose == "own"
 
 
 def test_the_command_branches_a_run_and_tells_what_run_does(prism, parent, tmp_path):

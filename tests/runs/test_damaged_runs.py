@@ -150,21 +150,6 @@ def test_a_damaged_table_is_one_line(draws, social, economy, copy, server):
         assert_each_works_or_says_why_not(damaged, server, readers)
 
 
-def test_of_every_column_of_every_table_it_is_known_what_it_holds(social, economy):
-    for run_dir in (social, economy):
-        for file in run_dir.glob("*.parquet"):
-            always = [column.name for column in RUN_TABLES[file.stem].columns if not column.optional]
-            assert list(read_table(run_dir, file.stem)) == always
-
-
-def test_a_name_in_a_table_is_drawn_as_it_stands_and_not_taken_for_a_formula(economy, copy):
-    damaged = copied(economy, copy)
-    for table, column in (("nations", "name"), ("decisions", "quarter"), ("responses", "nation")):
-        rows = read_table(damaged, table)
-        rows.assign(**{column: r"$\frac$"}).to_parquet(damaged / f"{table}.parquet")
-    assert len(draw_economy(damaged)) == 3
-
-
 def test_an_economy_that_ran_away_is_read_and_drawn(economy, copy):
     ran_away = copied(economy, copy)
     for table in ("indicators", "baselines"):

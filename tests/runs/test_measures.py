@@ -58,10 +58,6 @@ def test_cascades_are_summed_up():
     }
 
 
-def test_a_platform_without_posts_has_no_cascades():
-    assert cascade_summary(cascades_table()) == {"n": 0}
-
-
 def test_a_tail_is_measured_where_fifty_cascades_reach_it():
     for n, tails in ((49, []), (50, ["above_10"])):
         sizes = [10, 11] * 25
@@ -69,11 +65,6 @@ def test_a_tail_is_measured_where_fifty_cascades_reach_it():
         found = cascade_summary(table)["tail_exponents"]
         assert list(found) == tails
         assert all(tail.keys() == {"exponent", "se", "n"} and tail["n"] == 50 for tail in found.values())
-
-
-def test_a_tail_of_equal_sizes_has_no_exponent_to_be_told():
-    table = cascades_table(*((i, 10, 1, 9, 1.5) for i in range(60)))
-    assert cascade_summary(table)["tail_exponents"] == {}
 
 
 # -- inequality --------------------------------------------------------------------------------------

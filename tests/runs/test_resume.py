@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ from prism_mesa import Reasoner, SocialAgent, run_economy
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import nested
-from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, rounds_of, write_checkpoint
+from prism_mesa.runs.checkpoints.file import files, read_checkpoint, write_checkpoint
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.records import folder as folders
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.trust import sign
@@ -68,27 +66,6 @@ def test_when_checkpoints_are_made_leaves_no_trace_in_any_table(killed, parts, t
     for every in (0, 1, 3):
         other = run(small(rounds=ROUNDS, checkpoint_every=every, content="template"), out=tmp_path, **QUIET)
         assert all_bytes(other) == all_bytes(killed[0])
-
-
-def test_a_run_that_is_killed_as_it_goes_on_goes_on_again(killed, copy, tmp_path):
-    folder, once = copy(3), []
-
-    def look(done):
-        if done == 6 and not once:
-            once.append(shutil.copytree(folder, tmp_path / "again"))
-
-    resume(folder, on_round=look, **QUIET)
-    assert last_round(once[0]) == 4
-    assert all_bytes(resume(once[0], **QUIET)) == all_bytes(killed[0])
-    assert [one["round"] for one in read_manifest(once[0])["resumed"]] == [2, 4]
-
-
-def test_the_last_two_checkpoints_are_kept_until_the_run_is_done(killed, copy):
-    folder = copy(7)
-    assert [rounds_of(file) for file in files(folder)] == [6, 4]
-    resume(folder, **QUIET)
-    assert not (folder / "checkpoints").exists()
-    assert not (killed[0].run_dir / "checkpoints").exists()
 
 
 def test_a_run_that_has_come_to_its_end_is_left_as_it_is(killed):
@@ -266,19 +243,3 @@ def test_a_link_in_the_folder_is_not_written_through(copy, tmp_path):
 
 
 # -- while another process does ----------------------------------------------------------------------
-
-
-def test_a_run_that_another_process_ended_while_the_lock_was_waited_for_is_left_as_it_is(killed, copy, monkeypatch):
-    @contextmanager
-    def waited_for(path):
-        with monkeypatch.context() as patch:
-            patch.setattr("prism_mesa.runs.resume.lock_run", lock_run)
-            resume(path, **QUIET)
-        with lock_run(path) as lock:
-            yield lock
-
-    monkeypatch.setattr("prism_mesa.runs.resume.lock_run", waited_for)
-    shown = []
-    result = resume(copy(5), on_round=shown.append, **QUIET)
-    assert (shown, result.status, len(result.manifest["resumed"])) == ([], "done", 1)
-    assert all_bytes(result) == all_bytes(killed[0])

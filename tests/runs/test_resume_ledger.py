@@ -17,7 +17,6 @@ from worlds import plain
 from prism_mesa import Ledger, Reasoner, replay, run_economy
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.run_files import LEDGER
 
 QUIET = {"pictures": False}
@@ -152,32 +151,6 @@ def test_a_run_that_went_on_can_be_repeated(server, tmp_path):
     assert 0 < server.n_requests - before < before
     assert all_bytes(result) == all_bytes(whole)
     assert replay(result).equal
-
-
-def sharing(asked, folder):
-    store = AnswerStore("cache", Ledger(folder / "shared.sqlite"))
-    return Reasoner(asked, store=store, max_concurrency=8, max_calls=60)
-
-
-def test_answers_shared_with_other_runs_count_as_they_did(tmp_path):
-    out, shared, once = tmp_path / "out", tmp_path / "shared", []
-
-    def look(n):
-        if n == 45:
-            [folder] = out.iterdir()
-            once.append(shutil.copytree(folder, tmp_path / "killed"))
-            shutil.copytree(shared, tmp_path / "then")
-
-    other = {**CONFIG, "rounds": 2, "checkpoint_every": 0}
-    run(other, out=tmp_path / "other", reasoner=sharing(Asked(), shared), **QUIET)
-    whole = run({**CONFIG, "seed": 43}, out=out, reasoner=sharing(Asked(look), shared), **QUIET)
-    known, asked = answers(once[0]), Asked()
-    result = resume(once[0], reasoner=sharing(asked, tmp_path / "then"), **QUIET)
-    assert not known & set(asked.prompts)
-    assert all_bytes(result) == all_bytes(whole)
-    assert result.summary["decisions"] == whole.summary["decisions"]
-    with Ledger(tmp_path / "then" / "shared.sqlite") as now, Ledger(shared / "shared.sqlite") as never_stopped:
-        assert len(now.asked()) == len(never_stopped.asked())
 
 
 def test_nations_ask_nothing_twice(tmp_path):

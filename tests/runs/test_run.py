@@ -72,32 +72,12 @@ def test_the_same_config_and_seed_make_the_same_bytes_and_another_seed_does_not(
     assert all(first[name] != other[name] for name in first)
 
 
-def test_the_other_scheduler_makes_the_same_bytes(tmp_path):
-    by_columns, by_mesa = (run(small(scheduler=kind), out=tmp_path).run_dir for kind in ("columns", "mesa"))
-    assert table_bytes(by_columns) == table_bytes(by_mesa)
-
-
 def test_a_platform_on_which_nothing_happens_still_has_all_its_tables(tmp_path):
     result = run(small(agents={"n": 40, "activity": 0, "post_rate": 0}), out=tmp_path)
     lengths = {name: len(result.table(name)) for name in TABLES}
     assert lengths == {**dict.fromkeys(TABLES, 0), "rounds": 3, "ticks": 24, "agents": 40}
     assert "from_state" in result.table("transitions").columns
     assert result.summary["cascades"] == {"n": 0}
-
-
-def test_a_long_run_has_its_tables_in_parts(tmp_path):
-    result = run(small(rounds=51, ticks_per_round=1, agents={"n": 6}, network={"mean_degree": 2}), out=tmp_path)
-    assert sorted(file.name for file in (result.run_dir / "rounds.parquet").iterdir()) == [
-        "part-00000.parquet",
-        "part-00001.parquet",
-    ]
-    assert result.table("rounds")["round"].tolist() == list(range(51))
-
-
-def test_two_runs_of_the_same_second_have_folders_of_their_own(tmp_path):
-    folders = {run(small(rounds=1, name="twin"), out=tmp_path).run_dir for _ in range(3)}
-    assert len(folders) == 3
-    assert all(folder.name.startswith("twin-") for folder in folders)
 
 
 def test_a_run_says_what_memory_and_time_it_took(tmp_path):

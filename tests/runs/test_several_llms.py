@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from hashlib import sha256
-from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,7 @@ import pytest
 from small_runs import small, table_bytes
 from stand_in import StandIn
 
-from prism_mesa import Interview, Ledger, Reasoner, SocialModel, open_run, replay, survey, why
+from prism_mesa import Interview, Ledger, Reasoner, SocialModel, open_run, replay, survey
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import NotedWarning, PrismError
 from prism_mesa.runs.config import Config
@@ -93,15 +92,6 @@ def test_a_replay_without_any_server_has_the_same_tables(done):
     assert replay(done).equal
 
 
-def test_why_names_the_llm_that_decided(done):
-    asked = ledger_of(done)[1]
-    llms = llm_of_agents(done)
-    told = {llm: next(row.agent for row in asked if llms[row.agent] == llm) for llm in TWO}
-    for llm, agent in told.items():
-        report = why(done, agent)
-        assert (f"Decided by {llm}." in str(report)) == (f"{llm} decided so" in str(report.brief))
-
-
 def test_two_runs_have_the_same_tables_however_many_threads_and_questions_at_a_time(done, tmp_path):
     with serving(latency=lambda n, body: 0.002 * (n % 3)) as server:
         again = run(asking(server, threads=2, max_concurrency=3), out=tmp_path, **QUIET)
@@ -136,16 +126,6 @@ def test_a_branch_may_divide_agents_otherwise(tmp_path):
     assert replay(other).equal
 
 
-def test_a_branch_of_a_run_with_one_llm_may_have_several(tmp_path):
-    with serving() as server:
-        parent = run(asking(server, "llama3.2") | {"checkpoint_every": 1}, out=tmp_path / "a", **QUIET)
-        other = branch(parent, 1, ["reasoner.model={gemma3: 1, llama3.2: 1}"], out=tmp_path / "b", **QUIET)
-    answers, asked = ledger_of(other)
-    assert {answers[row.key].llm for row in asked if row.round < 1} == {"llama3.2"}
-    assert {answers[row.key].llm for row in asked if row.round >= 1} == set(TWO)
-    assert replay(other).equal
-
-
 def test_one_llm_whose_answers_are_all_useless_ends_the_run_and_is_named(tmp_path):
     with (
         serving(useless("gemma3")) as server,
@@ -154,19 +134,6 @@ def test_one_llm_whose_answers_are_all_useless_ends_the_run_and_is_named(tmp_pat
         run(asking(server, attempts=1), out=tmp_path, **QUIET)
     llms = ended.value.result.summary["decisions"]["llms"]
     assert llms["gemma3"]["answered"] == 0 < llms["llama3.2"]["answered"]
-
-
-def test_an_llm_that_fails_later_has_fallbacks_of_its_own(tmp_path):
-    n = count()
-
-    def brain(body):
-        return useless("gemma3")(body) if body["model"] == "gemma3" and next(n) > 5 else by_llm(body)
-
-    with serving(brain) as server:
-        found = run(asking(server, attempts=1, max_fallback_share=1), out=tmp_path, **QUIET)
-    llms = found.summary["decisions"]["llms"]
-    assert llms["llama3.2"]["fallbacks"] == 0 < llms["gemma3"]["fallbacks"]
-    assert sum(own["fallbacks"] for own in llms.values()) == found.summary["decisions"]["by_source"]["fallback"]
 
 
 def test_limits_are_shared_by_the_llms(tmp_path):
@@ -207,15 +174,6 @@ def test_agents_write_with_their_own_llm(tmp_path):
     assert all(text == f"Words of {llms[author]}" for text, author in zip(words["text"], words["author"], strict=True))
     assert sum(own["calls"] for own in found.summary["writing"]["llms"].values()) == found.summary["writing"]["calls"]
     assert replay(found).equal
-
-
-def test_one_of_several_llms_that_writes_nothing_of_use_ends_the_run_and_is_named(tmp_path):
-    def writes(body):
-        is_choice = "next_state" in json.dumps(body.get("format") or "")
-        return by_llm(body) if is_choice else "" if body["model"] == "gemma3" else "Some words."
-
-    with serving(writes) as server, pytest.raises(PrismError, match=r"gemma3 at \S+ none of its first 20 answers"):
-        run(asking(server, content="llm", rounds=6), out=tmp_path, **QUIET)
 
 
 def test_the_page_counts_each_llm_and_tells_which_one_decided():

@@ -5,7 +5,6 @@ import shutil
 import stat
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 from foreign_runs import WORLD, from_elsewhere
@@ -19,7 +18,6 @@ from prism_mesa.analysis.survey.questionnaire import Questionnaire
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.runs.archive import RunRecords
-from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.replay import replay
@@ -79,13 +77,6 @@ def test_a_server_that_the_user_names_is_asked_whatever_the_folder_says(asked, s
     assert asked_by_interview(foreign, f"reasoner.host={server.url}", out=tmp_path)
     given = config_to_ask(RunRecords(foreign).run, ["reasoner.kind=embedded"])
     assert given.reasoner.host is None  # it is not even there
-
-
-def test_an_llm_that_is_given_in_python_needs_no_trust(asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__host=ELSEWHERE)
-    with Interview(foreign, "3", llm=lambda prompt: "I do not know.", out=tmp_path) as talk:
-        list(talk.chat_stream("What did you do?"))
-    assert talk.transcript[0].text == "I do not know."
 
 
 # -- a module, and files, that the folder names ------------------------------------------------------
@@ -209,17 +200,6 @@ def replay_warned(run_dir):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismWarning)
         return replay(run_dir)
-
-
-def test_a_relative_data_folder_does_not_count(monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", "here")
-    assert key_file() == Path.home() / ".local" / "share" / "prism-mesa" / "key"
-
-
-def test_a_run_of_nations_asks_nobody_when_it_is_repeated(tmp_path):
-    made = run_economy({"rounds": 2, "economy": {"policy": "taylor"}}, out=tmp_path).run_dir
-    foreign = from_elsewhere(made, tmp_path / "f", config__reasoner__host=ELSEWHERE, config__economy__policy="llm")
-    assert set(replay(foreign).differences) <= {"baselines", "decisions", "verdicts", "indicators", "nations"}
 
 
 # -- on the command line -----------------------------------------------------------------------------

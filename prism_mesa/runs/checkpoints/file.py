@@ -71,12 +71,7 @@ def last_round(run: Path) -> int | None:
 
 
 def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
-    """Write nested plain data (see `in_one_piece`).
-
-    Raises:
-        OSError: If it cannot be written.
-        NotRestorableError: If something in it is no plain data.
-    """
+    """Write nested plain data (see `in_one_piece`); raises NotRestorableError if something in it is none."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     try:
         text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
@@ -90,11 +85,7 @@ def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
 
 @contextmanager
 def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
-    """Yield a stream to write a file to: under another name, synced to the disk, and renamed at the end.
-
-    Raises:
-        OSError: If it cannot be written; nothing of it is left then.
-    """
+    """Yield a stream to write a file to: under another name, synced to the disk, and renamed at the end."""
     part = file.with_name(f".{file.name}")
     try:
         with part.open("wb") as stream:
@@ -121,10 +112,6 @@ def sync_folder(folder: Path) -> None:
 
 def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
     """Return what `write_checkpoint` wrote, with arrays of its own.
-
-    Args:
-        file: The file.
-        trust: Use it although the user's key did not sign it.
 
     Raises:
         DamagedError: If it cannot be read.

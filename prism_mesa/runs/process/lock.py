@@ -113,11 +113,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[RunLock]:
-    """Lock a run's folder while the block writes to it.
-
-    Raises:
-        DataError: If a process writes to it already, or the folder cannot be written to.
-    """
+    """Lock a run's folder while the block writes to it; raises DataError if a process does already, or none can."""
     lock = _lock(folder)
     try:
         yield lock
@@ -151,11 +147,7 @@ def require_free(folder: Path) -> None:
 
 
 def try_lock(number: int, *, shared: bool = False) -> bool | None:
-    """Try to lock an open file, for a moment: another process that only looks locks it briefly.
-
-    Returns:
-        Whether it is locked now; None where the file system, or the machine, has no such locks.
-    """
+    """Try for a moment to lock an open file, and return whether it is locked now; None where there are no locks."""
     try:
         import fcntl
     except ImportError:  # Windows

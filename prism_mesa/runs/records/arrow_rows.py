@@ -136,11 +136,7 @@ def write_stream(rows: pa.Table, sink: Any) -> None:
 
 
 def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
-    """Return rows as an Arrow table, checked against the schema unless they have the columns of `like`.
-
-    Raises:
-        TypeError: If they are not what the schema says.
-    """
+    """Return rows as an Arrow table; raises TypeError if it has neither the columns of `like` nor of the schema."""
     types = schema.types if schema else {}
     table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
     if schema and not (like is not None and table.schema.equals(like.schema)):

@@ -135,11 +135,7 @@ class RunFolder:
         return min(rounds, default=self._rounds)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return how far the folder is written: parts, synced to the disk, and waiting rows, of which many go aside.
-
-        Raises:
-            OSError: If they cannot be written.
-        """
+        """Return how far the folder is written: parts, synced to the disk, and waiting rows, of which many go aside."""
         for path in (*self._unsynced, *{file.parent for file in self._unsynced}):
             _sync(path)
         self._unsynced.clear()

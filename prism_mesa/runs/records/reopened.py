@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError
 from prism_mesa.runs.checkpoints.file import DamagedError
 from prism_mesa.runs.records.arrow_rows import WaitingRows
-from prism_mesa.runs.records.aside import read_aside
+from prism_mesa.runs.records.aside import Aside, read_aside
 from prism_mesa.runs.records.folder import RunFolder, part_name
 from prism_mesa.runs.run_files import file_of
 from prism_mesa.snapshot import Plain
@@ -34,18 +34,13 @@ class ReopenedFolder(RunFolder):
             self._rounds, self.cpu_s = kept["rounds"], kept["cpu_s"]
             self.notes += kept["notes"]
             for table, rows in kept["tables"].items():
-                aside = [
-                    ((done, checksum), read_aside(path, table, (done, checksum))) for done, checksum in rows["aside"]
-                ]
+                names: list[Aside] = [(done, checksum) for done, checksum in rows["aside"]]
+                aside = [(name, read_aside(path, table, name)) for name in names]
                 waiting = WaitingRows.restored(tables.get(table), rows["waiting"], aside)
                 self._open[table] = len(rows["sizes"]), waiting
 
     def remove_later(self) -> None:
-        """Remove parts and tables that were written later, whole or half written.
-
-        Raises:
-            OSError: If something cannot be removed.
-        """
+        """Remove parts and tables that were written later, whole or half written."""
         for table in self._tables:
             parts, _ = self._open.get(table, (0, None))
             file = file_of(self.path, table)
@@ -82,11 +77,7 @@ def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
 
 
 def check_no_links(run: Path) -> None:
-    """Check that nothing in a run's folder is a link: a run that goes on writes into its folder.
-
-    Raises:
-        DataError: If something is.
-    """
+    """Check that nothing in a run's folder is a link, as a run that goes on writes into it; raises DataError if so."""
     for folder, folders, files in os.walk(run):
         for link in (os.path.join(folder, name) for name in (*folders, *files)):
             if os.path.islink(link):

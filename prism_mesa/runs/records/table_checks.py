@@ -48,11 +48,7 @@ def _is_wider(type_: pa.DataType, column: ColumnType) -> bool:
 
 
 def check_columns(where: str, table: str, schema: pa.Schema, wanted: Sequence[str]) -> None:
-    """Check that a table has the columns `wanted`, each once, and that known columns have a fitting type.
-
-    Raises:
-        DataError: If not; it begins with `where`.
-    """
+    """Raise DataError if a table lacks a column `wanted`, has one twice, or a known column of another type."""
     names = [str(name) for name in schema.names]
     for name in wanted:
         if name not in names:
@@ -88,11 +84,7 @@ def _fits(column: Column, type_: pa.DataType) -> bool:
 
 
 def check_values(where: str, table: str, rows: pd.DataFrame) -> None:
-    """Check that the columns of a table, whose types are checked, have no blanks and nothing out of range.
-
-    Raises:
-        DataError: If a cell holds something else; it names the cell.
-    """
+    """Raise DataError if a column of a table, whose types are checked, has a blank or a value out of range."""
     for column in RUN_TABLES[table].columns:
         if column.name in rows:
             bad = np.flatnonzero(_bad(rows[column.name], column))

@@ -20,7 +20,7 @@ from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
-from prism_mesa.social.state.topics import Topics, quantised, build_topics
+from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
 from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network

@@ -6,7 +6,6 @@ import os
 import platform
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -76,28 +75,6 @@ def test_the_second_gets_one_line_with_who_writes_and_since_when(tmp_path):
     require_free(tmp_path)
     with lock_run(tmp_path):
         assert is_locked(tmp_path)
-
-
-def test_many_at_once_are_one_after_another(tmp_path):
-    inside, most, refused = [], [], []
-
-    def write():
-        for _ in range(20):
-            try:
-                with lock_run(tmp_path):
-                    inside.append(1)
-                    most.append(len(inside))
-                    inside.pop()
-            except DataError:
-                refused.append(1)
-
-    threads = [threading.Thread(target=write) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert set(most) == {1}
-    assert len(most) + len(refused) == 80
 
 
 def test_a_lock_under_which_nothing_was_written_leaves_nothing(tmp_path):
@@ -218,13 +195,6 @@ def test_without_locks_a_process_that_is_gone_holds_nothing_and_of_other_machine
     (tmp_path / LOCK).unlink()
     with lock_run(tmp_path):
         assert is_locked(tmp_path)
-
-
-def test_where_there_are_locks_the_text_alone_keeps_nobody_out(tmp_path):
-    written(tmp_path, pid=os.getppid())
-    assert not is_locked(tmp_path)
-    with lock_run(tmp_path):
-        assert last_holder(tmp_path).pid == os.getpid()
 
 
 # -- runs --------------------------------------------------------------------------------------------

@@ -42,16 +42,6 @@ def names(path):
     return sorted(file.name for file in path.iterdir())
 
 
-def test_a_table_that_stays_small_is_one_file_in_the_order_of_writing(tmp_path):
-    folder = folder_for(tmp_path, rounds="round:int likes:int")
-    folder.write("rounds", {"round": np.array([0]), "likes": np.array([5])})
-    folder.write("rounds", {"round": np.array([1]), "likes": np.array([7])})
-    assert names(folder.path) == []  # nothing half-written is to be seen
-    folder.close()
-    assert names(folder.path) == ["rounds.parquet"]
-    assert read_table(folder.path, "rounds").to_dict("list") == {"round": [0, 1], "likes": [5, 7]}
-
-
 def test_a_table_is_readable_with_one_line_of_pandas_file_or_folder(folder):
     for round_ in range(51):
         folder.write("rounds", {"round": np.array([round_])})
@@ -62,17 +52,6 @@ def test_a_table_is_readable_with_one_line_of_pandas_file_or_folder(folder):
     assert (folder.path / "agents.parquet").is_file()
     assert pd.read_parquet(folder.path / "rounds.parquet")["round"].tolist() == list(range(51))
     assert pd.read_parquet(folder.path / "agents.parquet")["agent"].tolist() == [0, 1, 2]
-
-
-def test_a_table_of_more_rows_than_a_part_holds_is_written_at_once(tmp_path):
-    folder = folder_for(tmp_path, transitions="agent:int")
-    folder.write("transitions", {"agent": np.zeros(999_999, np.int32)})
-    assert names(folder.path) == []
-    folder.write("transitions", {"agent": np.ones(1, np.int32)})
-    assert names(folder.path / "transitions.parquet") == ["part-00000.parquet"]
-    folder.write("transitions", {"agent": np.full(2, 2, np.int32)})
-    folder.close()
-    assert read_table(folder.path, "transitions")["agent"].value_counts().to_dict() == {0: 999_999, 1: 1, 2: 2}
 
 
 def test_parts_hold_equally_many_rows_however_they_came(tmp_path, monkeypatch):
@@ -107,29 +86,6 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
     assert table["text"].astype(object).where(table["text"].notna(), None).tolist() == ["b", None, "a", "a", None, "c"]
     assert table["parent"].isna().tolist() == [True, False, False] * 2
     assert table["likes"].dtype == np.int32
-
-
-def test_categories_and_blanks_come_back_as_they_were(tmp_path):
-    folder = folder_for(tmp_path, posts="kind:category parent:int round:int")
-    kinds = ["post", "reply", "reshare"]
-    for codes in ([0, 2], [1, 1]):
-        kind = pd.Categorical.from_codes(codes, kinds)
-        parent = pd.Series([None, 4], dtype="Int32")
-        folder.write("posts", {"kind": kind, "parent": parent, "round": np.array([0, 0])})
-    folder.close()
-    table = read_table(folder.path, "posts")
-    assert table["kind"].tolist() == ["post", "reshare", "reply", "reply"]
-    assert table["kind"].cat.categories.tolist() == kinds
-    assert table["parent"].isna().tolist() == [True, False, True, False]
-
-
-def test_numbers_beyond_32_bits_are_kept(tmp_path):
-    folder = folder_for(tmp_path, rounds="small:int large:int")
-    folder.write("rounds", {"small": np.array([2**31 - 1]), "large": np.array([2**31])})
-    folder.close()
-    table = read_table(folder.path, "rounds")
-    assert (table["small"].dtype, table["large"].dtype) == (np.dtype("int32"), np.dtype("int64"))
-    assert table["large"].tolist() == [2**31]
 
 
 def test_a_whole_table_replaces_what_it_held_and_closing_twice_adds_nothing(folder):
@@ -231,15 +187,6 @@ def test_a_table_without_rows_has_the_types_of_its_columns(tmp_path):
     folder.write_whole("rounds", {"round": np.array([], object)})
     assert read_table(folder.path, "decisions").to_dict("list") == {"action": [], "confidence": []}
     assert read_table(folder.path, "rounds")["round"].dtype == np.int32
-
-
-def test_a_table_without_a_schema_is_written_as_it_comes(folder):
-    folder.write("mine", {"round": [0], "mood": ["good"]})
-    folder.write("mine", {"round": [1], "mood": ["bad"]})
-    folder.write_whole("whole", {"n": [1.5]})
-    folder.close()
-    assert pd.read_parquet(folder.path / "mine.parquet").to_dict("list") == {"round": [0, 1], "mood": ["good", "bad"]}
-    assert pd.read_parquet(folder.path / "whole.parquet").to_dict("list") == {"n": [1.5]}
 
 
 def test_how_rows_came_in_leaves_no_trace_in_a_file(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import TABLES
-from worlds import Memory, plain, ran
+from worlds import Memory, plain
 from worlds import small as small_model
 
 from prism_mesa.cli.runs import say_building
@@ -16,7 +16,6 @@ from prism_mesa.runs.records import folder as store
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import files_of, read_manifest
 from prism_mesa.runs.social import run
-from prism_mesa.social.agent import add_row
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.state.sampling import SAMPLED, recorded_agents
 from prism_mesa.streams import Streams
@@ -60,16 +59,6 @@ def test_smaller_samples_lie_within_larger_ones_and_more_agents_change_nobody(lo
     assert {i for i in whose(low, n + more, seed=seed) if i < n} == whose(low, n, seed=seed)
 
 
-def test_an_agent_that_joins_is_drawn_too():
-    model = small_model(records_transitions=0.5)
-    before = model.recorded["transitions"].copy()
-    row = add_row(model.platform, [0], [1])
-    after = model.recorded["transitions"]
-    assert (row, len(after)) == (30, 31)
-    assert (after[:30] == before).all()
-    ran(model)
-
-
 # -- what is recorded of them ------------------------------------------------------------------------
 
 
@@ -110,13 +99,6 @@ def test_impressions_agree_with_the_posts_and_with_the_transitions(tmp_path):
     assert in_order.index.tolist() == list(range(len(seen)))
     reading = moves[moves["trigger"] == "sees_post"][["round", "tick", "agent", "post"]].reset_index(drop=True)
     pd.testing.assert_frame_equal(seen.drop(columns="root"), reading)
-
-
-def test_a_table_of_nobody_has_its_columns(tmp_path):
-    result = run(small(transitions=0, impressions=0, engagements=0), out=tmp_path)
-    assert [len(result.table(table)) for table in SAMPLED] == [0, 0, 0]
-    assert "from_state" in result.table("transitions").columns
-    assert result.summary["activity"]["mean"] > 0
 
 
 # -- where it is told --------------------------------------------------------------------------------

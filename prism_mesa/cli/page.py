@@ -47,11 +47,11 @@ def browser_page(
         done = f"fetched {len(fetched)} files" if fetched else "nothing to fetch"
         show_line(f"the page's front end is there: {done}, all checked, in {front_end_folder()}")
         return
-    from prism_mesa.view.server.opened import fault_of, open_page
+    from prism_mesa.view.server.opened import open_page, opening_fault
     from prism_mesa.view.server.serving import serve
 
     opened = _opened(arguments or [])
-    wrong = fault_of(opened)
+    wrong = opening_fault(opened)
     if wrong:
         if not opened.paths:  # nothing that could be mended while the page is open
             raise BadInputError(wrong)

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from markdown_it import MarkdownIt
 
 from prism_mesa.view.study.blocks import all_pictures
-from prism_mesa.view.study.markdown import markdown_of
-from prism_mesa.view.study.page import page_of
-from prism_mesa.view.study.report import report_of
+from prism_mesa.view.study.markdown import to_markdown
+from prism_mesa.view.study.page import to_html
+from prism_mesa.view.study.report import study_report
 
 WHEN = datetime(2026, 11, 23, 4, 5, tzinfo=UTC)
 _VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -72,7 +72,7 @@ def read_markdown(text):
 
 def forms_of(result):
     """Return a study's report as a page and as Markdown, with nothing drawn."""
-    report = report_of(result, WHEN)
+    report = study_report(result, WHEN)
     names = [picture.name for picture in all_pictures(report.sections)]
-    page = page_of(report, dict.fromkeys(names, "<svg></svg>"))
-    return page, markdown_of(report, {name: f"figures/{name}.png" for name in names})
+    page = to_html(report, dict.fromkeys(names, "<svg></svg>"))
+    return page, to_markdown(report, {name: f"figures/{name}.png" for name in names})

@@ -16,7 +16,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.statechart import STATE_COLORS
-from prism_mesa.view.plots.cascades import cascade_tree_figure, tree_of
+from prism_mesa.view.plots.cascades import cascade_tree, cascade_tree_figure
 from prism_mesa.view.plots.chart import OPEN, chart_figure
 from prism_mesa.view.plots.style import GREY, caption_of
 
@@ -141,11 +141,11 @@ TREE = (
 
 
 def test_a_tree_has_each_reshare_below_what_it_passed_on_and_leaves_on_rows_of_their_own():
-    tree = tree_of(posts(*TREE), 0).set_index("post")
+    tree = cascade_tree(posts(*TREE), 0).set_index("post")
     assert tree["depth"].to_dict() == {0: 0, 2: 1, 4: 2, 5: 2, 6: 1}
     assert tree["row"].to_dict() == {0: 1.25, 2: 0.5, 4: 0, 5: 1, 6: 2}
     chain = posts((0, "post", -1, 0), *((i + 1, "reshare", i, 0) for i in range(5000)))  # deeper than Python calls
-    assert tree_of(chain, 0)["depth"].max() == 5000
+    assert cascade_tree(chain, 0)["depth"].max() == 5000
 
 
 def test_the_largest_cascade_is_drawn_over_rounds(tmp_path):

@@ -12,7 +12,7 @@ from prism_mesa.runs.social import run
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run
-from prism_mesa.view.plots.network import CHANGED, Groups, follow_figure, groups_of, network_figure
+from prism_mesa.view.plots.network import CHANGED, Groups, attribute_groups, follow_figure, network_figure
 from prism_mesa.view.plots.style import GREY, INK, caption_of
 
 
@@ -113,7 +113,7 @@ def test_groups_are_the_sides_of_a_number_and_blocks_where_no_attribute_is_decla
     blocks = {"network.kind": "stochastic_block", "network.blocks": 3, "network.mean_degree": 6}
     of = []
     for more in (leaning, blocks):
-        of.append(groups_of(finished_run(run(small(rounds=1, **more), out=tmp_path))))
+        of.append(attribute_groups(finished_run(run(small(rounds=1, **more), out=tmp_path))))
     assert (of[0].by, of[0].names) == ("leaning", ["leaning up to 0", "leaning above 0"])
     assert (of[1].by, of[1].names) == ("block", ["block 0", "block 1", "block 2"])
     assert set(of[1].of.tolist()) == {0, 1, 2}

@@ -9,8 +9,8 @@ from study_results import HOSTILE, factorial, sobol, two_arms
 
 from prism_mesa.studies.statistics.cells import make_cells
 from prism_mesa.studies.statistics.sensitivity import variance_shares
-from prism_mesa.view.plots.files import png_of, svg_of
-from prism_mesa.view.plots.style import PALETTE, labels_of
+from prism_mesa.view.plots.files import to_png, to_svg
+from prism_mesa.view.plots.style import PALETTE, short_labels
 from prism_mesa.view.study.blocks import all_pictures
 from prism_mesa.view.study.comparisons import comparisons_section
 from prism_mesa.view.study.figures import (
@@ -169,8 +169,8 @@ def test_the_measures_of_expectations_are_drawn_first_and_those_left_out_are_nam
 
 def test_names_that_would_look_alike_are_told_apart_by_their_place():
     names = ["ranked", *(f"an arm whose name is long, number {n} of them" for n in (1, 2))]
-    assert len(set(labels_of(names, 20))) == 3
-    assert labels_of(["a", "b"], 20) == ["a", "b"]
+    assert len(set(short_labels(names, 20))) == 3
+    assert short_labels(["a", "b"], 20) == ["a", "b"]
 
 
 def test_a_figure_on_a_page_has_its_colours_and_letters_and_nothing_that_was_written_is_markup():
@@ -178,15 +178,15 @@ def test_a_figure_on_a_page_has_its_colours_and_letters_and_nothing_that_was_wri
     axes = figure.add_subplot()
     axes.set_title(HOSTILE, parse_math=False)
     axes.plot([0, 1], color=PALETTE[0])
-    svg = svg_of(figure)
+    svg = to_svg(figure)
     assert svg.startswith("<svg ")
     assert "stroke: var(--c1)" in svg
     assert "<script" not in svg
     assert "&lt;script&gt;" in svg
     assert "DejaVu" not in svg
     assert not re.search(r"#(000000|010101|ffffff|0072b2)", svg)
-    assert svg == svg_of(figure)
-    assert png_of(figure) == png_of(figure)
+    assert svg == to_svg(figure)
+    assert to_png(figure) == to_png(figure)
 
 
 def test_colours_stand_out_from_white_as_much_as_marks_need_to():

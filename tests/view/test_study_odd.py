@@ -12,9 +12,9 @@ from prism_mesa.social.behavior import social_chart, viral_chart
 from prism_mesa.studies.design.study_design import condition_configs
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Report, all_pictures
-from prism_mesa.view.study.markdown import markdown_of
+from prism_mesa.view.study.markdown import to_markdown
 from prism_mesa.view.study.odd.sections import odd_section, odd_sections, odd_text
-from prism_mesa.view.study.page import page_of
+from prism_mesa.view.study.page import to_html
 
 ELEMENTS = [
     "1. Purpose and patterns",
@@ -34,7 +34,7 @@ CONCEPTS = (
 def shown(*sections):
     report = Report("", "", "done", "", sections, "")
     names = [picture.name for picture in all_pictures(sections)]
-    return Page(page_of(report, dict.fromkeys(names, "<svg></svg>")))
+    return Page(to_html(report, dict.fromkeys(names, "<svg></svg>")))
 
 
 def odd_of(chart=social_chart, **values):
@@ -162,8 +162,8 @@ def test_a_chart_that_cannot_be_had_is_said_and_the_rest_stands(tmp_path):
     assert "statechart.chart: not_there:chart: cannot import 'not_there'" in text
     assert [part.title for part in section.parts] == ELEMENTS
     report = Report("", "", "done", "", (section,), "")
-    assert re.search(r"^> .*cannot import", markdown_of(report, {}), re.MULTILINE)
-    assert read_markdown(markdown_of(report, {})).rows() == shown(section).rows()
+    assert re.search(r"^> .*cannot import", to_markdown(report, {}), re.MULTILINE)
+    assert read_markdown(to_markdown(report, {})).rows() == shown(section).rows()
 
 
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():

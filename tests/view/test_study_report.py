@@ -239,7 +239,7 @@ def check_written(folder, page, text):
 @pytest.fixture
 def without_png(monkeypatch):
     """Let a report have its figures on the page only."""
-    monkeypatch.setattr(report, "png_of", lambda figure: b"\x89PNG")
+    monkeypatch.setattr(report, "to_png", lambda figure: b"\x89PNG")
 
 
 @pytest.mark.slow

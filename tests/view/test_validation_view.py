@@ -14,7 +14,13 @@ from prism_mesa.studies.validation.rows import target_rows
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import Match
-from prism_mesa.view.validation.figures import cascades_figure, figures_of, matrix_figure, rhythms_figure, shapes_figure
+from prism_mesa.view.validation.figures import (
+    cascades_figure,
+    matrix_figure,
+    rhythms_figure,
+    shapes_figure,
+    validation_figures,
+)
 from prism_mesa.view.validation.report import markdown
 from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_lines
 
@@ -201,8 +207,8 @@ def test_hours_are_labelled_by_the_clock_that_they_go_by(found):
 
 
 def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):
-    assert set(figures_of(found)) == {"cascades", "rhythms", "shapes", "variants"}
-    assert set(figures_of(replace(found, variants={}))) == {"cascades", "rhythms", "shapes"}
+    assert set(validation_figures(found)) == {"cascades", "rhythms", "shapes", "variants"}
+    assert set(validation_figures(replace(found, variants={}))) == {"cascades", "rhythms", "shapes"}
 
 
 def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):

@@ -1,4 +1,4 @@
-"""What the page shows of a model that runs."""
+"""The page's source for a running model."""
 
 # ruff: noqa: D102 - `Source` documents the methods
 
@@ -49,7 +49,7 @@ _NOBODY: Final = np.zeros(0, np.int64)
 def _while_no_round_runs[**P, R](
     read: Callable[Concatenate["LiveSource", P], R],
 ) -> Callable[Concatenate["LiveSource", P], R]:
-    """Let a method wait for the end of a round that another thread runs, and hold back the next one."""
+    """Make a method wait until no round runs in another thread, and delay the next round until it returns."""
 
     @wraps(read)
     def locked(self: "LiveSource", /, *given: P.args, **named: P.kwargs) -> R:
@@ -60,7 +60,7 @@ def _while_no_round_runs[**P, R](
 
 
 class LiveSource(Source):
-    """A model that runs, at its last round (see `source.Source`)."""
+    """A running model at its last round (see `source.Source`)."""
 
     title = "Live model"
 
@@ -170,7 +170,7 @@ class LiveSource(Source):
     def agent(self, row: int) -> AgentOnShow:
         agent = PlatformAgent(self.model.platform, row)
         moves = self._moves(row)
-        told_round = self._told_of(row, moves)
+        told_round = self._explained(row, moves)
         last = [move for move in moves if move.trigger != "round_ends"]
         feed, note = self._feed(row, told_round, moves)
         return AgentOnShow(
@@ -186,8 +186,8 @@ class LiveSource(Source):
             why_note=told_round.note,
         )
 
-    def _told_of(self, row: int, moves: Sequence[AgentMove]) -> ToldRound:
-        """Return what has been told of an agent's last round; what it did, as long as nothing has."""
+    def _explained(self, row: int, moves: Sequence[AgentMove]) -> ToldRound:
+        """Return the explanation of an agent's last round, or only its actions if it has not been explained yet."""
         if self._told is not None and self._told[:2] == (self.at, row):
             return self._told[2]
         if why_not := why_untold(self.model):
@@ -196,12 +196,12 @@ class LiveSource(Source):
 
     @_while_no_round_runs
     def tell(self, row: int) -> None:
-        """Find out why an agent did what it did in the last round, for `agent` to show."""
+        """Explain what an agent did in the last round, for `agent` to show."""
         if self._told is None or self._told[:2] != (self.at, row):
             self._told = self.at, row, tell_round(self.model, row)
 
     def tell_soon(self, row: int, on_told: Callable[[], None]) -> Callable[[], None]:
-        """Do so in another thread, once no new round comes; return what calls it off."""
+        """Explain an agent in another thread, once no new round comes; return a function that cancels this."""
         if why_untold(self.model):
             return lambda: None
         at = self.at
@@ -255,7 +255,7 @@ class LiveSource(Source):
         )
 
     def _feed(self, row: int, told: ToldRound, moves: Sequence[AgentMove]) -> tuple[tuple[FeedPost, ...], str]:
-        """Return the posts of an agent's feed in the last round, and what of it is not shown."""
+        """Return the posts of an agent's feed in the last round, and a note on what is missing."""
         people, posts, shown = self.model.population, self.model.posts, told.shown
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
         ids = people.feed[row, : min(n, MOST_OF_FEED)].tolist() if self.at >= 0 else []
@@ -284,14 +284,14 @@ class LiveSource(Source):
 
     @_while_no_round_runs
     def oracle(self) -> OracleOnShow:
-        return oracle_of(self.model)
+        return oracle_on_show(self.model)
 
 
 _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
 
 
-def oracle_of(model: PageModel) -> OracleOnShow:
-    """Return who decided what was left open so far."""
+def oracle_on_show(model: PageModel) -> OracleOnShow:
+    """Return who has decided the open choices so far."""
     reasoner = model.reasoner
     note = [reasoner.note] if reasoner.note else []
     if not asks_llm(reasoner):

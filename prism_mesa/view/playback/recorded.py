@@ -1,4 +1,4 @@
-"""One moment of a finished run, read from its tables: what the page's views show when a run is played back."""
+"""One moment of a finished run, read from its tables for playback."""
 
 # ruff: noqa: D102 - `Source` documents the methods
 
@@ -32,7 +32,7 @@ from prism_mesa.view.page.source import (
     moves_lines,
     with_quote,
 )
-from prism_mesa.view.playback.tables import RunTables
+from prism_mesa.view.playback.tables import PlaybackTables
 
 _NUMBERS: Final = {
     "followers": "followers",
@@ -50,19 +50,19 @@ _HOW_TOLD: Final = (
 
 
 class RecordedSource(Source):
-    """A finished run in one of its rounds; it never changes.
+    """A finished run at one round. It never changes.
 
     Args:
-        tables: The run's tables, which all moments of it share.
-        at: The round; -1: before the first.
+        tables: The run's tables, shared by all its moments.
+        at: The round; -1 for before the first.
     """
 
-    def __init__(self, tables: RunTables, at: int) -> None:
+    def __init__(self, tables: PlaybackTables, at: int) -> None:
         self.tables = tables
         self._at = max(-1, min(at, tables.rounds - 1))
 
     def at_round(self, round_: int) -> "RecordedSource":
-        """Return another moment of the run: the nearest round that there is."""
+        """Return the moment of the nearest completed round."""
         return RecordedSource(self.tables, round_)
 
     @property
@@ -119,7 +119,7 @@ class RecordedSource(Source):
 
     @cached_property
     def _known(self) -> npt.NDArray[np.bool_]:
-        """Which agents are there in the round, and have their transitions recorded."""
+        """Which agents are present in the round with recorded transitions."""
         tables = self.tables
         if tables.transitions is None:
             return np.zeros(self.n_agents, np.bool_)
@@ -132,9 +132,9 @@ class RecordedSource(Source):
         agents, is_there = rows["agent"].to_numpy(), rows["event"].isin(("join", "back")).to_numpy()
         first, at_first = np.unique(agents, return_index=True)
         here = np.ones(self.n_agents, np.bool_)
-        here[first] = ~is_there[at_first]  # who joins was not there before
+        here[first] = ~is_there[at_first]  # agents that join were absent before
         so_far = rows["round"].to_numpy() <= self._at
-        here[agents[so_far]] = is_there[so_far]  # of several of one agent the last holds
+        here[agents[so_far]] = is_there[so_far]  # an agent's last transition counts
         return known & here
 
     def follows(self) -> Follows:
@@ -206,13 +206,13 @@ class RecordedSource(Source):
         return f"Why? Repeat the run to round {self._at}{' once more' if key in tables.untold else ''}"
 
     def explain(self, row: int, on_round: Callable[[int], None] | None = None) -> tuple[str, ...]:
-        """Return what an agent did in the round and why, line by line.
+        """Return what an agent did in the round and why, as lines.
 
-        The guards' values and the answers' odds are in no table: the run is repeated from its ledger up to the round,
-        without any LLM. It takes as long as that many rounds take.
+        No table holds the values of guards and the odds of answers, so the run is replayed from its ledger up to the
+        round, without an LLM. This takes as long as those rounds.
 
         Raises:
-            PrismError: If the run cannot be repeated, or its folder is not trusted that far.
+            PrismError: If the run cannot be replayed, or its folder is not trusted enough.
         """
         return tuple(report_lines(why(self.tables.run_dir, str(row), max(self._at, 0), on_round=on_round)))
 
@@ -241,7 +241,7 @@ class RecordedSource(Source):
             yield AgentMove(tick, trigger, source, target, post, is_open)
 
     def _read(self, row: int) -> Iterator[FeedPost]:
-        """Yield the posts that an agent read in the round, in the order in which it did."""
+        """Yield the posts that an agent read in the round, in the order of reading."""
         if self.tables.impressions is None:
             return
         read = _of_agent(self.tables.impressions.of(self._at), row)
@@ -286,7 +286,7 @@ def _of_agent(rows: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, npt.N
 
 
 def _coded(cells: Sequence[object]) -> AgentAttribute:
-    """Return a column of texts as an attribute, the names in the order of the alphabet; blank: not known."""
+    """Return a column of strings as an attribute, names in alphabetical order; blank means unknown."""
     texts = ["" if cell is None or cell != cell else plain(str(cell), 80) for cell in cells]
     names = sorted({text for text in texts if text})
     codes = {name: float(code) for code, name in enumerate(names)}
@@ -301,8 +301,8 @@ def open_recorded(run_dir: Any) -> RecordedSource:
     """Return a finished run at its last round.
 
     Raises:
-        DataError: If there is no such run, it is of nations, or it is damaged.
+        DataError: If there is no such run, it simulates nations, or it is damaged.
     """
-    tables = RunTables(run_dir)
+    tables = PlaybackTables(run_dir)
     tables.check()
     return RecordedSource(tables, tables.rounds - 1)

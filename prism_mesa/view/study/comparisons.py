@@ -213,7 +213,7 @@ def _indices(result: StudyResult) -> Section | None:
     frame = result.analysis.sensitivity
 
     def cells(row: Record, _: int) -> Row:
-        return Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), interval_of(row)
+        return Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), index_interval(row)
 
     columns = (Column("factor"), Column("index"), *numeric("value", "95 % interval"))
     caption = "How much of a measure's variation each factor accounts for."
@@ -225,6 +225,6 @@ def _indices(result: StudyResult) -> Section | None:
     return _section("indices", title, result, frame, columns, cells, f"{caption} {more}")
 
 
-def interval_of(row: Record) -> str:
+def index_interval(row: Record) -> str:
     """Return the interval of an index; of one without, nothing."""
     return interval(row["low"], row["high"], decimals_for([row["low"]], [row["high"]], [row["value"]]))

@@ -1,4 +1,4 @@
-"""The design of a study: arms, factors, seeds, runs, and from what they were made."""
+"""The report's section on the design of a study: arms, factors, seeds, runs and their origin."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -35,7 +35,7 @@ _LEVELS_SHOWN: Final = 8
 
 
 def design_section(result: StudyResult) -> Section:
-    """Return how the study was designed, and how many of its runs are there."""
+    """Return the section on the design, with the number of completed runs."""
     blocks: list[Block] = [Facts(tuple(_facts(result)))]
     if len(result.table.arms) > 1:
         blocks.append(arms_table(result))
@@ -70,19 +70,19 @@ def _facts(result: StudyResult) -> list[tuple[str, Words]]:
 
 
 def arms_table(result: StudyResult) -> Table:
-    """Return the arms with the keys that each changes."""
+    """Return a table of arms and the keys that each changes."""
     arms = _arms(result)
     return table((Column("arm"), Column("changes")), [(arm, _changes(arms.get(arm))) for arm in result.table.arms])
 
 
 def _arms(result: StudyResult) -> Mapping[str, Any]:
-    """Return what the study file sets in each arm."""
+    """Return the settings of each arm in the study file."""
     arms = result.values.get("arms")
     return arms if isinstance(arms, Mapping) else {}
 
 
 def _changes(keys: Any) -> Words:
-    """Return what an arm sets, by dotted key."""
+    """Return the settings of an arm, by dotted key."""
     if not isinstance(keys, Mapping) or not keys:
         return Quiet("nothing: the base")
     return code_list(f"{key}: {level(value)}" for key, value in flat(keys))

@@ -8,7 +8,7 @@ import pytest
 from prism_mesa.errors import DataError
 from prism_mesa.runs import config, economy
 from prism_mesa.runs.run_files import read_table
-from prism_mesa.view.playback.nations import policies_of, read_nations
+from prism_mesa.view.playback.nations import quarter_policies, read_nations
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def copied(made, tmp_path):
 def test_each_nation_has_its_policy_its_verdict_and_its_indicators_before_and_after(made):
     tables, quarter = read_nations(made), 1
     indicators, decisions = read_table(made, "indicators"), read_table(made, "decisions")
-    found = policies_of(tables, quarter)
+    found = quarter_policies(tables, quarter)
     assert [one["nation"] for one in found] == read_table(made, "nations")["name"].tolist()
     for one in found:
         decision = decisions.query("round == @quarter and nation == @one['nation']").iloc[0]
@@ -40,12 +40,12 @@ def test_each_nation_has_its_policy_its_verdict_and_its_indicators_before_and_af
 
 
 def test_before_the_first_quarter_there_are_no_numbers(made):
-    assert {row["before"] for one in policies_of(read_nations(made), 0) for row in one["indicators"]} == {"-"}
+    assert {row["before"] for one in quarter_policies(read_nations(made), 0) for row in one["indicators"]} == {"-"}
 
 
 def test_a_nation_without_a_decision_says_so(copied):
     read_table(copied, "decisions")[:0].to_parquet(copied / "decisions.parquet")
-    [first, *_] = policies_of(read_nations(copied), 1)
+    [first, *_] = quarter_policies(read_nations(copied), 1)
     assert (first["wanted"], first["told"], first["outcome"]) == ("nothing is recorded", "", "")
 
 
@@ -75,4 +75,4 @@ def test_what_nations_said_stays_text_on_one_line(copied):
     decisions = read_table(copied, "decisions")
     decisions["action"] = "<img src=x onerror=alert(1)>\nnothing\x1b[31m"
     decisions.to_parquet(copied / "decisions.parquet")
-    assert policies_of(read_nations(copied), 0)[0]["wanted"] == "<img src=x onerror=alert(1)> nothing[31m"
+    assert quarter_policies(read_nations(copied), 0)[0]["wanted"] == "<img src=x onerror=alert(1)> nothing[31m"

@@ -21,7 +21,7 @@ from prism_mesa.view.page.source import AgentMove, moves_lines
 from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.playback import page
 from prism_mesa.view.playback.recorded import open_recorded
-from prism_mesa.view.server.opened import Opened, fault_of, view_of
+from prism_mesa.view.server.opened import Opened, opened_view, opening_fault
 
 COMES_AND_GOES = {"waiting": 0.2, "join": 0.2, "leave": 0.05, "back": 0.2}
 ROUNDS = 4
@@ -110,12 +110,12 @@ def test_what_came_of_a_run_is_counted_up_to_the_round_on_show(churny):
     cascades = read_table(churny, "posts").query("kind == 'reshare'")
     assert len(cascades)
     for at in range(ROUNDS):
-        found = page.counts_of(source.at_round(at))
+        found = page.counts_so_far(source.at_round(at))
         assert found["likes"] == rounds["likes"][: at + 1].sum()
         assert found["came online"] == rounds["online"][: at + 1].sum()
     summary = json.loads((churny / "manifest.json").read_text())["summary"]
-    assert page.counts_of(source)["largest cascade, posts"] == summary["cascades"]["max_size"]
-    assert set(page.counts_of(source.at_round(-1)).values()) == {0}
+    assert page.counts_so_far(source)["largest cascade, posts"] == summary["cascades"]["max_size"]
+    assert set(page.counts_so_far(source.at_round(-1)).values()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_column_that_is_missing_is_said_before_anything_is_drawn(copied, table
 def test_a_table_that_is_torn_is_said_in_one_line_in_place_of_the_page(copied, table):
     file = copied / f"{table}.parquet"
     file.write_bytes(file.read_bytes()[:-9])
-    said = view_of(Opened("runs", (copied,)))
+    said = opened_view(Opened("runs", (copied,)))
     assert f"{table}.parquet: cannot be read" in said
     assert "\n" not in said
 
@@ -246,7 +246,7 @@ def test_the_page_counts_the_cascades_that_the_summary_counts(tmp_path):
     source = open_recorded(result.run_dir)
     reshared = trees.query("kind == 'post' and size > 1")
     assert len(largest_cascades(source.posts(), 10_000)) == len(reshared)
-    assert page.counts_of(source)["largest cascade, posts"] == result.summary["cascades"]["max_size"]
+    assert page.counts_so_far(source)["largest cascade, posts"] == result.summary["cascades"]["max_size"]
     replies = largest_cascades(source.posts(), 10_000, kind="reply")
     assert len(replies) == len(trees.query("kind == 'reply' and size > 1"))
 
@@ -309,16 +309,16 @@ def test_the_list_of_an_agents_moves_folds_what_comes_again():
 
 
 def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):
-    assert "no run there" in view_of(Opened("runs", (tmp_path,)))
-    assert "no run there" in fault_of(Opened("runs", (tmp_path,)))
+    assert "no run there" in opened_view(Opened("runs", (tmp_path,)))
+    assert "no run there" in opening_fault(Opened("runs", (tmp_path,)))
 
 
 def test_what_is_wrong_only_with_the_world_of_a_config_is_said_before_the_page_opens(tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text("agents: {n: 20}\nnetwork: {edges: nowhere.csv}\n")
-    assert "nowhere.csv" in fault_of(Opened("model", (file,)))
+    assert "nowhere.csv" in opening_fault(Opened("model", (file,)))
     file.write_text("agents: {n: 20}\nnetwork: {mean_degree: 4}\n")
-    assert fault_of(Opened("model", (file,))) == ""
+    assert opening_fault(Opened("model", (file,))) == ""
 
 
 def test_numbers_are_shown_as_they_stand(churny):

@@ -11,11 +11,11 @@ import pytest
 from prism_mesa.view.server import front_end
 from prism_mesa.view.server.front_end import (
     FrontEndError,
-    digest_of,
     fetch_front_end,
     find_faults,
     needed_files,
     packages,
+    sha512_digest,
 )
 from prism_mesa.view.server.serving import plain_page, unknown_files, with_notices
 
@@ -38,8 +38,8 @@ def pinned(tmp_path):
     """Packages that a file pins, and the archive of the one among them."""
     archive = packed()
     pins = tmp_path / "pins.json"
-    files = {name: digest_of(data) for name, data in CONTENT.items()}
-    pins.write_text(json.dumps({"@of/it@1.0.0": {"integrity": digest_of(archive), "files": files}}))
+    files = {name: sha512_digest(data) for name, data in CONTENT.items()}
+    pins.write_text(json.dumps({"@of/it@1.0.0": {"integrity": sha512_digest(archive), "files": files}}))
     return packages(pins), archive
 
 

@@ -59,15 +59,6 @@ def test_a_timeline_has_a_bar_for_each_stay_in_a_state_and_a_mark_at_each_open_c
     assert axes.get_title(loc="left") == "Ben $x$, agent 1"
 
 
-def test_a_timeline_of_one_round_names_who_decided(agent_run):
-    manifest = json.loads((agent_run / "manifest.json").read_text())
-    (agent_run / "manifest.json").write_text(json.dumps(manifest | {"decided_by": "rule-based reasoner"}))
-    caption = caption_of(timeline_figure(agent_run, 1, rounds=(1, 1)))
-    assert "States of one agent in round 1, of 3 ticks: n = 1 transition, " in caption
-    assert "1 of them an open choice, decided by rule-based reasoner." in caption
-    assert "0 of them open choices." in caption_of(timeline_figure(agent_run, 1, rounds=(0, 0)))
-
-
 def test_a_timeline_of_nobody_says_who_there_is(agent_run):
     with pytest.raises(DataError, match=r"no agent 'Bob': give a row from 0 to 1, an id or a name"):
         timeline_figure(agent_run, "Bob")
@@ -99,16 +90,6 @@ def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differe
         feeds_figure(groups["plain"])
     with pytest.raises(ConfigError, match="outcome='likes': is one of impressions per agent and round, "):
         feeds_figure(groups, outcome="likes")
-
-
-def test_impressions_per_agent_are_not_drawn_where_the_number_of_agents_is_not_known(tmp_path):
-    groups = {
-        label: [kept_run(tmp_path / label, n_agents=None, rounds=rounds_table(3))] for label in ("plain", "ranked")
-    }
-    figure = feeds_figure(groups)
-    assert [axes.get_title("left") for axes in figure.axes if axes.get_title("left")] == ["engagements per impression"]
-    with pytest.raises(DataError, match="does not tell impressions per agent and round: nothing to compare"):
-        feeds_figure(groups, outcome="impressions per agent and round")
 
 
 def test_mixing_is_counted_from_row_to_column_and_held_against_the_sums():

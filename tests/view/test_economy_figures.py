@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 from drawn_runs import kept_run, rounds_table
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
-from prism_mesa import open_run
 from prism_mesa.errors import DataError
 from prism_mesa.view.plots.economy import indicators_figure, policies_figure, responses_figure
 from prism_mesa.view.plots.style import PALETTE, caption_of
@@ -98,16 +96,6 @@ def test_responses_have_a_panel_for_each_indicator_of_the_nation_whose_rate_rise
     _, held, taylor = figure.axes[1].lines
     assert (held.get_ydata().tolist(), taylor.get_ydata().tolist()) == ([10.0, 11.0, 12.0], [11.0, 12.0, 13.0])
     assert caption_of(figure).startswith("Ann: what a policy rate that is one point higher for a year changes there")
-
-
-def test_a_run_of_nations_has_its_own_figures_and_no_others_on_offer(tmp_path):
-    plot = open_run(nations_run(tmp_path / "run")).plot
-    assert repr(plot) == "<figures: indicators, policies, responses>"
-    own = Figure().add_subplot()
-    assert plot.policies(ax=own) is own.figure
-    assert caption_of(own).startswith("Decisions of all nations")
-    assert plot.indicators(width=8.5).axes
-    assert plot.responses().axes
 
 
 def test_a_run_of_a_platform_is_not_drawn_as_one_of_nations(tmp_path):

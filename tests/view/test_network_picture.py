@@ -64,14 +64,6 @@ def test_both_panels_have_agents_at_the_same_places_and_tell_follows_inside_from
     ]
 
 
-@pytest.mark.parametrize(("width", "rows"), [(8.5, 2), (17.0, 1)])
-def test_in_a_column_of_a_page_the_panels_stand_below_each_other(width, rows):
-    network = follows(3, (0, 1), (1, 2))
-    figure = follow_figure(network, network, Groups(np.array([0, 0, 1]), ["a", "b"], "x"), width=width)
-    assert figure.axes[0].get_gridspec().nrows == rows
-    assert figure.get_figwidth() == pytest.approx(width / 2.54)
-
-
 def test_of_many_agents_and_follows_some_are_drawn_and_the_caption_says_so():
     n = 1500
     pairs = [(row, (row + step) % n) for row in range(n) for step in range(1, 9)]

@@ -1,7 +1,6 @@
 import dataclasses
 import re
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from read_reports import WHEN
@@ -21,7 +20,6 @@ from prism_mesa.view.study.figures import (
     interaction_figure,
     interaction_terms,
     morris_figure,
-    precision_figure,
     share_figure,
 )
 from prism_mesa.view.study.report import write_report
@@ -81,26 +79,6 @@ def test_an_interaction_has_a_line_for_each_level_with_the_means_of_the_analysis
     for drawn, share in zip(figure.axes[0].containers, (0.1, 0.6), strict=True):
         assert list(drawn[0].get_ydata()) == list(answers.loc[answers["posts.media_share"] == share, "mean"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0.1", "0.6"]
-
-
-def test_a_third_thing_has_a_panel_for_each_of_its_levels(tmp_path):
-    result = factorial(tmp_path)
-    answers = result.analysis.answers
-    answers["feed.size"] = np.where(answers.index // 2 % 2, 10, 5)
-    figure = interaction_figure(result, ["cascade_mean"], ("feed.mode", "posts.media_share", "feed.size"))
-    titles = [axes.get_title("left") for axes in figure.axes]
-    assert titles == ["cascade_mean, size 5", "cascade_mean, size 10"]
-    drawn = [float(line[0].get_ydata()[0]) for axes in figure.axes for line in axes.containers]
-    own = answers[answers["measure"] == "cascade_mean"]
-    assert sorted(drawn) == sorted(own["mean"])
-
-
-def test_the_half_width_is_drawn_against_the_number_of_seeds(tmp_path):
-    result = two_arms(tmp_path)
-    [axes] = precision_figure(result, ["reshares"]).axes
-    expected = result.analysis.precision.query("measure == 'reshares'")
-    assert axes.lines[0].get_xydata().tolist() == expected[["seeds", "half_width"]].to_numpy().tolist()
-    assert axes.get_ylim()[0] == 0
 
 
 def test_sobol_indices_are_bars_with_intervals_in_the_order_of_the_factors(tmp_path):

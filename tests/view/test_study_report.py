@@ -233,16 +233,6 @@ def test_a_notebook_shows_verdicts_and_answers(tmp_path):
     assert len(html) < 20_000
 
 
-def test_levels_of_any_kind_are_shown_as_a_study_file_has_them(tmp_path):
-    result = factorial(tmp_path)
-    level = {"chronological": None, "x_algo": True}
-    for frame in (result.table.runs, result.analysis.answers):
-        frame["feed.mode"] = pd.Series([level[value] for value in frame["feed.mode"]], dtype=object, index=frame.index)
-    rows = read_page(forms_of(result)[0]).rows()
-    assert len([row for row in rows if row[:2] == ["0.1", "null"] and len(row) == 8]) == 2
-    assert len([row for row in rows if row[:2] == ["0.6", "true"] and len(row) == 8]) == 2
-
-
 def test_the_report_has_the_study_file_and_the_versions_of_the_folder(tmp_path):
     result = two_arms(tmp_path)
     assert "arms:\n  chronological:\n    feed.mode: chronological\n" in forms_of(result)[1]

@@ -17,9 +17,6 @@ from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import (
     cascades_figure,
     matrix_figure,
-    rhythms_figure,
-    shapes_figure,
-    validation_figures,
 )
 from prism_mesa.view.validation.report import markdown
 from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_lines
@@ -76,13 +73,6 @@ def test_the_verdict_is_joint_and_names_what_is_outside(found):
     assert [row.target.measure for row in found.outside] == ["burstiness"]
 
 
-def test_the_verdict_counts_what_was_fitted_and_what_was_predicted(found):
-    assert "; of those inside 28 fitted, 1 given, 1 same data, 3 predicted. Outside: burstiness" in joint(found)
-    assert "interval" not in joint(found)
-    alone = replace(found, seeds=(1,))
-    assert "as means over 1 seed (one seed: no interval); of those" in joint(alone)
-
-
 def test_nothing_passes_to_which_no_target_applies(found):
     nothing = Validation(**{**vars(found), "rows": rows(lambda target: "too small")})
     assert not nothing.passed
@@ -97,39 +87,6 @@ def test_a_variant_breaks_what_the_full_model_reaches(found):
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
     assert breaks.endswith("(of 6 targets of cascades 4 outside)")
     assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"
-
-
-def test_a_variant_that_misses_the_rate_in_its_own_or_in_the_compared_runs_is_shown_as_a_straw_man(found):
-    assert found.rates == {"one_probability": pytest.approx(1.1)}
-    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
-    missed = "NOT matched, so no fair comparison (threshold 0.2: 0.50 times where it was looked for)"
-    assert variant_lines(apart, "one_probability")[-1].endswith(missed)
-    straw = replace(found, runs=found.runs.assign(reshares_per_impression=[0.001, 0.0005]))
-    told = "0.5 times the full model's, NOT matched"
-    assert told in variant_lines(straw, "one_probability")[-1]
-    assert told in markdown(straw)
-
-
-def test_a_variant_whose_rate_is_itself_the_pattern_says_so(found):
-    assert "not matched: the change of rates" in variant_lines(replace(found, matches={}), "one_probability")[-1]
-
-
-def test_a_mean_that_is_inside_and_far_from_the_real_value_says_by_how_much(found):
-    far = replace(found, rows=rows(post_reply_rate=[0.0008] * 3, post_size_100=[0.0003] * 3, burstiness=[0.29] * 3))
-    told = {row.target.measure: cells(row, False)[-1] for row in far.rows}
-    assert told["post_reply_rate"] == "inside, 8 times the real"
-    assert told["post_size_100"] == "inside, 0.152 times the real"
-    assert told["burstiness"] == "inside"  # 1.45 times
-    listed = "real value:** share that reaches 100 0.152 times, replies per impression 8 times."
-    assert listed in markdown(far)
-    assert "real value:**" not in markdown(found)
-
-
-def test_the_page_says_where_each_allowed_range_comes_from(found):
-    page = markdown(found).split("## Where the allowed ranges come from")[1].split("## Sources")[0]
-    assert "PRISM's own" in page
-    assert all(f"- {row.target.told}: " in page for row in found.rows if row.target.required)
-    assert "PRISM's own" in "\n".join(validation_lines(found))
 
 
 def test_data_are_named_by_what_they_were_used_for(found):
@@ -150,17 +107,6 @@ def test_the_table_says_over_how_many_seeds_a_mean_is_and_how_far_is_what_inform
     assert told["delay_upper"][-1] == "informs: 0.322 times the real"
     assert told["post_tail_p"][-1] == "informs"
     assert (told["burstiness"][1], told["post_like_rate"][1]) == ("same data", "predicted")
-
-
-def test_carried_values_are_marked_where_others_were_computed(found):
-    assert "†" not in markdown(found) + "\n".join(validation_lines(found))
-    mixed = [replace(row, computed=row.target.measure == "post_size_1") for row in found.rows]
-    some = replace(found, rows=tuple(mixed))
-    page, lines = markdown(some), "\n".join(validation_lines(some))
-    assert "| 0.803 |" in page
-    assert "| 51.9† |" in page
-    assert "those with † are carried" in page
-    assert "† carried by PRISM" in lines
 
 
 def test_the_lines_and_the_page_have_all_targets_and_sources(found):
@@ -185,30 +131,6 @@ def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
     for panel, n in ((hops, 3), (shapes, 2)):  # the null has no large cascades, so no mark
         assert [line.get_ydata().tolist() for line in panel.lines] == [[0.7]] * n
         assert len(panel.patches) == n  # what is allowed
-
-
-def test_panels_tell_variants_apart_and_say_where_there_are_no_data(found):
-    drawn = pd.concat([found.curves, found.curves[found.curves["curve"] == "hours"].assign(curve="depth")])
-    several = replace(found, curves=drawn)
-    hours, _, _, windows = rhythms_figure(several).axes
-    assert [text.get_text() for text in hours.get_legend().get_texts()] == ["simulated", "one probability", "real"]
-    assert [text.get_text() for text in windows.get_legend().get_texts()] == ["real", "simulated"]
-    depth, breadth, *_ = shapes_figure(several).axes
-    assert [text.get_text() for text in depth.get_legend().get_texts()] == ["simulated", "one probability"]
-    assert breadth.get_legend() is None  # nothing is drawn
-    assert depth.get_title("left") == "Depth (simulated only; no data)"
-    assert "simulated only" in markdown(found)
-
-
-def test_hours_are_labelled_by_the_clock_that_they_go_by(found):
-    zones = Config(attributes={"zone": {"of": "agent", "values": [-5, 9]}}, agents={"time_zone": "zone"})
-    labels = [rhythms_figure(replace(found, config=config)).axes[0].get_xlabel() for config in (found.config, zones)]
-    assert labels == ["hour (UTC)", "hour (agents' own clocks)"]
-
-
-def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):
-    assert set(validation_figures(found)) == {"cascades", "rhythms", "shapes", "variants"}
-    assert set(validation_figures(replace(found, variants={}))) == {"cascades", "rhythms", "shapes"}
 
 
 def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):

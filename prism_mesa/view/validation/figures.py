@@ -17,17 +17,7 @@ from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
-from prism_mesa.view.plots.style import (
-    GREY,
-    INK,
-    PALETTE,
-    WIDTH,
-    axes_legend,
-    figure_legend,
-    panels,
-    series_color,
-    tidy,
-)
+from prism_mesa.view.plots import style as look
 
 _MOST_VARIANTS: Final = 4
 _POINTS: Final = 200
@@ -52,14 +42,14 @@ def validation_figures(result: Validation) -> dict[str, Figure]:
 
 def cascades_figure(result: Validation) -> Figure:
     """Return sizes of cascades and shapes of large ones: real, simulated, and up to four variants."""
-    figure, [sizes, hops, shapes] = panels(3, columns=3, height=3.6, width=11)
+    figure, [sizes, hops, shapes] = look.panels(3, columns=3, height=3.6, width=11)
     _draw_sizes(sizes, result)
     _draw_shapes(hops, result, {f"large_hop_{hop}": f"hop {hop}" for hop in (1, 2, 3)})
     hops.set(ylabel="share of reshares", ylim=(0, None))
     _draw_shapes(shapes, result, {"large_depth": "depth\n(median)", "large_virality": "structural\nvirality (mean)"})
     shapes.set(ylabel="steps", ylim=(0, None))
-    tidy(hops, f"Cascades of at least {LARGE}: reshares by hop", grid="y")
-    tidy(shapes, f"Cascades of at least {LARGE}", grid="y")
+    look.tidy(hops, f"Cascades of at least {LARGE}: reshares by hop", grid="y")
+    look.tidy(shapes, f"Cascades of at least {LARGE}", grid="y")
     return figure
 
 
@@ -73,12 +63,12 @@ def _draw_shapes(axes: Axes, result: Validation, names: Mapping[str, str]) -> No
     targets = {row.target.measure: row for row in result.rows if row.target.measure in names}
     for place, name in enumerate(names):
         row = targets[name]
-        axes.bar(place, row.target.high - row.target.low, 0.8, row.target.low, color=INK, alpha=0.1, lw=0)
-        axes.hlines(row.real, place - 0.4, place + 0.4, color=INK, lw=1.6)
+        axes.bar(place, row.target.high - row.target.low, 0.8, row.target.low, color=look.INK, alpha=0.1, lw=0)
+        axes.hlines(row.real, place - 0.4, place + 0.4, color=look.INK, lw=1.6)
         for n, arm in enumerate(arms):
             values = result.runs.loc[result.runs["arm"] == arm, name].dropna()
             if len(values):
-                x, color = place + 0.6 * ((n + 0.5) / len(arms) - 0.5), series_color(n)
+                x, color = place + 0.6 * ((n + 0.5) / len(arms) - 0.5), look.series_color(n)
                 axes.vlines(x, values.min(), values.max(), color=color, lw=1)
                 axes.plot(x, values.mean(), color=color, marker="o" if arm == FULL else "s", ms=5)
     axes.set_xticks(range(len(names)), list(names.values()))
@@ -87,20 +77,20 @@ def _draw_shapes(axes: Axes, result: Validation, names: Mapping[str, str]) -> No
 def _draw_sizes(axes: Axes, result: Validation) -> None:
     x, y = result.real.curves["cascade_sizes"]
     marker, line = ("o", ":") if len(x) < _FEW else ("", "-")
-    axes.plot(x, y, color=INK, marker=marker, ls=line, lw=1.6, label="real (VoterFraud2020)", zorder=5)
+    axes.plot(x, y, color=look.INK, marker=marker, ls=line, lw=1.6, label="real (VoterFraud2020)", zorder=5)
     for place, arm in enumerate(_arms(result)):
         sizes, low, mean, high = _band(result, "cascade_sizes", arm)
         if len(sizes):
-            axes.fill_between(sizes, low, high, color=series_color(place), alpha=0.2, lw=0)
-            axes.plot(sizes, mean, color=series_color(place), ls="-" if arm == FULL else "--", label=_called(arm))
+            axes.fill_between(sizes, low, high, color=look.series_color(place), alpha=0.2, lw=0)
+            axes.plot(sizes, mean, color=look.series_color(place), ls="-" if arm == FULL else "--", label=_called(arm))
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
-    axes_legend(axes)
-    tidy(axes, "Sizes of all cascades")
+    look.axes_legend(axes)
+    look.tidy(axes, "Sizes of all cascades")
 
 
 def rhythms_figure(result: Validation) -> Figure:
     """Return hours, activity, delays and windows of use over real values."""
-    figure, grid = panels(4)
+    figure, grid = look.panels(4)
     hours, activity, delays, windows = grid
     _overlay(hours, result, "hours", "Hours", (np.arange(24.0), real_hours(result.config)))
     clock = "UTC" if result.config.agents.time_zone is None else "agents' own clocks"
@@ -115,7 +105,7 @@ def rhythms_figure(result: Validation) -> Figure:
 
 def shapes_figure(result: Validation) -> Figure:
     """Return depth, breadth and virality at equal sizes, and children per node by hop."""
-    figure, grid = panels(4)
+    figure, grid = look.panels(4)
     for axes, name in zip(grid, ("depth", "breadth", "virality"), strict=False):
         _overlay(axes, result, name, name.capitalize(), None)
         drawn = any(np.size(line.get_ydata()) for line in axes.lines)  # zero has no logarithm
@@ -135,15 +125,15 @@ def _overlay(axes: Axes, result: Validation, name: str, title: str, real: tuple[
     for place, arm in enumerate(_arms(result)):
         x, low, mean, high = _band(result, name, arm)
         if arm == FULL:
-            axes.fill_between(x, low, high, color=series_color(place), alpha=0.2, lw=0)
+            axes.fill_between(x, low, high, color=look.series_color(place), alpha=0.2, lw=0)
         style: dict[str, Any] = {"ls": "-", "lw": 1.4} if arm == FULL else {"ls": "--", "lw": 1.0}
-        axes.plot(x, mean, color=series_color(place), label=_called(arm) if len(x) else None, **style)
+        axes.plot(x, mean, color=look.series_color(place), label=_called(arm) if len(x) else None, **style)
     if real is not None:
         few = len(real[0]) < _FEW
-        axes.plot(*real, color=INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
+        axes.plot(*real, color=look.INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
     if axes.get_legend_handles_labels()[0]:
-        axes_legend(axes)
-    tidy(axes, title if real is not None else f"{title} ({NO_DATA})")
+        look.axes_legend(axes)
+    look.tidy(axes, title if real is not None else f"{title} ({NO_DATA})")
 
 
 def _called(arm: str) -> str:
@@ -154,14 +144,18 @@ def _windows(axes: Axes, result: Validation) -> None:
     rows = [row for row in result.rows if row.target.measure.startswith("window_")]
     names = [row.target.measure.removeprefix("window_") for row in rows]
     places = np.arange(len(rows))
-    axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=INK, label="real")
+    axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=look.INK, label="real")
     axes.bar(
-        places + 0.2, np.nan_to_num([row.simulated for row in rows]), 0.38, color=series_color(0), label="simulated"
+        places + 0.2,
+        np.nan_to_num([row.simulated for row in rows]),
+        0.38,
+        color=look.series_color(0),
+        label="simulated",
     )
-    axes_legend(axes)
+    look.axes_legend(axes)
     axes.set_xticks(places, names)
     axes.set_ylabel("share of windows of use")
-    tidy(axes, "Windows of use", grid="y")
+    look.tidy(axes, "Windows of use", grid="y")
 
 
 def _band(result: Validation, name: str, arm: str) -> tuple[Floats, Floats, Floats, Floats]:
@@ -196,9 +190,9 @@ _FARTHEST: Final = 2.0
 """Halves of what is allowed, beyond it, from which on a sign has its full size."""
 
 _SIGNS: Final = (
-    ("above what is allowed", "^", PALETTE[1]),
-    ("below what is allowed", "v", PALETTE[0]),
-    ("no value", "x", INK),
+    ("above what is allowed", "^", look.PALETTE[1]),
+    ("below what is allowed", "v", look.PALETTE[0]),
+    ("no value", "x", look.INK),
 )
 
 
@@ -223,14 +217,14 @@ def matrix_figure(result: Validation) -> Figure:
     """
     places = [place for place, row in enumerate(result.rows) if row.inside is not None]
     tables = {FULL: result.rows, **result.variants}
-    figure = NotebookFigure(figsize=(WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
+    figure = NotebookFigure(figsize=(look.WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
     axes = figure.subplots()
     signs = [(x, y, beyond(rows[place])) for y, rows in enumerate(tables.values()) for x, place in enumerate(places)]
     for (text, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
         x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
         axes.scatter(x, y, s=sizes, marker=marker, color=color, label=text)
     _frame(axes, [result.rows[place].target.told for place in places], list(tables))
-    figure_legend(figure, axes, ncols=3)
+    look.figure_legend(figure, axes, ncols=3)
     return figure
 
 
@@ -247,7 +241,7 @@ def _frame(axes: Axes, columns: list[str], lines: list[str]) -> None:
     axes.xaxis.tick_top()
     axes.set_yticks(np.arange(len(lines)), [name.replace("_", " ") for name in lines])
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(lines) - 0.5, -0.5))
-    axes.grid(visible=True, color=GREY, alpha=0.25)
+    axes.grid(visible=True, color=look.GREY, alpha=0.25)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -114,31 +114,24 @@ def opened(monkeypatch):
             one.join(60)
 
 
-def collected(model):
-    return model.datacollector.get_model_vars_dataframe()
-
-
-def test_a_page_opens_with_all_views_before_the_first_round(opened):
-    page = opened()
+def test_each_step_runs_one_round_which_all_views_show_until_the_last(opened):
+    page = opened(rest_s=0.0)
     assert page.model.params == CONFIG
-    assert (page.part("head").done, page.part("head").rounds) == (0, 2)
-    assert len(page.parts("series")) == 3
+    assert (page.part("head").done, page.part("head").rounds, page.part("head").fault) == (0, 2, "")
     assert len(page.graph("network").nodes["names"]) == 60
     assert "press play" in page.part("card").card["whyNote"]
-    assert page.part("head").fault == ""
-
-
-def test_a_step_runs_one_round_and_all_views_show_it(opened):
-    page = opened(rest_s=0.0)
     page.press("Step")
-    assert page.model.round == 0
-    assert page.part("head").done == 1
-    assert all(one.rounds == [0] for one in page.parts("series"))
-    likes = next(s for one in page.parts("series") for s in one.series if s["name"] == "likes")
+    assert (page.model.round, page.part("head").done, len(page.parts("series"))) == (0, 1, 3)
+    assert all(view.rounds == [0] for view in page.parts("series"))
+    likes = next(s for view in page.parts("series") for s in view.series if s["name"] == "likes")
     assert likes["values"] == [page.model.round_row["likes"]]
     page.wait_told()
     card = page.part("card").card
     assert (card["why"][0][:9], card["whyNote"]) == ("Round 0: ", "")
+    page.press("Step")
+    assert page.is_off("Step")
+    page.press("Reset")
+    assert not page.is_off("Step")
 
 
 def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened):
@@ -157,15 +150,6 @@ def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened
     assert len(page.graph("network").nodes["names"]) == 80
 
 
-def test_the_seed_makes_the_run_of_that_seed(opened):
-    page = opened()
-    page.put(seed="7")
-    page.press("Reset", "Step")
-    run = SocialModel(CONFIG, rng=7)
-    run.step()
-    assert collected(page.model).equals(collected(run))
-
-
 def test_a_wrong_input_is_said_beside_it_and_keeps_the_others(opened):
     page = opened()
     page.put(seed="seven", feed__mode="random")
@@ -176,14 +160,6 @@ def test_a_wrong_input_is_said_beside_it_and_keeps_the_others(opened):
     page.put(seed="8")
     page.press("Reset")
     assert (page.model.params.seed, page.part("head").fault) == (8, "")
-
-
-def test_the_last_round_ends_the_run_until_reset(opened):
-    page = opened()
-    page.press("Step", "Step")
-    assert page.is_off("Step")
-    page.press("Reset")
-    assert not page.is_off("Step")
 
 
 def test_a_round_that_fails_is_said_and_reset_begins_anew(opened, monkeypatch):
@@ -236,31 +212,3 @@ def test_the_largest_cascade_is_a_tree_that_grows(opened):
         sizes.append(len(next((one.nodes["names"] for one in page.parts("graph") if one.curved), ())))
     assert sizes == sorted(sizes)
     assert sizes[-1] > 2
-
-
-def test_a_config_that_no_model_can_be_made_of_is_said_on_the_page(opened):
-    page = opened(SocialParams.model_validate({"network": {"edges": "nowhere.csv"}}))
-    assert "nowhere.csv" in page.part("head").fault
-
-
-def test_a_page_that_is_opened_again_has_a_model_of_its_own(opened):
-    first = opened()
-    first.press("Step")
-    assert opened().model.round == -1
-
-
-def test_the_model_before_is_closed_by_reset(opened, monkeypatch):
-    closed = []
-    monkeypatch.setattr(live_page.PageModel, "close", lambda model: closed.append(model))
-    page = opened()
-    before = page.model
-    page.press("Reset")
-    assert closed == [before]
-
-
-def test_an_edge_list_brings_its_number_of_agents(opened, tmp_path):
-    edges = tmp_path / "edges.csv"
-    edges.write_text("src,dst\n" + "\n".join(f"{i},{(i + 1) % 20}" for i in range(20)))
-    page = opened(SocialParams.model_validate({"network": {"edges": str(edges)}}))
-    assert len(page.graph("network").nodes["names"]) == 20
-    assert "agents.n" not in {one["key"] for one in page.inputs.items}

@@ -4,13 +4,9 @@ import pytest
 
 from prism_mesa.params import leaves
 from prism_mesa.social.params import SocialParams
-from prism_mesa.view.page.inputs import INTERVENTION, changed_keys, input_values, make_inputs, with_inputs
+from prism_mesa.view.page.inputs import INTERVENTION, input_values, make_inputs, with_inputs
 
 CONFIG = SocialParams(seed=5, rounds=20)
-
-
-def test_what_is_not_changed_makes_the_same_parameters():
-    assert with_inputs(CONFIG, input_values(CONFIG)) == (CONFIG, {})
 
 
 def test_every_input_is_of_a_parameter_and_holds_its_value_at_first():
@@ -78,8 +74,3 @@ def test_a_wrong_intervention_is_left_out_alone():
     params, faults = with_inputs(CONFIG, given | {"intervention.at": "2"})
     assert (params.rounds, params.interventions) == (9, ())
     assert "agents.band" in faults["intervention.key"]
-
-
-def test_changed_keys_are_those_that_hold_something_else():
-    now = input_values(CONFIG)
-    assert changed_keys(now | {"seed": "6"}, now) == ["seed"]

@@ -31,12 +31,6 @@ def test_the_same_network_gives_the_same_picture():
     assert (lay_out(two_communities()).where == lay_out(two_communities()).where).all()
 
 
-def test_agents_without_follows_and_none_at_all_have_places():
-    none = np.zeros(0, np.int64)
-    for n in (0, 1, 5):
-        assert np.isfinite(lay_out(Follows(none, none, np.zeros(n, np.int64))).where).all()
-
-
 def test_of_too_many_agents_and_follows_an_even_sample_is_drawn():
     n = 2 * MOST_AGENTS
     src = np.arange(n)

@@ -134,16 +134,16 @@ def _pictures(summary: dict[str, Any]) -> str:
     return ", ".join(PurePath(path).name for path in summary.get("pictures", ())) or "none"
 
 
-def _opinions(told: dict[str, Any]) -> str:
+def _opinions(opinions: dict[str, Any]) -> str:
     """Return the distribution of stances before and after a run, and what changed them."""
     spreads = [
         f"mean {spread['mean']:.3f}, sd {spread['sd']:.3f}, bimodality "
         + ("undefined" if spread["bimodality"] is None else f"{spread['bimodality']:.2f}")
-        for spread in (told["before"], told["after"])
+        for spread in (opinions["before"], opinions["after"])
         if spread["mean"] is not None
     ]
-    moved = f"{told['drawn_on']:,} posts drew a reader on, {told['pushed_away']:,} pushed one away"
-    return f"{told['of']}: {' -> '.join(spreads) or 'nobody was there'}; {moved}"
+    moved = f"{opinions['drawn_on']:,} posts drew a reader on, {opinions['pushed_away']:,} pushed one away"
+    return f"{opinions['of']}: {' -> '.join(spreads) or 'nobody was there'}; {moved}"
 
 
 def _network_changes(changes: dict[str, Any]) -> str:
@@ -253,7 +253,7 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
         yield f"{question['id']}: {question['ask']} (answered: {n})"
         if question["options"]:
             rows = [row for row in summary["table"] if row["question"] == question["id"]]
-            yield from _options_told(question, rows)
+            yield from _option_lines(question, rows)
         if question.get("asked_by") == "noise":
             yield "  in free words of an LLM that rambles: not to be believed; use a larger one"
         for answer in question.get("some", ()):
@@ -261,7 +261,7 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
             yield f"  {'':<{len(answer['name'])}} {'':<{len(str(answer['agent'])) + 8}}  after:  {answer['after']}"
 
 
-def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
+def _option_lines(question: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
     text = {(row["option"], row["wave"]): row for row in rows}
     width = min(max(map(len, question["options"])), 40)
     yield f"  {'':<{width}}" + "".join(f"  {wave:<20}" for wave in ("before", "after", "change")).rstrip()

@@ -54,8 +54,8 @@ class Page(HTMLParser):
 
     def rows(self):
         """Return all rows of all tables, without empty cells at their end, whose white space does not count."""
-        told = [[" ".join(cell.split()) for cell in row] for table in self.tables for row in table]
-        return [row[: max((n for n, cell in enumerate(row, 1) if cell), default=0)] for row in told]
+        rows = [[" ".join(cell.split()) for cell in row] for table in self.tables for row in table]
+        return [row[: max((n for n, cell in enumerate(row, 1) if cell), default=0)] for row in rows]
 
 
 @cache
@@ -70,7 +70,7 @@ def read_markdown(text):
     return Page(MarkdownIt("commonmark").enable("table").render(text))
 
 
-def forms_of(result):
+def both_forms(result):
     """Return a study's report as a page and as Markdown, with nothing drawn."""
     report = study_report(result, WHEN)
     names = [picture.name for picture in all_pictures(report.sections)]

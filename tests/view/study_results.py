@@ -15,14 +15,10 @@ HOSTILE = "<script>alert('x')</script> | a\nb `c` *d* [e](http://evil.example) $
 LONG = "the worker was gone without a word " * 17 + "end"
 
 
-def noise(seed):
-    return np.random.Generator(np.random.PCG64(seed))
-
-
-def runs_of(arms, factors, seeds, measures, values):
+def make_runs(arms, factors, seeds, measures, values):
     """Return runs that all are done; `values(measure, arm, levels, number of the seed, draw)` is what they measured."""
     rows = []
-    draw = noise(7)
+    draw = np.random.default_rng(7)
     for arm, levels, (place, seed) in product(arms, factors, enumerate(seeds)):
         row = {"run": f"{arm[:12]}-{len(rows):05x}", "arm": arm, "seed": seed, "status": "done", "reason": "", **levels}
         rows.append(row | {name: values(name, arm, levels, place, draw) for name in measures})
@@ -35,7 +31,7 @@ def grid(**levels):
     return [dict(zip(names, combination, strict=True)) for combination in product(*levels.values())]
 
 
-def facts_of(runs, *, kept=True, decided_by="rule", fallback=0):
+def make_facts(runs, *, kept=True, decided_by="rule", fallback=0):
     ran = runs[runs["status"] != "missing"]
     n = len(ran)
     return pd.DataFrame(
@@ -59,7 +55,9 @@ def facts_of(runs, *, kept=True, decided_by="rule", fallback=0):
     )
 
 
-def result_of(folder, table, analysis=None, *, name="study", question="What happens?", values=None, facts=None, **more):
+def make_result(
+    folder, table, analysis=None, *, name="study", question="What happens?", values=None, facts=None, **more
+):
     statuses = set(table.runs["status"])
     status = "incomplete" if "missing" in statuses else "failed" if "failed" in statuses else "done"
     return StudyResult(
@@ -70,7 +68,7 @@ def result_of(folder, table, analysis=None, *, name="study", question="What happ
         values or {"question": question},
         more.get("base", Config()),
         table,
-        facts_of(table.runs) if facts is None else facts,
+        make_facts(table.runs) if facts is None else facts,
         analyse(table, []) if analysis is None else analysis,
         more.get("notes", ()),
     )
@@ -88,7 +86,7 @@ def two_arms(folder):
             "reshares": float(round(4120 + 260 * seed - 310 * ranked + draw.normal(0, 120))),
         }[measure]
 
-    table = RunTable(runs_of(arms, [{}], range(1, 21), measures, values), arms, (), measures)
+    table = RunTable(make_runs(arms, [{}], range(1, 21), measures, values), arms, (), measures)
     study = {
         "question": "Does a ranked feed make attention more unequal?",
         "base": "configs/default.yaml",
@@ -98,7 +96,7 @@ def two_arms(folder):
         "expect": [f"{name}: ranked > chronological" for name in measures],
     }
     analysis = analyse(table, study["expect"])
-    return result_of(folder, table, analysis, name="feeds", question=study["question"], values=study)
+    return make_result(folder, table, analysis, name="feeds", question=study["question"], values=study)
 
 
 def factorial(folder):
@@ -111,23 +109,23 @@ def factorial(folder):
         return size if measure == "cascade_mean" else 0.0123 + 0.002 * media + draw.normal(0, 0.0006)
 
     levels = grid(posts__media_share=[0.1, 0.6], feed__mode=["chronological", "x_algo"])
-    runs = runs_of(("all",), levels, range(1, 26), measures, values)
+    runs = make_runs(("all",), levels, range(1, 26), measures, values)
     for place, reason in ((3, "timeout: 600 s are over"), (55, HOSTILE), (77, LONG)):
         runs.loc[place, ["status", "reason"]] = ["failed", reason]
     runs.loc[[98, 99], "status"] = "missing"
     runs.loc[[3, 55, 77, 98, 99], list(measures)] = nan
     table = RunTable(runs, ("all",), ("posts.media_share", "feed.mode"), measures)
-    facts = facts_of(runs, kept=False, decided_by="llm SmolLM2-135M", fallback=10)
+    facts = make_facts(runs, kept=False, decided_by="llm SmolLM2-135M", fallback=10)
     question = "Do media make cascades larger, and does a ranked feed make more of that?"
     base = Config(agents={"n": 500}, rounds=50, network={"kind": "stochastic_block"})
     notes = ("2 runs of an earlier version of this study are stale: they are kept, and not counted.",)
-    return result_of(folder, table, name="media", question=question, facts=facts, base=base, notes=notes)
+    return make_result(folder, table, name="media", question=question, facts=facts, base=base, notes=notes)
 
 
 def sobol(folder, n=64, index="st"):
     """Return a sampled study of three factors, of Sobol's design or, with ``index="mu_star"``, of Morris's."""
     factors, measures = ("agents.band", "agents.activity", "feed.size"), ("reshares", "gini_impressions")
-    draw = noise(3)
+    draw = np.random.default_rng(3)
     points = [
         {"agents.band": draw.uniform(0.02, 0.1), "agents.activity": draw.uniform(0.2, 0.8), "feed.size": int(size)}
         for size in draw.integers(5, 30, n * 8)
@@ -140,7 +138,7 @@ def sobol(folder, n=64, index="st"):
             "gini_impressions": 0.6 + band + 0.005 * size + draw.normal(0, 0.01),
         }[measure]
 
-    runs = runs_of(("all",), points, [1], measures, values)
+    runs = make_runs(("all",), points, [1], measures, values)
     design = "sobol" if index == "st" else "morris"
     sampling = {"seed": 1, "n": n, "problem": {"num_vars": 3}}
     table = RunTable(runs, ("all",), factors, measures, design, True, sampling)
@@ -155,7 +153,7 @@ def sobol(folder, n=64, index="st"):
     frame.loc[frame["index"].isin(["sigma", "mu"]), ["low", "high"]] = nan
     question = "Which settings matter for how much is reshared?"
     analysis = replace(analyse(replace(table, design="seeds"), []), sensitivity=frame)
-    return result_of(folder, table, analysis, name="sweep", question=question)
+    return make_result(folder, table, analysis, name="sweep", question=question)
 
 
 def many(folder, seeds=3):
@@ -168,7 +166,7 @@ def many(folder, seeds=3):
         return arms.index(arm) * 0.1 + levels["agents.band"] * 5 + np.sin(place) + draw.normal(0, 0.3)
 
     levels = grid(agents__band=[0.02, 0.1], feed__mode=["random", "x_algo"], feed__size=[5, 10])
-    runs = runs_of(arms, levels, range(1, seeds + 1), measures, values)
+    runs = make_runs(arms, levels, range(1, seeds + 1), measures, values)
     runs["run"] = [f"{place:012x}" for place in range(len(runs))]
     runs.loc[::17, ["status", "reason"]] = ["failed", LONG]
     runs.loc[::17, list(measures)] = nan
@@ -181,15 +179,15 @@ def many(folder, seeds=3):
         "arms": {arm: {"feed": {"mode": "x_algo"}, "agents.n": n} for n, arm in enumerate(arms, 9)},
     }
     analysis = replace(analyse(table, []), expectations=(verdict,), notes=("intervals of 3 conditions are wide",))
-    facts, notes = facts_of(runs, decided_by=HOSTILE), (HOSTILE, "plain")
-    return result_of(folder, table, analysis, name="many", question=HOSTILE, values=study, facts=facts, notes=notes)
+    facts, notes = make_facts(runs, decided_by=HOSTILE), (HOSTILE, "plain")
+    return make_result(folder, table, analysis, name="many", question=HOSTILE, values=study, facts=facts, notes=notes)
 
 
 def nothing_yet(folder):
     """Return a study of one seed of which nothing has been run."""
-    runs = runs_of(("a", "b"), [{}], [1], ("reshares",), lambda *_: nan).assign(status="missing")
+    runs = make_runs(("a", "b"), [{}], [1], ("reshares",), lambda *_: nan).assign(status="missing")
     table = RunTable(runs, ("a", "b"), (), ("reshares",))
-    return result_of(folder, table, name="new", question="What comes of it?", facts=facts_of(runs))
+    return make_result(folder, table, name="new", question="What comes of it?", facts=make_facts(runs))
 
 
 ALL = {study.__name__: study for study in (two_arms, factorial, sobol, many, nothing_yet)}

@@ -67,11 +67,11 @@ def test_a_timeline_of_nobody_says_who_there_is(agent_run):
 
 
 def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differences(tmp_path):
-    one = rounds_table(1).assign(replies=0, reshares=0)
+    first_round = rounds_table(1).assign(replies=0, reshares=0)
     likes = {"plain": [10, 20, 40], "ranked": [13, 25, 44]}
     groups = {
         label: [
-            kept_run(tmp_path / f"{label}{seed}", seed=seed, rounds=one.assign(likes=n))
+            kept_run(tmp_path / f"{label}{seed}", seed=seed, rounds=first_round.assign(likes=n))
             for seed, n in enumerate(numbers)
         ]
         for label, numbers in likes.items()
@@ -125,12 +125,12 @@ def test_homophily_shows_each_pair_of_groups_as_a_multiple_of_chance(tmp_path):
 
 def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_intervals(tmp_path):
     came = ["composing"] * 3 + ["scrolling"] + ["composing"]
-    said = [0.75, 0.75, 0.75, 0.75, 0.05]
+    odds = [0.75, 0.75, 0.75, 0.75, 0.05]
     moves = pd.DataFrame({"round": 0, "tick": 1, "agent": range(5), "to_state": came, "open": True})
     folder = kept_run(tmp_path / "run", transitions=moves)
     options = json.dumps(["composing", "scrolling"])
     answers = [
-        StoredAnswer(str(i), "", options, "l", "d", "{}", "", "", json.dumps([p, 1 - p])) for i, p in enumerate(said)
+        StoredAnswer(str(i), "", options, "l", "d", "{}", "", "", json.dumps([p, 1 - p])) for i, p in enumerate(odds)
     ]
     with Ledger(folder / "decisions.sqlite") as ledger:
         ledger.write(answers, [AskedRow(0, 1, i, str(i), "llm", run="r") for i in range(5)])
@@ -140,8 +140,8 @@ def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_interva
     assert bars.lines[0].get_xdata() == pytest.approx([0.05, 0.75])
     assert bars.lines[0].get_ydata() == pytest.approx([1.0, 0.75])
     low, high = wilson(np.array([0.75]), np.array([4]))
-    own = stats.binomtest(3, 4).proportion_ci(method="wilson")
-    assert (low[0], high[0]) == pytest.approx((own.low, own.high))
+    expected = stats.binomtest(3, 4).proportion_ci(method="wilson")
+    assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
     assert [text.get_text() for text in axes.texts] == ["1", "4"]
     assert "n = 5 options" in caption_of(figure)
 

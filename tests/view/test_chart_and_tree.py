@@ -31,14 +31,14 @@ def moves_table(rows=MOVES):
     return pd.DataFrame(rows, columns=["trigger", "from_state", "to_state", "open"])
 
 
-def words_of(axes):
+def texts(axes):
     return [text.get_text() for text in axes.texts]
 
 
 def test_the_chart_says_how_often_each_transition_was_taken_and_how_often_it_was_open(tmp_path):
     figure = chart_figure(kept_run(tmp_path / "run", transitions=moves_table(), rounds=rounds_table(2)))
     [axes] = figure.axes
-    words = words_of(axes)
+    words = texts(axes)
     assert {"4", "9", "5", "2 open"} <= set(words)
     assert "round_ends\nfrom 4 states: 4" in words  # no arrows for these
     share = 100 * rounds_table(2)["share_composing"].mean()
@@ -57,7 +57,7 @@ def test_arrows_are_thicker_the_more_often_they_were_taken_and_dotted_where_neve
     assert to_rgb(GREY) in {arrow.get_edgecolor()[:3] for arrow in arrows}
     settings["statechart"]["chart"] = "somebodys:chart"
     other = kept_run(tmp_path / "own", transitions=moves_table(), rounds=rounds_table(2), settings=settings)
-    assert "0" not in words_of(chart_figure(other).axes[0])
+    assert "0" not in texts(chart_figure(other).axes[0])
 
 
 def test_the_chart_of_several_seeds_has_means_and_into_axes_of_ones_own_it_goes_as_well(tmp_path):
@@ -65,10 +65,10 @@ def test_the_chart_of_several_seeds_has_means_and_into_axes_of_ones_own_it_goes_
         kept_run(tmp_path / "1", seed=1, transitions=moves_table(), rounds=rounds_table(2)),
         kept_run(tmp_path / "2", seed=2, transitions=moves_table(MOVES * 2), rounds=rounds_table(2)),
     ]
-    own = Figure().add_subplot()
-    assert chart_figure(runs, ax=own) is own.figure
-    assert {"6", "14", "8", "3 open"} <= set(words_of(own))  # 13.5 to the even one
-    assert "means over n = 2 seeds" in caption_of(own)
+    panel = Figure().add_subplot()
+    assert chart_figure(runs, ax=panel) is panel.figure
+    assert {"6", "14", "8", "3 open"} <= set(texts(panel))  # 13.5 to the even one
+    assert "means over n = 2 seeds" in caption_of(panel)
     with pytest.raises(DataError, match="chart: 2 groups of runs given: this figure is of one"):
         chart_figure({"a": runs[0], "b": runs[1]})
 
@@ -78,7 +78,7 @@ def test_the_chart_of_a_live_model_counts_what_its_recorder_or_its_histories_hol
     model.run_for(2)
     first = model.recorder.table("transitions")
     sees = (first["from_state"].astype(str) == "idle").sum()
-    assert f"{sees:,}" in words_of(chart_figure(model).axes[0])
+    assert f"{sees:,}" in texts(chart_figure(model).axes[0])
     model.recorder = None
     figure = chart_figure(model)
     held = int(np.minimum(model.history.count, model.history.depth).sum())
@@ -118,10 +118,10 @@ def test_the_largest_cascade_is_drawn_over_rounds(tmp_path):
     folder = kept_run(tmp_path / "run", posts=posts(*TREE), agents=agents)
     figure = cascade_tree_figure(folder)
     [axes] = figure.axes
-    [lines] = [one for one in axes.collections if isinstance(one, LineCollection)]
+    [lines] = [part for part in axes.collections if isinstance(part, LineCollection)]
     ends = sorted(tuple(path.vertices[-1]) for path in lines.get_paths())
     assert ends == [(1, 0.5), (2, 0), (3, 2), (4, 1)]
-    dots = {one.get_label(): len(one.get_offsets()) for one in axes.collections if isinstance(one, PathCollection)}
+    dots = {part.get_label(): len(part.get_offsets()) for part in axes.collections if isinstance(part, PathCollection)}
     assert dots == {"the post": 1, "depth 1": 2, "depth 2": 2}
     assert axes.get_title(loc="left") == "The cascade of post 0, by A $dollar$"
     assert "n = 5 posts: one and 4 reshares, depth 2, breadth 2" in caption_of(figure)

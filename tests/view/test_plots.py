@@ -29,7 +29,7 @@ def drawn(figure):
     return figure.axes[0]
 
 
-def lines_of(axes):
+def labelled_lines(axes):
     return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
 
 
@@ -76,21 +76,21 @@ def test_states_of_several_seeds_are_a_panel_each_with_means_and_students_interv
     box = band.get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((low, high))
     assert "means of n = 3 seeds; bands: 95 % interval" in caption_of(figure)
-    own = Figure().add_subplot()
-    assert states_figure(runs, ax=own) is own.figure
-    assert sorted(lines_of(own)) == sorted(set(STATES) - {"idle"})
+    panel = Figure().add_subplot()
+    assert states_figure(runs, ax=panel) is panel.figure
+    assert sorted(labelled_lines(panel)) == sorted(set(STATES) - {"idle"})
 
 
 def test_states_of_groups_are_lines_in_panels_and_one_state_goes_into_axes_of_ones_own(tmp_path):
     table = rounds_table(3)
     runs = {name: kept_run(tmp_path / name, rounds=table) for name in ("a", "$b$")}
     assert [len(axes.lines) for axes in states_figure(runs).axes] == [2] * 8
-    own = Figure().add_subplot()
-    states_figure(runs, state="resting", ax=own)
-    assert list(lines_of(own)) == ["a", "$b$"]
-    assert not any(text.get_parse_math() for text in own.get_legend().get_texts())
+    panel = Figure().add_subplot()
+    states_figure(runs, state="resting", ax=panel)
+    assert list(labelled_lines(panel)) == ["a", "$b$"]
+    assert not any(text.get_parse_math() for text in panel.get_legend().get_texts())
     with pytest.raises(ConfigError, match=r"states: several groups .* name one \(state=\.\.\.\)"):
-        states_figure(runs, ax=own)
+        states_figure(runs, ax=panel)
     with pytest.raises(ConfigError, match="states: state='sleeping': 'sleeping' is not a state"):
         states_figure(runs, state="sleeping")
 
@@ -114,12 +114,12 @@ def test_cascades_stand_beside_real_sizes_and_those_of_other_runs(tmp_path):
         "one": kept_run(tmp_path / "one", cascades=sizes_table([1, 2])),
         "two": [kept_run(tmp_path / str(seed), seed=seed, cascades=sizes_table([1, 1, 3 * seed])) for seed in (1, 2)],
     }
-    lines = lines_of(drawn(cascades_figure(runs, real={"real": [1, 4, 4, 4]})))
+    lines = labelled_lines(drawn(cascades_figure(runs, real={"real": [1, 4, 4, 4]})))
     assert list(lines) == ["one (n = 2)", "two (n = 6)", "real"]
     mean = dict(zip(*lines["two (n = 6)"].get_data(), strict=True))
     assert (mean[1], mean[3], mean[6]) == pytest.approx((1, 1 / 3, 1 / 6))  # one seed has none of 6
     assert lines["real"].get_data()[1].tolist() == [1, 0.75]
-    carried = lines_of(drawn(cascades_figure(runs["one"], real=True)))["VoterFraud2020 (real)"]
+    carried = labelled_lines(drawn(cascades_figure(runs["one"], real=True)))["VoterFraud2020 (real)"]
     assert carried.get_xdata()[0] == 1 == carried.get_ydata()[0]
     with pytest.raises(ConfigError, match=r"real: 'x': give sizes of cascades, each at least 1, .* not \[0\]"):
         cascades_figure(runs, real={"x": [0]})
@@ -128,7 +128,7 @@ def test_cascades_stand_beside_real_sizes_and_those_of_other_runs(tmp_path):
 def test_engagement_a_round_is_one_labelled_line_for_each_kind(tmp_path):
     table = rounds_table(5)
     axes = drawn(engagement_figure(kept_run(tmp_path / "run", rounds=table), per="round"))
-    lines = lines_of(axes)
+    lines = labelled_lines(axes)
     assert list(lines) == ["likes", "replies", "reshares"]
     for name, line in lines.items():
         assert line.get_ydata().tolist() == table[name].tolist()
@@ -139,12 +139,12 @@ def test_engagement_a_round_is_one_labelled_line_for_each_kind(tmp_path):
 
 def test_engagement_per_impression_has_bands_over_seeds_and_says_of_how_many(two_seeds):
     figure = engagement_figure(two_seeds)
-    line = lines_of(drawn(figure))["likes"]
+    line = labelled_lines(drawn(figure))["likes"]
     assert line.get_ydata() == pytest.approx((rounds_table(4)["likes"] + 1) / 100)
     assert len(figure.axes[0].collections) >= 1
     assert "n = 800 impressions" in caption_of(figure)
-    own = lines_of(engagement_figure({"left": two_seeds[0], "right": two_seeds[1]}).axes[0])
-    assert own["right"].get_ydata() == pytest.approx(
+    panel = labelled_lines(engagement_figure({"left": two_seeds[0], "right": two_seeds[1]}).axes[0])
+    assert panel["right"].get_ydata() == pytest.approx(
         (rounds_table(4)[["likes", "replies", "reshares"]].sum(axis=1) + 2) / 100
     )
 
@@ -172,7 +172,7 @@ def test_lorenz_curves_begin_at_0_end_at_1_and_name_the_gini_coefficient(tmp_pat
     }
     folder = kept_run(tmp_path / "run", **tables)
     for what in ("impressions", "engagements", "followers"):
-        lines = lines_of(drawn(lorenz_figure(folder, what=what)))
+        lines = labelled_lines(drawn(lorenz_figure(folder, what=what)))
         curve = lines[f"Gini {gini(amounts):.2f}"]
         assert np.interp([0, 0.5, 0.75, 1], *curve.get_data()) == pytest.approx([0, 0, 0.1, 1])
         assert "all alike: Gini 0" in lines
@@ -200,7 +200,7 @@ def test_a_live_model_is_drawn_as_its_run_is(tmp_path):
     shares = model.datacollector.get_model_vars_dataframe()
     assert layers[-1].get_paths()[0].get_extents().height == pytest.approx(shares["share_idle"].max(), abs=0.2)
     assert (
-        lines_of(engagement_figure(model, per="round").axes[0])["likes"].get_ydata().tolist()
+        labelled_lines(engagement_figure(model, per="round").axes[0])["likes"].get_ydata().tolist()
         == shares["likes"].tolist()
     )
     assert cascades_figure(model).axes[0].lines[0].get_ydata()[0] == 1
@@ -241,7 +241,9 @@ def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
 def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
     figures = [states_figure(kept_run(tmp_path / name / "run", rounds=rounds_table(2)), width=NARROW) for name in "ab"]
     for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
-        first, second = (save(one, tmp_path / f"{i}{ending}").read_bytes() for i, one in enumerate(figures))
+        first, second = (
+            save(drawn_figure, tmp_path / f"{i}{ending}").read_bytes() for i, drawn_figure in enumerate(figures)
+        )
         assert first == second
         assert first.startswith(begins)
     with pytest.raises(ConfigError, match=r"states.gif': the name of a figure ends in .png, .pdf, .svg"):

@@ -62,13 +62,6 @@ def test_conditions_are_grouped_by_what_they_share_and_failed_runs_are_no_points
     assert "(n = 95 runs)" in distribution_caption(result, "cascade_mean")
 
 
-def test_sampled_points_are_drawn_against_each_factor(tmp_path):
-    result = sobol(tmp_path)
-    figure = distribution_figure(result, "reshares")
-    assert [axes.get_xlabel() for axes in figure.axes] == ["agents.band", "agents.activity", "feed.size"]
-    assert len(figure.axes[0].collections[0].get_offsets()) == 512
-
-
 def test_an_interaction_has_a_line_for_each_level_with_the_means_of_the_analysis(tmp_path):
     result = factorial(tmp_path)
     axis, lines = interaction_terms(result.table)

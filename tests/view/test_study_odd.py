@@ -3,7 +3,7 @@ import sys
 
 import pytest
 from read_reports import Page
-from study_results import factorial, result_of, runs_of, two_arms
+from study_results import factorial, make_result, make_runs, two_arms
 from worlds import plain
 
 from prism_mesa.params import leaves, nested
@@ -169,15 +169,6 @@ def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
     assert "up to 3 mutual follows" in describe(network={"edges": "e.csv", "close_ties": 3}).text
 
 
-def test_what_is_compared_with_the_band_is_utility_as_the_configuration_weighs_it():
-    text = describe().text
-    assert "None is maximised: an agent compares a post's utility with its own band." in text
-    assert "what the agent compares with its band: 0.09 x relevance + 0.03 x (0.6 x appeal" in text
-    assert "), for posts by a close tie log(exp(that) + exp(4)) -1 if it is a reshare" in text
-    assert "- 0.1 x log(1 + hours of age) + 1 x mood)" in text
-    assert "relevance alone: what the agent compares with its band" in describe(utility={"sensitivity": 0}).text
-
-
 # -- arms with models of their own ---------------------------------------------------------------------
 
 OWN_PARTS = """
@@ -202,9 +193,9 @@ def odd_of_arms(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "own_parts", raising=False)
 
     def get(**arms):
-        table = RunTable(runs_of(tuple(arms), [{}], [1, 2], ("likes",), lambda *_: 1.0), tuple(arms), (), ("likes",))
+        table = RunTable(make_runs(tuple(arms), [{}], [1, 2], ("likes",), lambda *_: 1.0), tuple(arms), (), ("likes",))
         values = {"question": "?", "arms": arms}
-        return odd_section(result_of(tmp_path, table, values=values))
+        return odd_section(make_result(tmp_path, table, values=values))
 
     return get
 

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from read_reports import WHEN, forms_of, read_markdown, read_page
-from study_results import ALL, HOSTILE, LONG, factorial, many, nothing_yet, result_of, sobol, two_arms
+from read_reports import WHEN, both_forms, read_markdown, read_page
+from study_results import ALL, HOSTILE, LONG, factorial, make_result, many, nothing_yet, sobol, two_arms
 
 from prism_mesa.runs.process import machine
 from prism_mesa.studies.measures.catalogue import find_measure
@@ -28,7 +28,7 @@ def forms(tmp_path_factory):
 
     def get(make):
         if make not in made:
-            made[make] = forms_of(make(tmp_path_factory.getbasetemp()))
+            made[make] = both_forms(make(tmp_path_factory.getbasetemp()))
         return made[make]
 
     return get
@@ -67,7 +67,7 @@ def test_a_report_has_one_p_for_one_comparison_and_names_its_family(tmp_path):
     ).assign(run=[f"r{place}" for place in range(36)])
     table = RunTable(runs, names, (), tuple(values))
     analysis = analyse(table, ["m0: b > a", "m1: b < a", "m0: c = a within 0.2"])
-    rows = read_page(forms_of(result_of(tmp_path, table, analysis))[0]).rows()
+    rows = read_page(both_forms(make_result(tmp_path, table, analysis))[0]).rows()
     shown = [row for row in rows if len(row) == 8 and row[0] in ("b \u2212 a", "c \u2212 a", "c \u2212 b")]
     assert [row[4] for row in shown[:2]] == [p_value(analysis.expectations[place].p_holm) for place in (0, 2)]
     assert [row[5] for row in shown[:3]] == ["expectations", "expectations, of a margin", "other differences"]
@@ -76,24 +76,6 @@ def test_a_report_has_one_p_for_one_comparison_and_names_its_family(tmp_path):
     assert len(others) == 6
     assert not any("p" in row or "p (Mann-Whitney)" in row for row in rows)
     assert all("over 3 expectations" in verdict.sentence for verdict in analysis.expectations)
-
-
-def test_the_p_of_a_margin_is_named_and_families_count_the_tests_that_were_made(tmp_path):
-    """A lone equality within a margin showed p < .001 beside a difference of 0; pairs without runs were counted."""
-    values = np.random.default_rng(1).normal(0, 1, (3, 8))
-    runs = pd.DataFrame(
-        {"arm": np.repeat(["a", "b", "c"], 8), "seed": [*range(8)] * 3, "status": "done", "m": values.ravel()}
-        | {"reason": "", "run": [f"r{place}" for place in range(24)]}
-    )
-    runs.loc[runs["arm"] == "c", ["status", "m"]] = "failed", np.nan
-    table = RunTable(runs, ("a", "b", "c"), (), ("m",))
-    page = read_page(forms_of(result_of(tmp_path, table, analyse(table, ["m: a = b within 9"])))[0])
-    assert any("expectations, of a margin" in row for row in page.rows())
-    assert "correction over 1 expectation. With a margin" in page.text
-    page = read_page(forms_of(result_of(tmp_path, table, analyse(table, [])))[0])
-    assert "correction over 1 other difference." in page.text
-    assert "The largest of 1 difference" in page.text
-    assert "correction over all 1:" in page.text
 
 
 def test_the_answers_are_those_of_the_analysis(forms, tmp_path):
@@ -235,13 +217,13 @@ def test_a_notebook_shows_verdicts_and_answers(tmp_path):
 
 def test_the_report_has_the_study_file_and_the_versions_of_the_folder(tmp_path):
     result = two_arms(tmp_path)
-    assert "arms:\n  chronological:\n    feed.mode: chronological\n" in forms_of(result)[1]
+    assert "arms:\n  chronological:\n    feed.mode: chronological\n" in both_forms(result)[1]
     (tmp_path / "study.yaml").write_text("question: as it was written  # with a remark\n", encoding="utf-8")
     (tmp_path / "study.json").write_text("{", encoding="utf-8")
-    assert "written 2026-11-23 04:05 UTC" in forms_of(result)[1]
+    assert "written 2026-11-23 04:05 UTC" in both_forms(result)[1]
     made = {"started": "2026-01-02T03:04:05+00:00", "packages": {"mesa": "3.5.9"}, "git": "abc123"}
     (tmp_path / "study.json").write_text(json.dumps({"made": made}), encoding="utf-8")
-    html, text = forms_of(result)
+    html, text = both_forms(result)
     for form in (read_page(html).text, " ".join(text.split())):
         for part in ("as it was written # with a remark", "2026-01-02 03:04 UTC", "mesa 3.5.9", "abc123"):
             assert part in form
@@ -251,7 +233,7 @@ def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
     result = factorial(tmp_path)
     for name in ("differences", "groups", "effects"):
         getattr(result.analysis, name)["n"] = 0
-    titles = re.findall(r"<h3>([^<]+)</h3>", forms_of(result)[0])
+    titles = re.findall(r"<h3>([^<]+)</h3>", both_forms(result)[0])
     assert {"Differences", "Groups", "Effects"}.isdisjoint(titles)
     assert {"Differences", "Groups", "Effects"} <= set(re.findall(r"<h3>([^<]+)</h3>", forms(factorial)[0]))
 
@@ -282,7 +264,7 @@ def test_differences_have_the_effect_size_that_fits_and_it_is_named(tmp_path, pa
     result = two_arms(tmp_path)
     object.__setattr__(result.table, "paired", paired)
     row = result.analysis.differences.iloc[0]
-    rows = read_page(forms_of(result)[0]).rows()
+    rows = read_page(both_forms(result)[0]).rows()
     [head] = [row for row in rows if row[:2] == ["compared", "difference"]]
     first = next(cells for cells in rows if cells[0] == f"{row['left']} \u2212 {row['right']}")
     assert (head[3], first[3]) == (size, f"{row['d_z' if paired else 'rank_biserial']:.2f}")

@@ -1,8 +1,10 @@
 """What is shown in a terminal cannot steer it, whoever wrote it; tables in CSV cannot steer a spreadsheet."""
 
 import io
+import re
 import shutil
 import sqlite3
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from prism_mesa import run
 from prism_mesa.runs.records.table_checks import write_csv
 from prism_mesa.terminal import Dimmed, show, show_line
 
+PACKAGE = Path(__file__).parents[2] / "prism_mesa"
 STEERING = "\x1b[31mred\x1b[0m \x9b2J \x07 \u202eback\u202c \u2066left\u2069 \x08\x7f"
 WORLD = plain(
     {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
@@ -39,6 +42,13 @@ def test_only_what_the_program_dims_is_dimmed():
     show(Dimmed("thinks \x1b[8m"), to=to)
     show("\x1b[2mthinks\x1b[0m", to=to)
     assert to.getvalue() == "\x1b[2mthinks  [8m\x1b[0m\n [2mthinks [0m\n"
+
+
+def test_only_the_terminal_module_and_progress_bars_print():
+    printing = re.compile(r"^\s*(?:\w+\.)*(?:print|s?echo)\(", re.MULTILINE)
+    files = [file for file in PACKAGE.rglob("*.py") if printing.search(file.read_text(encoding="utf-8"))]
+    assert {file.parent.name for file in files if file.name != "terminal.py"} <= {"cli"}
+    assert len(files) <= 2
 
 
 @pytest.fixture(scope="module")

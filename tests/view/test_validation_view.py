@@ -19,7 +19,7 @@ from prism_mesa.view.validation.figures import (
     matrix_figure,
 )
 from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_lines
+from prism_mesa.view.validation.words import broken, data_used, joint, validation_lines, variant_lines
 
 
 def rows(excused=lambda target: "", **columns):
@@ -48,7 +48,7 @@ RATES = (
 
 
 @pytest.fixture
-def found():
+def validation():
     nothing = {name: [5.0] * 3 for name in CASCADES[2:5]} | {"post_size_100": [0.0] * 3, "delay_median": [45.0] * 3}
     return Validation(
         path=Path("results/validation-mine"),
@@ -64,33 +64,33 @@ def found():
     )
 
 
-def test_the_verdict_is_joint_and_names_what_is_outside(found):
-    assert joint(found).startswith(
+def test_the_verdict_is_joint_and_names_what_is_outside(validation):
+    assert joint(validation).startswith(
         "33 of 34 targets inside, jointly, from one set of parameters, as means over 3 seeds"
     )
-    assert joint(found).endswith("Outside: burstiness")
-    assert not found.passed
-    assert [row.target.measure for row in found.outside] == ["burstiness"]
+    assert joint(validation).endswith("Outside: burstiness")
+    assert not validation.passed
+    assert [row.target.measure for row in validation.outside] == ["burstiness"]
 
 
-def test_nothing_passes_to_which_no_target_applies(found):
-    nothing = Validation(**{**vars(found), "rows": rows(lambda target: "too small")})
+def test_nothing_passes_to_which_no_target_applies(validation):
+    nothing = Validation(**{**vars(validation), "rows": rows(lambda target: "too small")})
     assert not nothing.passed
     assert "nothing is validated" in joint(nothing)
 
 
-def test_a_variant_breaks_what_the_full_model_reaches(found):
-    lost = broken(found, found.variants["one_probability"])
+def test_a_variant_breaks_what_the_full_model_reaches(validation):
+    lost = broken(validation, validation.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
-    off, breaks, rate = variant_lines(found, "one_probability")
+    off, breaks, rate = variant_lines(validation, "one_probability")
     assert off == "every impression is reshared with one probability, whatever is read and by whom"
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
     assert breaks.endswith("(of 6 targets of cascades 4 outside)")
     assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"
 
 
-def test_data_are_named_by_what_they_were_used_for(found):
-    used = data_used(found)
+def test_data_are_named_by_what_they_were_used_for(validation):
+    used = data_used(validation)
     assert "3,982,990 tweets" in used["fitted"]
     assert "US Congress (times" in used["given"]
     assert "US Congress (burstiness)" in used["other"]
@@ -100,27 +100,18 @@ def test_data_are_named_by_what_they_were_used_for(found):
     assert "rOpenSci" not in used["fitted"] + used["given"] + used["other"]
 
 
-def test_the_table_says_over_how_many_seeds_a_mean_is_and_how_far_is_what_informs():
-    told = {row.target.measure: cells(row, False) for row in rows(post_tail_100=[2.2, 2.2, nan], delay_upper=[100] * 3)}
-    assert told["post_tail_100"][3] == "2.2 (in 2 of 3 seeds)"
-    assert told["post_size_1"][3] == "0.803"
-    assert told["delay_upper"][-1] == "informs: 0.322 times the real"
-    assert told["post_tail_p"][-1] == "informs"
-    assert (told["burstiness"][1], told["post_like_rate"][1]) == ("same data", "predicted")
-
-
-def test_the_lines_and_the_page_have_all_targets_and_sources(found):
-    lines = "\n".join(validation_lines(found))
-    page = markdown(found)
-    assert all(row.target.told in lines and row.target.told in page for row in found.rows)
+def test_the_lines_and_the_page_have_all_targets_and_sources(validation):
+    lines = "\n".join(validation_lines(validation))
+    page = markdown(validation)
+    assert all(row.target.told in lines and row.target.told in page for row in validation.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 33 + 29
     assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
     assert "Abilov et al. 2021" in page
 
 
-def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
-    axes, hops, shapes = cascades_figure(found).axes
+def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(validation):
+    axes, hops, shapes = cascades_figure(validation).axes
     named = {line.get_label(): line for line in axes.lines}
     assert set(named) == {"real (VoterFraud2020)", "simulated", "one probability"}
     simulated = dict(zip(*named["simulated"].get_data(), strict=True))
@@ -133,9 +124,9 @@ def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
         assert len(panel.patches) == n  # what is allowed
 
 
-def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):
-    names = [row.target.measure for row in found.rows if row.inside is not None]
-    above, below, no_value = matrix_figure(found).axes[0].collections
+def test_the_figure_of_variants_has_a_sign_for_each_target_missed(validation):
+    names = [row.target.measure for row in validation.rows if row.inside is not None]
+    above, below, no_value = matrix_figure(validation).axes[0].collections
 
     def at(signs):
         return {(names[int(x)], int(y)) for x, y in signs.get_offsets()}
@@ -144,5 +135,5 @@ def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):
     assert at(above) == {("post_size_mean", 1), ("post_tail_10", 1), ("post_tail_100", 1)}
     assert not at(no_value)
     emptied = rows(post_tail_10=[nan] * 3)
-    no_value = matrix_figure(replace(found, variants={"one_probability": emptied})).axes[0].collections[2]
+    no_value = matrix_figure(replace(validation, variants={"one_probability": emptied})).axes[0].collections[2]
     assert at(no_value) == {("post_tail_10", 1)}

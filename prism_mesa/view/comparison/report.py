@@ -21,6 +21,7 @@ from prism_mesa.runs.run_files import check_out
 from prism_mesa.studies.comparison.comparison import RunComparison, as_json, folder_name
 from prism_mesa.studies.folder import replacing, write_text
 from prism_mesa.view.comparison import words
+from prism_mesa.view.plots.economy import INDICATORS
 from prism_mesa.view.plots.files import to_pdf, to_png
 from prism_mesa.view.plots.style import GREY, INK, SMALL, figure_legend, series_color, tidy
 from prism_mesa.view.study import blocks as b
@@ -68,11 +69,11 @@ def comparison_report(comparison: RunComparison) -> b.Report:
         *([b.Section("notes", "Notes", (b.Bullets(tuple(comparison.notes)),))] if comparison.notes else []),
     )
     status = "equal" if comparison.equal else f"{counted(comparison.n_differ, 'measure')} differ"
-    footer = (
-        "To repeat: ",
-        b.Code(_command(comparison)),
-        f". All numbers: {VALUES}; the figure for print: {FIGURE}.pdf.",
+    base_runs, other_runs = (
+        " ".join(in_command(run.folder) for run in side) for side in (comparison.pairs.base, comparison.pairs.other)
     )
+    command = f"prism compare {base_runs} {'--with ' if len(comparison.pairs.base) > 1 else ''}{other_runs}"
+    footer = ("To repeat: ", b.Code(command), f". All numbers: {VALUES}; the figure for print: {FIGURE}.pdf.")
     return b.Report("prism compare", f"{base} and {other}", status, f"{words.in_short(comparison)}.", sections, footer)
 
 
@@ -112,13 +113,6 @@ def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
     return b.table(columns, rows, caption), *([b.Paragraph(f"{rest}.")] if rest else [])
 
 
-def _command(comparison: RunComparison) -> str:
-    base, other = (
-        " ".join(in_command(run.folder) for run in side) for side in (comparison.pairs.base, comparison.pairs.other)
-    )
-    return f"prism compare {base} {'--with ' if len(comparison.pairs.base) > 1 else ''}{other}"
-
-
 WIDTH: Final = 17 / 2.54
 """Inches: the width of a page's text."""
 _HEIGHT: Final = 1.95
@@ -138,12 +132,7 @@ _PANELS: Final = {
     "share_evaluating": "share evaluating",
     "share_resting": "share resting",
 }
-_INDICATORS: Final = {
-    "output_gap": "output gap, %",
-    "inflation": "inflation, % a year",
-    "unemployment": "unemployment, %",
-    "policy_rate": "policy rate, % a year",
-}
+_INDICATORS: Final = INDICATORS | {"policy_rate": "policy rate, % a year"}
 
 type Panel = tuple[str, pd.DataFrame]
 

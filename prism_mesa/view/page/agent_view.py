@@ -65,7 +65,7 @@ def agent_view(
             suggested=_suggested(source),
             fault=fault,
             aside="" if others_at in (None, at) else aside,
-            event_find=lambda said: find(str(said)),
+            event_find=lambda text: find(str(text)),
             event_ask=lambda row: ask(int(row)),
             event_follow=lambda _: go(at),
         )

@@ -37,9 +37,9 @@ def _while_no_round_runs[**P, R](
     """Make a method wait until no round runs in another thread, and delay the next round until it returns."""
 
     @wraps(read)
-    def locked(self: "LiveSource", /, *given: P.args, **named: P.kwargs) -> R:
+    def locked(self: "LiveSource", /, *values: P.args, **named: P.kwargs) -> R:
         with self.model.lock:
-            return read(self, *given, **named)
+            return read(self, *values, **named)
 
     return locked
 
@@ -147,9 +147,9 @@ class LiveSource(on_show.Source):
     def agent_name(self, row: int) -> str:
         return printable(self.model.population.names[row])
 
-    def find_agent(self, said: str) -> int:
+    def find_agent(self, text: str) -> int:
         people = self.model.population
-        return row_of(said.strip(), [*people.ids], [*people.names], Path("this model"))
+        return row_of(text.strip(), [*people.ids], [*people.names], Path("this model"))
 
     @_while_no_round_runs
     def agent(self, row: int) -> on_show.AgentOnShow:
@@ -240,10 +240,10 @@ class LiveSource(on_show.Source):
         )
 
     def _feed(
-        self, row: int, told: ToldRound, moves: Sequence[on_show.AgentMove]
+        self, row: int, explained: ToldRound, moves: Sequence[on_show.AgentMove]
     ) -> tuple[tuple[on_show.FeedPost, ...], str]:
         """Return the posts of an agent's feed in the last round, and a note on what is missing."""
-        people, posts, shown = self.model.population, self.model.posts, told.shown
+        people, posts, shown = self.model.population, self.model.posts, explained.shown
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
         ids = people.feed[row, : min(n, MOST_OF_FEED)].tolist() if self.at >= 0 else []
         did: dict[int, list[str]] = {}

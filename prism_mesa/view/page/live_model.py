@@ -268,7 +268,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model has issued these warnings
-            return _told(model, twin, row)
+            return _explain_round(model, twin, row)
     except Exception as error:  # a user's guard may raise anything; the page must survive it
         return ToldRound(note=f"It cannot be told why: {told(error)}.")
     finally:
@@ -278,7 +278,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
         forget(before)
 
 
-def _told(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
+def _explain_round(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
     """Run the last round again in a copy of the model, and explain an agent."""
     traced = TracedAgent(twin, row)
     SocialModel.step(twin)

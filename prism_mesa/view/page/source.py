@@ -253,7 +253,7 @@ class Source(Protocol):
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""
 
-    def find_agent(self, said: str) -> int:
+    def find_agent(self, text: str) -> int:
         """Return the row of an agent, given its row, id or name.
 
         Raises:

@@ -49,9 +49,9 @@ def show_views(
         fault.value, chosen.value = "", row
         on_choose(post)
 
-    def find(said: str) -> None:
+    def find(text: str) -> None:
         try:
-            choose(source.find_agent(said))
+            choose(source.find_agent(text))
         except PrismError as error:
             fault.value = str(error)
 

@@ -5,7 +5,6 @@ They take plain JSON; columns of numbers are base64 (`packed`). They show text, 
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
 # (solara's components are only partly annotated)
-# mypy: disable-error-code=no-untyped-call
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -185,6 +184,6 @@ def page_head(
 
 
 @component
-def fault_page(said: str) -> None:
+def fault_page(fault: str) -> None:
     """Show a page that only says why it has nothing to show."""
-    page_frame("nothing to show", [page_head("Nothing to show", fault=said)])
+    page_frame("nothing to show", [page_head("Nothing to show", fault=fault)])

@@ -155,8 +155,8 @@ class RecordedSource(on_show.Source):
     def agent_name(self, row: int) -> str:
         return plain(self.tables.names[row], 120)
 
-    def find_agent(self, said: str) -> int:
-        return self.tables.row_of(said.strip())
+    def find_agent(self, text: str) -> int:
+        return self.tables.row_of(text.strip())
 
     def agent(self, row: int) -> on_show.AgentOnShow:
         moves = tuple(self._moves(row))

@@ -84,10 +84,8 @@ def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
     """Return sizes and shares of the real data, by name."""
     if real is False:
         return {}
-    from prism_mesa.studies.validation.real import (
-        carried,
-        load_real_values,
-    )  # loading scipy takes as long as a small run
+    # loading scipy takes as long as a small run
+    from prism_mesa.studies.validation.real import carried, load_real_values
 
     if real is True:
         return {f"{CARRIED} (real)": carried().curves["cascade_sizes"]}

@@ -101,7 +101,7 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     for place in {target for _, target in labels}:
         into = {trigger: entry for (trigger, target), entry in labels.items() if target is place}
         lines = [f"{trigger}\nfrom {counted(n, 'state')}: {_short(count)}" for trigger, (n, count) in into.items()]
-        _say_into(axes, place, "\n".join(lines))
+        _write_beside(axes, place, "\n".join(lines))
     panel.axes.set_title("How often each transition was taken", loc="left", fontsize=TEXT)
     panel.caption(
         _caption(group, sum(taken.n for taken in moves.values()) + sum(count for _, count in labels.values())), of
@@ -123,13 +123,13 @@ def _counts(group: Group) -> pd.DataFrame:
 
 
 def _arrows_and_labels(
-    found: pd.DataFrame, n_seeds: int
+    counts: pd.DataFrame, n_seeds: int
 ) -> tuple[dict[Pair, Taken], dict[tuple[str, AgentState], tuple[int, float]]]:
     """Return the arrows, and the labels without arrows: (trigger, target) -> numbers of states and transitions."""
-    sources = found.groupby(["trigger", "to_state"])["from_state"].nunique()
+    sources = counts.groupby(["trigger", "to_state"])["from_state"].nunique()
     labels: dict[tuple[str, AgentState], tuple[int, float]] = {}
     moves: dict[Pair, Taken] = {}
-    for row in found.to_dict("records"):
+    for row in counts.to_dict("records"):
         try:
             source, target = AgentState(row["from_state"]), AgentState(row["to_state"])
         except ChartError as error:
@@ -144,7 +144,9 @@ def _arrows_and_labels(
     return moves, labels
 
 
-def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], said: Mapping[tuple[str, AgentState], Any]) -> set[Pair]:
+def _never_taken(
+    run: RunTables, moves: Mapping[Pair, Taken], labels: Mapping[tuple[str, AgentState], Any]
+) -> set[Pair]:
     """Return the arrows of the chart that no agent took; none if the chart is unknown."""
     params = run.config.get("statechart")
     chart: Statechart | None = run.model.chart if isinstance(run, LiveRun) else None
@@ -152,7 +154,7 @@ def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], said: Mapping[tupl
         chart = social_chart
     if chart is None:
         return set()
-    arrows = [t for t in chart.transitions if t.trigger != ROUND_ENDS and (t.trigger, t.target) not in said]
+    arrows = [t for t in chart.transitions if t.trigger != ROUND_ENDS and (t.trigger, t.target) not in labels]
     joined = {(t.source, t.target) for t in arrows if t.target}
     return {(source, target) for source, target in joined if (source, target) not in moves}
 
@@ -236,7 +238,7 @@ def _is_free(pair: Pair) -> bool:
     return True
 
 
-def _say_into(axes: Axes, target: AgentState, words: str) -> None:
+def _write_beside(axes: Axes, target: AgentState, words: str) -> None:
     """Write beside a state which triggers lead to it from many states."""
     x, y = _PLACES[target][0] + _HALF[0], _PLACES[target][1]
     style: dict[str, Any] = {"arrowstyle": "-|>", "color": "#6b6b6b", "lw": 1.2}

@@ -86,9 +86,8 @@ def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
         _moved(left, rows.assign(moved=rows["relative"]), place, look.series_color(place), str(name))
     for place, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
         state = AgentState(str(name).removeprefix("share "))
-        color = (
-            look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
-        )  # the state's colour is too light for a line
+        # the colour of idle is too light for a line
+        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
         at_full = rows["seed"].map(rows[rows["share"] == full].groupby("seed")["value"].mean())
         _moved(right, rows.assign(moved=100 * (rows["value"] - at_full)), place, color, state.value)
     titles = (f"Outcomes, times those at {100 * full:g} %", f"Agent-ticks in each state, points from {100 * full:g} %")

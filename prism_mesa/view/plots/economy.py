@@ -23,7 +23,7 @@ from prism_mesa.view.plots.files import save_figures
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""
 
-_INDICATORS: Final = {
+INDICATORS: Final = {
     "output_gap": "output gap, %",
     "inflation": "inflation, % a year",
     "unemployment": "unemployment, %",
@@ -39,11 +39,11 @@ _OUTCOMES: Final = {
     "not_understood": "not understood",
 }
 _COLUMNS: Final = {
-    "indicators": ["round", "quarter", "nation", *_INDICATORS],
-    "baselines": ["round", "nation", "policy", *_INDICATORS],
+    "indicators": ["round", "quarter", "nation", *INDICATORS],
+    "baselines": ["round", "nation", "policy", *INDICATORS],
     "nations": ["name", "inflation_target", "natural_unemployment"],
     "decisions": ["round", "quarter", "nation", "outcome", "measures"],
-    "responses": ["quarter", "nation", "follows", *_INDICATORS],
+    "responses": ["quarter", "nation", "follows", *INDICATORS],
 }
 _COLOR: Final = look.PALETTE[0]
 
@@ -76,13 +76,13 @@ def figure_of_indicators(
     narrow = look.is_narrow(width)
     names = nations["name"].tolist()[: 2 if narrow else MOST_NATIONS]
     figure = look.new_figure(width, 14.5)
-    grid = figure.subplots(len(_INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
+    grid = figure.subplots(len(INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
     quarters = indicators.drop_duplicates("round").set_index("round")["quarter"]
     for column, name in enumerate(names):
         nation = nations[nations["name"] == name].iloc[0]
         aims = {"inflation": nation["inflation_target"], "unemployment": nation["natural_unemployment"]}
         aims["output_gap"] = 0.0
-        for row, indicator in enumerate(_INDICATORS):
+        for row, indicator in enumerate(INDICATORS):
             axes = grid[row, column]
             if indicator in aims:
                 axes.axhline(aims[indicator], color="#dddddd", lw=1, zorder=0)
@@ -90,7 +90,7 @@ def figure_of_indicators(
             for policy, (color, style, _) in _BASELINES.items():
                 _line(axes, baselines[baselines["policy"] == policy], name, indicator, color=color, ls=style, lw=1)
             if column == 0:
-                axes.set_ylabel(_INDICATORS[indicator], fontsize=look.TEXT)
+                axes.set_ylabel(INDICATORS[indicator], fontsize=look.TEXT)
             axes.tick_params(labelsize=look.SMALL)
         title = look.short_labels(names, 16)[column]
         grid[0, column].set_title(title, loc="left", fontsize=look.TEXT, parse_math=False)
@@ -117,7 +117,7 @@ def _fit_rows(grid: Any, indicators: pd.DataFrame, baselines: pd.DataFrame, name
     """Clip a diverging no-policy baseline: each row fits the run and Taylor's rule, with some margin."""
     shown = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
     shown = shown[shown["nation"].isin(names)]
-    for row, indicator in zip(grid, _INDICATORS, strict=True):
+    for row, indicator in zip(grid, INDICATORS, strict=True):
         values = shown[indicator][np.isfinite(shown[indicator])]
         if values.empty:
             continue
@@ -231,12 +231,12 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) 
     """
     responses = of if isinstance(of, pd.DataFrame) else _table(of, "responses")
     home = responses["nation"].iloc[0]
-    columns = 2 if look.is_narrow(width) else len(_INDICATORS)
-    figure = look.new_figure(width, 3.6 * len(_INDICATORS) // columns + 2.6)
-    grid = figure.subplots(len(_INDICATORS) // columns, columns, sharex=True, squeeze=False)
+    columns = 2 if look.is_narrow(width) else len(INDICATORS)
+    figure = look.new_figure(width, 3.6 * len(INDICATORS) // columns + 2.6)
+    grid = figure.subplots(len(INDICATORS) // columns, columns, sharex=True, squeeze=False)
     styles = {"held": ("-", "all rates held otherwise"), "taylor": ("--", "on top of Taylor's rule")}
     rows_of_home = responses[responses["nation"] == home]
-    for axes, (indicator, label) in zip(grid.flat, _INDICATORS.items(), strict=True):
+    for axes, (indicator, label) in zip(grid.flat, INDICATORS.items(), strict=True):
         axes.axhline(0, color=look.GREY, lw=0.8)
         for place, (follows, (style, name)) in enumerate(styles.items()):
             rows = rows_of_home[rows_of_home["follows"] == follows]

@@ -148,7 +148,7 @@ def _by_post(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], p
     axes.set_ylim(0, max(1e-4, _top(axes)))
     axes.set_xlabel("impressions of a post", fontsize=look.TEXT)
     _rates(panel, kinds)
-    _say_numbers(panel, numbers)
+    _write_numbers(panel, numbers)
     bands = seeds_note(groups) or " Bands: Student's 95 % intervals over posts."
     panel.caption(
         f"{_engagements(kinds).capitalize()}{of_agents(groups)} per 100 impressions of posts that were seen so "
@@ -176,7 +176,7 @@ def _class_rates(seen: pd.DataFrame, kind: str) -> Band:
     return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half, 0), mean + half, 1)
 
 
-def _say_numbers(panel: look.Panel, numbers: Mapping[int, int]) -> None:
+def _write_numbers(panel: look.Panel, numbers: Mapping[int, int]) -> None:
     """Write the number of posts in each class above the axes, where there is room."""
     step = 1 + len(numbers) * 6 // look.letters(panel.width)
     panel.axes.set_title(panel.axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)

@@ -85,9 +85,9 @@ def _ties(run: FinishedRun, what: Tied, groups: Groups) -> tuple[Ints, Ints]:
     return sources[known], targets[known]
 
 
-def mixing(one: Ints, other: Ints, n: int) -> npt.NDArray[np.int64]:
+def mixing(source: Ints, target: Ints, n: int) -> npt.NDArray[np.int64]:
     """Return the number of ties from each group to each, shape (n, n)."""
-    return np.bincount(one * n + other, minlength=n * n).reshape(n, n).astype(np.int64)
+    return np.bincount(source * n + target, minlength=n * n).reshape(n, n).astype(np.int64)
 
 
 def ratios(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

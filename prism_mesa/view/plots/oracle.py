@@ -34,11 +34,11 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = WIDE) ->
     Raises:
         DataError: If no LLM gave probabilities, or the transitions of the agents concerned were not recorded.
     """
-    words, came = _said_and_came(of)
-    place = np.minimum((words * _BINS).astype(int), _BINS - 1)
+    odds, came = _predictions(of)
+    place = np.minimum((odds * _BINS).astype(int), _BINS - 1)
     n = np.bincount(place, minlength=_BINS)
     there = n > 0
-    mean_said = np.bincount(place, words, _BINS)[there] / n[there]
+    predicted = np.bincount(place, odds, _BINS)[there] / n[there]
     share = np.bincount(place, came, _BINS)[there] / n[there]
     low, high = wilson(share, n[there])
     panel = open_panel(ax, width, height=min(width, 10.0) + 1.2)
@@ -46,8 +46,8 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = WIDE) ->
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=":", label="as often as said")
     reach = np.clip([share - low, high - share], 0, None)
     style: dict[str, Any] = {"fmt": "o", "color": series_color(0), "ms": 4, "lw": 1.2, "capsize": 2}
-    axes.errorbar(mean_said, share, yerr=reach, label="open choices, by what was said", **style)
-    for x, y, number in zip(mean_said, np.maximum(share, high), n[there], strict=True):
+    axes.errorbar(predicted, share, yerr=reach, label="open choices, by what was said", **style)
+    for x, y, number in zip(predicted, np.maximum(share, high), n[there], strict=True):
         axes.annotate(f"{number:,}", (x, y), (0, 4), textcoords="offset points", ha="center", fontsize=SMALL - 1)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.1))
     axes.set_xlabel("probability that the LLM gave an option", fontsize=TEXT)
@@ -56,8 +56,8 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = WIDE) ->
         percent_axis(axis)
     panel.title("What the oracle said, and what happened")
     panel.legend_below(1 if panel.is_narrow else 2)
-    off = float(np.average(np.abs(share - mean_said), weights=n[there]))
-    text = f"n = {len(words):,} options, in bins of {100 // _BINS} % with their numbers; bars: 95 % intervals (Wilson)."
+    off = float(np.average(np.abs(share - predicted), weights=n[there]))
+    text = f"n = {len(odds):,} options, in bins of {100 // _BINS} % with their numbers; bars: 95 % intervals (Wilson)."
     panel.caption(f"{text} Expected calibration error {100 * off:.1f} points.", of)
     return panel.figure
 
@@ -69,7 +69,7 @@ def wilson(share: npt.NDArray[np.float64], n: npt.NDArray[np.int64]) -> tuple[np
     return middle - half, middle + half
 
 
-def _said_and_came(of: OneRun) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _predictions(of: OneRun) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the probabilities of options, and 1 for each option taken, else 0."""
     folder = folder_of(of)
     file = folder / LEDGER

@@ -53,9 +53,8 @@ def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
     numbers = values.to_numpy(np.float64)
     low, high = np.full((2, numbers.shape[1]), np.nan)
     if len(numbers) > 1 and numbers.shape[1]:
-        from prism_mesa.studies.statistics.significance import (
-            interval,
-        )  # loading scipy.stats takes as long as a small run
+        # loading scipy.stats takes as long as a small run
+        from prism_mesa.studies.statistics.significance import interval
 
         low, high = interval((numbers,))
     return Band(values.columns.to_numpy(np.float64), numbers.mean(axis=0), low, high, len(numbers))

@@ -6,7 +6,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -130,10 +130,8 @@ def _stored_run(folder: Path) -> StoredRun:
 def _study_run(study_dir: Path, run: str, seed: int, read: Callable[[str], pd.DataFrame | None]) -> StoredRun:
     """Return a run of a study; `read` returns the tables that the study collects."""
     folder = study_dir / "runs" / run
-    if not (folder / MANIFEST).is_file():
-        return StoredRun(None, run, seed, {}, collected=read, study_dir=study_dir)
-    kept = _stored_run(folder)
-    return StoredRun(folder, run, seed, kept.config, kept.n_agents, kept.decided_by, read, study_dir)
+    kept = _stored_run(folder) if (folder / MANIFEST).is_file() else StoredRun(None, run, seed, {})
+    return replace(kept, name=run, seed=seed, collected=read, study_dir=study_dir)
 
 
 def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
@@ -167,16 +165,7 @@ class LiveRun:
     """A running model; tables hold its current state.
 
     It has tables of events (`transitions`, `impressions`, ...) if its recorder has a method ``table(name)``, such as
-    `runs.records.in_memory.RowsInMemory`.
-
-    Attributes:
-        model: The model.
-        folder: None.
-        name: Its name.
-        seed: Its seed.
-        config: Its parameters.
-        n_agents: Its number of agents.
-        decided_by: Who answers its open choices.
+    `runs.records.in_memory.RowsInMemory`. Its attributes are those of `StoredRun`, and `model`.
     """
 
     folder = None

@@ -101,7 +101,7 @@ def _lines(panel: look.Panel, table: pd.DataFrame) -> None:
 
 
 def _legend(panel: look.Panel, *, reverse: bool = False) -> None:
-    if panel.is_narrow or not panel.own:
+    if panel.is_narrow or not panel.is_new:
         panel.legend_below(2 if panel.is_narrow else 4, reverse=reverse)
     else:
         panel.legend_beside(reverse=reverse)

@@ -100,13 +100,13 @@ class Panel:
     Attributes:
         figure: Their figure.
         axes: The axes.
-        own: Whether PRISM made the figure; otherwise the user passed `ax`.
+        is_new: Whether PRISM made the figure; otherwise the user passed `ax`.
         width: Width of the figure, or of the user's axes, in centimetres.
     """
 
     figure: Figure
     axes: Axes
-    own: bool
+    is_new: bool
     width: float
 
     @property
@@ -139,7 +139,7 @@ class Panel:
         """Write a caption below the figure; the user's axes only store it for `caption_of`."""
         text += "" if of is None else run_names(of)
         self.axes.set_label(text)
-        if self.own:
+        if self.is_new:
             write_caption(self.figure, text, self.width)
 
 
@@ -160,11 +160,11 @@ def open_panel(ax: Axes | None, width: float, *, height: float | None = None, le
             raise ConfigError(f"ax: give a matplotlib Axes, not {shown(ax)}")
         figure = ax.get_figure(root=True)
         assert figure is not None  # noqa: S101 - axes always have one
-        own_width = ax.get_position().width * figure.get_figwidth() / CM
-        panel = Panel(figure, ax, False, own_width)
+        ax_width = ax.get_position().width * figure.get_figwidth() / CM
+        panel = Panel(figure, ax, False, ax_width)
     else:
-        own_height = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
-        figure = new_figure(width, own_height + _LINE_CM * legend_lines)
+        suited = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
+        figure = new_figure(width, suited + _LINE_CM * legend_lines)
         panel = Panel(figure, figure.add_subplot(), True, width)
     tidy(panel.axes)
     return panel

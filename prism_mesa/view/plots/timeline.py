@@ -42,21 +42,21 @@ def timeline_figure(
         DataError: If there is no such agent, its transitions were not recorded, or there are none in these rounds.
     """
     run = one_run(of)
-    row, name = _found(run, agent)
+    row, name = _find_agent(run, agent)
     moves = _moves(run, row, rounds)
     ends, n_ticks = _span(run, rounds), max(1, int(run.table("ticks", ["tick"])["tick"].max()))
     at = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
     panel = open_panel(ax, width, height=6.6 if width > 12 else 7.4)
     axes = panel.axes
     first = AgentState(moves["from_state"].iloc[0])
-    states = [first, *(AgentState(name_of_state) for name_of_state in moves["to_state"])]
+    states = [first, *(AgentState(target) for target in moves["to_state"])]
     edges = np.concatenate([[ends[0]], at, [ends[1] + 1]])
     for state in _ORDER:
-        places = [place for place, name_of_state in enumerate(states) if name_of_state is state]
+        places = [place for place, target in enumerate(states) if target is state]
         spans = [(edges[place], edges[place + 1] - edges[place]) for place in places]
         axes.broken_barh(spans, (_ORDER.index(state) - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
     asked, by = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
-    heights = [_ORDER.index(AgentState(name_of_state)) for name_of_state in moves.loc[asked, "to_state"]]
+    heights = [_ORDER.index(AgentState(target)) for target in moves.loc[asked, "to_state"]]
     marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
     axes.plot(at[asked], heights, "D", label=f"open choice, {by}", **marks)
     axes.set_yticks(range(len(_ORDER)), [state.value.replace("_", " ") for state in _ORDER])
@@ -79,7 +79,7 @@ def _caption(ends: tuple[int, int], n_ticks: int, n_moves: int, n_open: int, by:
     return f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {moves}, {text}."
 
 
-def _found(run: RunTables, agent: int | str) -> tuple[int, str]:
+def _find_agent(run: RunTables, agent: int | str) -> tuple[int, str]:
     """Return the row and name of an agent, given its row, id or name."""
     agents = run.table("agents", ["agent", "id", "name", "recorded_transitions"])
     by_row = agents["agent"].astype(str) == str(agent)

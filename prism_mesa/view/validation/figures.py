@@ -172,11 +172,11 @@ def _band(result: Validation, name: str, arm: str) -> tuple[Floats, Floats, Floa
     return x, low, mean, high
 
 
-def _steps(own: pd.DataFrame) -> tuple[Floats, Floats, Floats, Floats]:
+def _steps(points: pd.DataFrame) -> tuple[Floats, Floats, Floats, Floats]:
     """Return shares of cascades of at least a size, at log-spaced sizes that any seed reaches."""
-    sizes = np.unique(np.geomspace(1, own["x"].max(), _POINTS).round())
-    shares = np.full((own["seed"].nunique(), len(sizes)), np.nan)
-    for row, (_, item) in enumerate(own.groupby("seed")):
+    sizes = np.unique(np.geomspace(1, points["x"].max(), _POINTS).round())
+    shares = np.full((points["seed"].nunique(), len(sizes)), np.nan)
+    for row, (_, item) in enumerate(points.groupby("seed")):
         x, y = item["x"].to_numpy(), item["y"].to_numpy()
         place = np.searchsorted(x, sizes)  # the smallest size that occurs and is not below it
         shares[row, place < len(x)] = y[place[place < len(x)]]

@@ -56,9 +56,11 @@ def markdown(validation: Validation) -> str:
         parts += [
             f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in validation.variants.items()
         ]
+    targets = [row.target for row in validation.rows]
     parts += [
         "## Where the allowed ranges come from",
-        _ranges(validation.rows),
+        f"{words.OWN_RANGES}: they say what PRISM takes for near enough.",
+        "\n".join(f"- {item.told}: {RANGE_FROM[item.measure]}." for item in targets if item.required),
         "## Sources",
         "\n".join(f"- {item.title}: {item.what}. {item.reference}." for item in SOURCES.values()),
     ]
@@ -71,11 +73,6 @@ def markdown(validation: Validation) -> str:
 def _table(rows: Sequence[Row]) -> str:
     lines = [words.HEAD, ("---",) * len(words.HEAD), *(words.cells(row, words.is_marked(rows)) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _ranges(rows: Sequence[Row]) -> str:
-    text = [f"- {item.told}: {RANGE_FROM[item.measure]}." for item in (row.target for row in rows) if item.required]
-    return f"{words.OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(text)
 
 
 def _beside(validation: Validation) -> str:

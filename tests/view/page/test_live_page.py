@@ -51,26 +51,28 @@ class Opened:
         return self.models[-1]
 
     def parts(self, name):
-        return [one for one in inside(self.box) if one.has_trait(TELLING[name]) and isinstance(one, v.VuetifyTemplate)]
+        return [
+            part for part in inside(self.box) if part.has_trait(TELLING[name]) and isinstance(part, v.VuetifyTemplate)
+        ]
 
     def part(self, name):
         return self.parts(name)[0]
 
     def graph(self, key):
-        return next(one for one in self.parts("graph") if one.nodes["key"].startswith(key))
+        return next(part for part in self.parts("graph") if part.nodes["key"].startswith(key))
 
     def press(self, *labels):
         for label in labels:
-            next(one for one in inside(self.box) if isinstance(one, v.Btn) and one.children == [label]).click()
+            next(part for part in inside(self.box) if isinstance(part, v.Btn) and part.children == [label]).click()
 
     def is_off(self, label):
-        return next(one for one in inside(self.box) if isinstance(one, v.Btn) and one.children == [label]).disabled
+        return next(part for part in inside(self.box) if isinstance(part, v.Btn) and part.children == [label]).disabled
 
     def put(self, **values):
         for key, value in values.items():
             self.inputs.vue_change({"key": key.replace("__", "."), "value": value})
 
-    def wait_told(self):
+    def wait_for_why(self):
         end = time.monotonic() + 60
         while self.part("card").card["whyNote"].startswith("Why it did so is told"):
             assert time.monotonic() < end, "why was not told"
@@ -78,14 +80,14 @@ class Opened:
 
     @property
     def inputs(self):
-        return next(one for one in self.parts("inputs") if one.name == "model")
+        return next(part for part in self.parts("inputs") if part.name == "model")
 
     def item(self, key):
-        return next(one for one in self.inputs.items if one["key"] == key)
+        return next(part for part in self.inputs.items if part["key"] == key)
 
     @property
     def says(self):
-        return [one.children[0] for one in inside(self.box) if getattr(one, "class_", "") == "prism-changed"]
+        return [part.children[0] for part in inside(self.box) if getattr(part, "class_", "") == "prism-changed"]
 
 
 @pytest.fixture
@@ -109,9 +111,9 @@ def opened(monkeypatch):
     yield open_page
     for page in pages:
         page.rendered.close()
-    for one in threading.enumerate():
-        if isinstance(one, threading.Timer):
-            one.join(60)
+    for part in threading.enumerate():
+        if isinstance(part, threading.Timer):
+            part.join(60)
 
 
 def test_each_step_runs_one_round_which_all_views_show_until_the_last(opened):
@@ -125,7 +127,7 @@ def test_each_step_runs_one_round_which_all_views_show_until_the_last(opened):
     assert all(view.rounds == [0] for view in page.parts("series"))
     likes = next(s for view in page.parts("series") for s in view.series if s["name"] == "likes")
     assert likes["values"] == [page.model.round_row["likes"]]
-    page.wait_told()
+    page.wait_for_why()
     card = page.part("card").card
     assert (card["why"][0][:9], card["whyNote"]) == ("Round 0: ", "")
     page.press("Step")
@@ -199,7 +201,7 @@ def test_the_network_is_laid_out_once_and_coloured_anew(opened):
     page.press("Step")
     assert graph.nodes["x"] == places
     assert graph.colors != colors
-    by = next(one for one in page.parts("inputs") if one.name.endswith("network"))
+    by = next(part for part in page.parts("inputs") if part.name.endswith("network"))
     by.vue_change({"key": "by", "value": "activity"})
     assert "coloured by activity" in page.graph("network").label
 
@@ -209,6 +211,6 @@ def test_the_largest_cascade_is_a_tree_that_grows(opened):
     sizes = []
     for _ in range(6):
         page.press("Step")
-        sizes.append(len(next((one.nodes["names"] for one in page.parts("graph") if one.curved), ())))
+        sizes.append(len(next((part.nodes["names"] for part in page.parts("graph") if part.curved), ())))
     assert sizes == sorted(sizes)
     assert sizes[-1] > 2

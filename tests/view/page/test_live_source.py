@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from worlds import plain
 
-from prism_mesa.errors import DataError
 from prism_mesa.params import nested
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.records.in_memory import RowsInMemory
@@ -36,7 +35,7 @@ def shown():
     return LiveSource(model), recorder
 
 
-def told(source, row):
+def explained(source, row):
     """Return an agent whose round has been told."""
     source.tell(row)
     return source.agent(row)
@@ -73,11 +72,11 @@ def test_an_agents_moves_are_its_transitions(shown):
     source, recorder = shown
     table = last_transitions(recorder)
     for row in table["agent"].unique()[:10].tolist():
-        own = table[table["agent"] == row]
+        rows = table[table["agent"] == row]
         moves = source.agent(row).moves
-        assert [move.tick for move in moves] == own["tick"].tolist()
-        assert [move.target.value for move in moves] == own["to_state"].tolist()
-        assert [move.is_open for move in moves] == own["open"].tolist()
+        assert [move.tick for move in moves] == rows["tick"].tolist()
+        assert [move.target.value for move in moves] == rows["to_state"].tolist()
+        assert [move.is_open for move in moves] == rows["open"].tolist()
 
 
 def test_why_tells_what_the_agent_did_in_the_round(shown):
@@ -85,15 +84,15 @@ def test_why_tells_what_the_agent_did_in_the_round(shown):
     table = last_transitions(recorder)
     liked = table[table["to_state"] == "engaging_like"]
     row, post = int(liked["agent"].iloc[0]), int(liked["post"].iloc[0])
-    before, agent = source.agent(row), told(source, row)
+    before, agent = source.agent(row), explained(source, row)
     assert before.why_note == "Why it did so is told as soon as no new round comes."
     assert before.why[0].startswith("tick 0: idle -> scrolling")
     assert (before.moves, before.state, agent.why_note) == (agent.moves, agent.state, "")
-    assert [one.did for one in before.feed] == [one.did for one in agent.feed]
+    assert [item.did for item in before.feed] == [item.did for item in agent.feed]
     assert agent.why[0].startswith("Round 3: ")
     assert any("engaging_like" in line and f"post {post} by" in line for line in agent.why)
-    assert "like" in next(one.did for one in agent.feed if one.post == post)
-    assert all(one.told for one in agent.feed)
+    assert "like" in next(item.did for item in agent.feed if item.post == post)
+    assert all(item.told for item in agent.feed)
 
 
 @pytest.mark.parametrize("comes", ["another round", "another agent", "nothing"])
@@ -104,7 +103,7 @@ def test_why_is_not_told_of_what_is_no_longer_on_show(monkeypatch, comes):
     source, heard = LiveSource(model), []
     with model.lock:  # as while a round runs; the timer's thread waits for it
         call_off = source.tell_soon(3, lambda: heard.append(source.at))
-        [timer] = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+        [timer] = [item for item in threading.enumerate() if isinstance(item, threading.Timer)]
         if comes == "another round":
             model.step()
         elif comes == "another agent":
@@ -121,7 +120,7 @@ def test_telling_why_changes_nothing():
         plain_model.step()
         looked_at.step()
         for row in range(0, 60, 15):
-            told(source, row)
+            explained(source, row)
     assert plain_model.datacollector.get_model_vars_dataframe().equals(
         looked_at.datacollector.get_model_vars_dataframe()
     )
@@ -146,23 +145,14 @@ def test_an_llm_is_not_asked_again_to_tell_why():
     moved = model.kept.rows["transitions"]
     row = int(moved["agent"][moved["open"]][0])
     n = len(asked)
-    agent = told(source, row)
+    agent = explained(source, row)
     assert len(asked) == n > 0
     assert any("The guards leave it open" in line for line in agent.why)
     assert any("It answered: composing" in line for line in agent.why)
     oracle = source.oracle()
     assert oracle.sources["llm"] + oracle.sources.get("cache", 0) == model.round_row["open"]
-    assert {one.what: one.spent for one in oracle.spent}["calls"] == n
+    assert {item.what: item.spent for item in oracle.spent}["calls"] == n
     model.close()
-
-
-def test_an_agent_is_found_by_row_id_and_name(shown):
-    source, _ = shown
-    name = source.agent_name(7)
-    assert source.find_agent(" 7 ") == 7
-    assert source.agent_name(source.find_agent(name.lower())) == name
-    with pytest.raises(DataError, match="no agent 'nobody'"):
-        source.find_agent("nobody")
 
 
 @pytest.mark.parametrize("name", ["run_ticks", "collect"])

@@ -10,15 +10,15 @@ CONFIG = SocialParams(seed=5, rounds=20)
 
 
 def test_every_input_is_of_a_parameter_and_holds_its_value_at_first():
-    keys = {one.key for one in make_inputs(CONFIG)}
+    keys = {item.key for item in make_inputs(CONFIG)}
     assert keys - set(INTERVENTION) <= {key for key, _ in leaves(SocialParams)}
     assert input_values(CONFIG).keys() == keys
-    for one in make_inputs(CONFIG):
-        value = input_values(CONFIG)[one.key]
-        if one.kind == "select":
-            assert value in one.choices
-        if one.kind == "slider":
-            assert one.low <= value <= one.high
+    for item in make_inputs(CONFIG):
+        value = input_values(CONFIG)[item.key]
+        if item.kind == "select":
+            assert value in item.choices
+        if item.kind == "slider":
+            assert item.low <= value <= item.high
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_a_changed_input_is_a_parameter(key, value, read):
 
 
 def test_a_wrong_input_keeps_the_others():
-    given = input_values(CONFIG) | {"seed": "seven", "rounds": 3, "reasoner.max_calls": "-1"}
-    params, faults = with_inputs(CONFIG, given)
+    values = input_values(CONFIG) | {"seed": "seven", "rounds": 3, "reasoner.max_calls": "-1"}
+    params, faults = with_inputs(CONFIG, values)
     assert (params.rounds, params.seed, params.reasoner.max_calls) == (3, 5, None)
     assert faults["seed"] == "input: seed: 'seven' is no whole number"
     assert "reasoner.max_calls" in faults["reasoner.max_calls"]
@@ -60,17 +60,17 @@ def test_inputs_that_are_right_only_together_both_count():
 
 def test_an_intervention_is_added_to_those_of_the_config():
     config = CONFIG.model_copy(update={"interventions": ()})
-    given = input_values(config) | {"intervention.key": "feed.mode", "intervention.value": "random"}
-    given |= {"intervention.at": "4", "intervention.until": "9"}
-    params, faults = with_inputs(config, given)
-    assert [one.model_dump() for one in params.interventions] == [
+    values = input_values(config) | {"intervention.key": "feed.mode", "intervention.value": "random"}
+    values |= {"intervention.at": "4", "intervention.until": "9"}
+    params, faults = with_inputs(config, values)
+    assert [item.model_dump() for item in params.interventions] == [
         {"at": 4, "until": 9, "set": {"feed.mode": "random"}, "agents": None}
     ]
     assert not faults
 
 
 def test_a_wrong_intervention_is_left_out_alone():
-    given = input_values(CONFIG) | {"intervention.key": "agents.band", "intervention.value": "wide", "rounds": 9}
-    params, faults = with_inputs(CONFIG, given | {"intervention.at": "2"})
+    values = input_values(CONFIG) | {"intervention.key": "agents.band", "intervention.value": "wide", "rounds": 9}
+    params, faults = with_inputs(CONFIG, values | {"intervention.at": "2"})
     assert (params.rounds, params.interventions) == (9, ())
     assert "agents.band" in faults["intervention.key"]

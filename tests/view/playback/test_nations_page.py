@@ -28,15 +28,15 @@ def copied(made, tmp_path):
 def test_each_nation_has_its_policy_its_verdict_and_its_indicators_before_and_after(made):
     tables, quarter = read_nations(made), 1
     indicators, decisions = read_table(made, "indicators"), read_table(made, "decisions")
-    found = quarter_policies(tables, quarter)
-    assert [one["nation"] for one in found] == read_table(made, "nations")["name"].tolist()
-    for one in found:
-        decision = decisions.query("round == @quarter and nation == @one['nation']").iloc[0]
-        assert (one["wanted"], one["outcome"]) == (decision["action"], decision["outcome"])
-        rate = next(row for row in one["indicators"] if row["name"] == "policy rate")
-        own = indicators[indicators["nation"].astype(str) == one["nation"]].set_index("round")["policy_rate"]
-        assert (rate["before"], rate["after"]) == (f"{own[0]:.2f}", f"{own[1]:.2f}")
-        assert json.loads(json.dumps(one, allow_nan=False)) == one
+    policies = quarter_policies(tables, quarter)
+    assert [policy["nation"] for policy in policies] == read_table(made, "nations")["name"].tolist()
+    for policy in policies:
+        decision = decisions.query("round == @quarter and nation == @policy['nation']").iloc[0]
+        assert (policy["wanted"], policy["outcome"]) == (decision["action"], decision["outcome"])
+        rate = next(row for row in policy["indicators"] if row["name"] == "policy rate")
+        rates = indicators[indicators["nation"].astype(str) == policy["nation"]].set_index("round")["policy_rate"]
+        assert (rate["before"], rate["after"]) == (f"{rates[0]:.2f}", f"{rates[1]:.2f}")
+        assert json.loads(json.dumps(policy, allow_nan=False)) == policy
 
 
 def test_a_nation_without_a_decision_says_so(copied):

@@ -25,7 +25,7 @@ COMES_AND_GOES = {"waiting": 0.2, "join": 0.2, "leave": 0.05, "back": 0.2}
 ROUNDS = 4
 
 
-def config_of(dynamics="fixed", churn=None):
+def churn_config(dynamics="fixed", churn=None):
     agents = {"n": 40, "activity": 0.7, "post_rate": 0.4, "churn": churn or {}}
     agents |= {"threshold_mean": 0.0, "like": 0.3, "reply": 0.3, "reshare": 0.4}
     network = {"mean_degree": 12, "dynamics": dynamics}
@@ -37,10 +37,10 @@ def config_of(dynamics="fixed", churn=None):
 @pytest.fixture(scope="module")
 def churny(tmp_path_factory):
     """Return the folder of a run in which agents come and go and follows begin; only to be read."""
-    return social.run(config_of("live", COMES_AND_GOES), out=tmp_path_factory.mktemp("runs")).run_dir
+    return social.run(churn_config("live", COMES_AND_GOES), out=tmp_path_factory.mktemp("runs")).run_dir
 
 
-def pairs_of(follows):
+def follow_pairs(follows):
     return set(zip(follows.src.tolist(), follows.dst.tolist(), strict=True))
 
 
@@ -51,7 +51,7 @@ def copied(churny, tmp_path):
 
 @pytest.mark.slow
 def test_each_moment_shows_what_the_live_model_showed_also_of_agents_who_come_and_go(tmp_path):
-    settings = config_of(churn=COMES_AND_GOES)
+    settings = churn_config(churn=COMES_AND_GOES)
     recorded, model = open_recorded(social.run(settings, out=tmp_path).run_dir), PageModel(settings)
     live = LiveSource(model)
     for at in range(-1, ROUNDS):
@@ -59,7 +59,7 @@ def test_each_moment_shows_what_the_live_model_showed_also_of_agents_who_come_an
             model.step()
         moment = recorded.at_round(at)
         assert moment.states().tolist() == live.states().tolist()
-        assert pairs_of(moment.follows()) == pairs_of(live.follows())
+        assert follow_pairs(moment.follows()) == follow_pairs(live.follows())
         assert moment.follows().followers.tolist() == live.follows().followers.tolist()
         for name in ("author", "kind", "parent", "root", "round"):
             assert getattr(moment.posts(), name).tolist() == getattr(live.posts(), name).tolist()
@@ -68,15 +68,15 @@ def test_each_moment_shows_what_the_live_model_showed_also_of_agents_who_come_an
 
 
 def test_follows_that_begin_hold_from_the_next_round_on(tmp_path):
-    settings = config_of("live", {"waiting": 0.2, "join": 0.2})
+    settings = churn_config("live", {"waiting": 0.2, "join": 0.2})
     run_dir = social.run(settings, out=tmp_path).run_dir
     began = read_table(run_dir, "follows").query("event == 'follow'")
     assert len(began)
     source = open_recorded(run_dir)
     for follow in began.itertuples():
         pair = (follow.other, follow.agent)
-        assert pair not in pairs_of(source.at_round(follow.round).follows())
-        assert follow.round == ROUNDS - 1 or pair in pairs_of(source.at_round(follow.round + 1).follows())
+        assert pair not in follow_pairs(source.at_round(follow.round).follows())
+        assert follow.round == ROUNDS - 1 or pair in follow_pairs(source.at_round(follow.round + 1).follows())
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_a_column_that_is_missing_is_said_before_anything_is_drawn(copied, table
 def test_a_table_that_is_torn_is_said_in_one_line_in_place_of_the_page(copied, table):
     file = copied / f"{table}.parquet"
     file.write_bytes(file.read_bytes()[:-9])
-    said = opened_view(Opened("runs", (copied,)))
-    assert f"{table}.parquet: cannot be read" in said
-    assert "\n" not in said
+    message = opened_view(Opened("runs", (copied,)))
+    assert f"{table}.parquet: cannot be read" in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(("table", "column"), [("transitions", "agent"), ("impressions", "post")])
@@ -142,8 +142,10 @@ def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised_and_can_be_as
 def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_and_takes_them_there(churny):
     source, went = open_recorded(churny), []
     _, rendered = solara.render(page.moment_views(source, "run", went.append), handle_error=False)
-    tree = next(one for one in rendered.find(v.VuetifyTemplate).widgets if one.has_trait("curved") and one.curved)
-    card = next(one for one in rendered.find(v.VuetifyTemplate).widgets if one.has_trait("suggested"))
+    tree = next(
+        widget for widget in rendered.find(v.VuetifyTemplate).widgets if widget.has_trait("curved") and widget.curved
+    )
+    card = next(widget for widget in rendered.find(v.VuetifyTemplate).widgets if widget.has_trait("suggested"))
     assert card.aside == ""
     root = largest_cascades(source.posts(), 1)[0][0]
     wrote = int(source.tables.posts.written[root])
@@ -187,11 +189,11 @@ def test_two_runs_share_their_axes_and_the_head_names_what_differs(churny, tmp_p
     sources = [open_recorded(run) for run in (churny, social.run(settings, out=tmp_path).run_dir)]
     _, rendered = solara.render(page.playback(sources), handle_error=False)
     widgets = rendered.find(v.VuetifyTemplate).widgets
-    axes = [(one.span, one.least) for one in widgets if one.has_trait("stacked")]
+    axes = [(widget.span, widget.least) for widget in widgets if widget.has_trait("stacked")]
     assert len(axes) == 6
     assert axes[:3] == axes[3:]
     assert {span for span, _ in axes} == {6}
-    [head] = [one for one in widgets if one.has_trait("facts")]
+    [head] = [widget for widget in widgets if widget.has_trait("facts")]
     facts = dict(head.facts)
     assert (facts["seed"], facts["rounds"], facts["agents.post_rate"]) == ("3 | 4", "4 | 6", "0.4 | 0.8")
     assert "agents.n" not in facts
@@ -208,11 +210,6 @@ def test_the_list_of_an_agents_moves_folds_what_comes_again():
     assert lines[1:] == ["ticks 1 to 14: scrolling -> evaluating -> scrolling, 7 times"]
     opened = replace(moves[-1], is_open=True)
     assert len(list(moves_lines([*moves[:-1], opened], str))) == 3  # an open choice is not folded away
-
-
-def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):
-    assert "no run there" in opened_view(Opened("runs", (tmp_path,)))
-    assert "no run there" in opening_fault(Opened("runs", (tmp_path,)))
 
 
 def test_what_is_wrong_only_with_the_world_of_a_config_is_said_before_the_page_opens(tmp_path):

@@ -39,10 +39,6 @@ def test_requests_under_any_other_name_are_refused_since_a_foreign_page_may_have
     assert body["body"] == b"prism app: this server answers only under the address it printed.\n"
 
 
-def test_a_name_that_the_server_was_told_to_listen_on_is_its_own():
-    assert answer({"Host": "lab.example:80"}, host="lab.example")[0]["status"] == 200
-
-
 @pytest.mark.parametrize("origin", ["http://foreign.example", "http://localhost:9999", "null"])
 def test_a_page_of_another_site_reaches_neither_the_server_nor_its_web_socket(origin):
     headers = {"Host": "localhost:8765", "Origin": origin}

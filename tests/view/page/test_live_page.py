@@ -152,18 +152,6 @@ def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened
     assert len(page.graph("network").nodes["names"]) == 80
 
 
-def test_a_wrong_input_is_said_beside_it_and_keeps_the_others(opened):
-    page = opened()
-    page.put(seed="seven", feed__mode="random")
-    page.press("Reset")
-    assert "'seven' is no whole number" in page.item("seed")["fault"]
-    assert "'seven' is no whole number" in page.part("head").fault
-    assert (page.model.params.seed, page.model.params.feed.mode) == (5, "random")
-    page.put(seed="8")
-    page.press("Reset")
-    assert (page.model.params.seed, page.part("head").fault) == (8, "")
-
-
 def test_a_round_that_fails_is_said_and_reset_begins_anew(opened, monkeypatch):
     page = opened()
     page.press("Step")

@@ -67,10 +67,3 @@ def test_an_intervention_is_added_to_those_of_the_config():
         {"at": 4, "until": 9, "set": {"feed.mode": "random"}, "agents": None}
     ]
     assert not faults
-
-
-def test_a_wrong_intervention_is_left_out_alone():
-    values = input_values(CONFIG) | {"intervention.key": "agents.band", "intervention.value": "wide", "rounds": 9}
-    params, faults = with_inputs(CONFIG, values | {"intervention.at": "2"})
-    assert (params.rounds, params.interventions) == (9, ())
-    assert "agents.band" in faults["intervention.key"]
